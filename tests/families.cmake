@@ -146,9 +146,11 @@ add_test(NAME recompute COMMAND rankc_recompute_test)
 # Plans that train parts of low rank, or not everything.
 rankc_family(lora lora/plans.cpp)
 rankc_family_programs(lora host 3)
-add_executable(rankc_lora_test lora/files_test.cpp lora/gradients_test.cpp lora/layouts_test.cpp)
+add_executable(rankc_lora_test lora/files_test.cpp lora/gradients_test.cpp lora/layouts_test.cpp
+  lora/peft_test.cpp)
 target_include_directories(rankc_lora_test PRIVATE programs)
-target_link_libraries(rankc_lora_test PRIVATE rankc_lora_plans rankc::codegen rankc::verify rankc_lora_host rankc_test_host_main)
+target_link_libraries(rankc_lora_test PRIVATE rankc_lora_plans rankc::codegen rankc::verify rankc_lora_host rankc_test_host_main
+  nlohmann_json::nlohmann_json)
 add_test(NAME lora COMMAND rankc_lora_test)
 
 # Plans whose linear layers are in eight bits.

@@ -9,7 +9,7 @@ set(rankc_host_kernels
 add_library(rankc_runtime_host STATIC
   ${rankc_host_kernels}
   core/call_recorder.cpp core/embedded.cpp
-  core/host/arena.cpp core/host/carrier.cpp core/host/check.cpp core/host/embedded.cpp core/host/engine.cpp core/host/fabric.cpp
+  core/host/arena.cpp core/host/blas_buffers.cpp core/host/carrier.cpp core/host/check.cpp core/host/embedded.cpp core/host/engine.cpp core/host/fabric.cpp
   core/host/fabric_embedded.cpp core/host/fabric_meetings.cpp core/host/fabric_processes.cpp core/host/fabric_text.cpp
   core/host/injected.cpp core/host/local_rank.cpp core/host/other_processes.cpp core/host/prepare.cpp core/host/rank.cpp
   core/host/retrace.cpp core/host/step.cpp)

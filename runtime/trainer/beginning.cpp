@@ -36,8 +36,15 @@ std::string order_of(const run_state& state, const description& about, const std
   return fmt::format("megatron:{}:{}", order.seed, state.last_step * about.global_batch());
 }
 
+/// Commands that do not train read data of their own whole and in its order.
 void set_data(run_state& state, const description& about, const options& o) {
   if (o.data) state.data = *o.data;
+  if (o.data && o.run != options::command::train) {
+    state.shuffle.clear();
+    state.eval_data.clear();
+    state.eval_fraction = 0;
+    return;
+  }
   state.shuffle = order_of(state, about, o.shuffle.value_or(state.shuffle));
   if (o.eval_data) state.eval_data = *o.eval_data;
   if (o.eval_fraction) {

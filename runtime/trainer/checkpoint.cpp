@@ -27,9 +27,8 @@ const std::vector<part> weights_alone{{region::weights, ""}};
 /// The name in a folder's `latest`; empty where there is no such file.
 /// Errors: failure (65) where it cannot be read or is too long for a name.
 std::string name_in_latest(const fs::path& folder) {
-  constexpr std::size_t longest = 4096;
   if (!is_there(folder / latest_file, checkpoint_code)) return "";
-  const std::string text = contents_of_file(folder / latest_file, checkpoint_code, longest);
+  const std::string text = contents_of_file(folder / latest_file, checkpoint_code, longest_latest);
   return text.substr(0, text.find('\n'));
 }
 

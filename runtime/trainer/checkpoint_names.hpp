@@ -10,6 +10,7 @@
 namespace rankc::runtime {
 
 inline constexpr const char *latest_file = "latest", *lock_file = ".lock";
+inline constexpr std::size_t longest_latest = 4096;  // bytes of `latest`
 inline constexpr std::string_view step_prefix = "step_", replaced_suffix = ".replaced";
 
 /// Where a checkpoint is that another of the same step is about to replace, if folders cannot be exchanged.

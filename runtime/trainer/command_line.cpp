@@ -55,7 +55,7 @@ CLI::Validator share() {
 
 /// Options that are refused after parsing, or become part of another option.
 struct raw_options {
-  std::string format = "safetensors", inject;
+  std::string format = "safetensors", peers = "on", inject;
   std::optional<std::uint64_t> seed;
 };
 
@@ -95,6 +95,9 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
            "the file that keeps which algorithm of cuBLASLt does each product on a GPU: read at the start, "
            "and what is timed anew is "
            "added; none: time all (default ~/.cache/rankc/products.tsv)");
+  app.add_option("--peers", raw.peers,
+                 "off: NCCL alone moves data between the GPUs of one process; on: copy engines and kernels "
+                 "that use the other GPUs' memory do, too (default on)");
   app.add_option("--inject", raw.inject,
                  "a fault on purpose, in test builds: "
                  "rank=R,op=N|after|save[,step=S],kill|stop|exit|abort|throw|delay=2s|"
@@ -140,7 +143,8 @@ void add_options_of_training(CLI::App& app, options& o) {
          "after every N steps compare the weights and moments that several ranks hold alike, bit for bit")
       ->check(whole_number(1));
   auto* save = add_name(app, "--save", o.save,
-                        "write a checkpoint into this folder at the end, and where a signal stops the run");
+                        "write a checkpoint into this folder at the end, and where a signal stops the run; "
+                        "a folder with another run's checkpoints is refused");
   app.add_option("--save-every", o.save_every, "and after every N steps")
       ->check(whole_number(1))
       ->needs(save);
@@ -180,7 +184,8 @@ void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
   add_name(app, "--out", o.out, "the folder to write model.safetensors into")->required();
   app.add_option("--format", raw.format,
                  "safetensors: tensors by the plan's names (default); huggingface: config.json and tensors "
-                 "as transformers has them");
+                 "as transformers has them; for a plan with lora, without --merge, adapter_config.json and "
+                 "adapters as PEFT has them");
   add_name(
       app, "--source", o.exported.source,
       "with --format huggingface: the folder that the run began with, where it is now, or none for an export "
@@ -192,6 +197,9 @@ void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
 void check(options& o, const raw_options& raw) {
   if (!o.launch.empty() && o.launch != "threads" && o.launch != "processes")
     throw failure(2, "RC6021: --launch {} is unknown; give threads or processes", o.launch);
+  if (raw.peers != "on" && raw.peers != "off")
+    throw failure(2, "RC6031: --peers {} is unknown; give on or off", raw.peers);
+  o.where.maps_peers = raw.peers == "on";
   if (!o.load.empty() && (!o.init.empty() || raw.seed))
     throw failure(2, "RC6022: --load {} brings the weights; leave out --init and --seed", o.load);
   if (raw.seed) {

@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uintmax_t longest_latest = 256;  // bytes
-
 /// Whether a file is the `latest` of checkpoints or the lock of their folder.
 bool belongs_to_checkpoints(const fs::directory_entry& file) {
   const std::string name = file.path().filename().string();

@@ -3,6 +3,7 @@
 
 #include "hugging_face_origin.hpp"
 #include "json_file.hpp"
+#include "peft_adapter.hpp"
 #include "weights_names.hpp"
 #include <rankc/trainer/input_file.hpp>
 #include <rankc/trainer/mapped_file.hpp>
@@ -18,6 +19,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// Whether a file is the config of a model or of an adapter. An export writes it last.
+bool is_config(const std::string& name) { return name == config_file || name == adapter_config_file; }
+
 /// The files of a model in a folder, links included, in the order of their names.
 std::vector<fs::path> model_files(const fs::path& folder) {
   if (!is_there(folder, 2)) return {};
@@ -25,7 +29,7 @@ std::vector<fs::path> model_files(const fs::path& folder) {
   std::erase_if(found, [](const fs::path& file) {
     const std::string name = file.filename().string();
     const bool is_weights = name.starts_with("model") && name.ends_with(".safetensors");
-    return !is_weights && name != weights_index_file && name != config_file;
+    return !is_weights && name != weights_index_file && name != adapter_file && !is_config(name);
   });
   return found;
 }
@@ -48,6 +52,7 @@ bool is_our_index(const fs::path& file) {
 bool is_ours(const fs::path& file) try {
   const std::string name = file.filename().string();
   if (name.ends_with(".safetensors")) return is_our_weights(file);
+  if (name == adapter_config_file) return is_our_adapter_config(file);
   if (name == config_file) return is_config_text(contents_of_file(file, 2, settings_limits.bytes));
   return is_our_index(file);
 } catch (const failure&) {
@@ -83,13 +88,12 @@ void refuse_other_models(const fs::path& folder, const std::optional<fs::path>& 
 void replace_model(output_folder& to) {
   std::vector<std::string> names = copied_files(to.unfinished());
   for (const fs::path& file : model_files(to.unfinished())) names.push_back(file.filename().string());
-  std::stable_partition(names.begin(), names.end(),
-                        [](const std::string& name) { return name != config_file; });
+  std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return !is_config(name); });
   std::vector<fs::path> old = model_files(to.path());
   std::reverse(old.begin(),
                old.end());  // an index is removed before the files that it names, and written after them
   for (const fs::path& file : old)
-    if (file.filename() == config_file || !is_there(to.unfinished() / file.filename(), checkpoint_code))
+    if (is_config(file.filename().string()) || !is_there(to.unfinished() / file.filename(), checkpoint_code))
       remove_model_file(file);
   to.put_in_place(names);
 }

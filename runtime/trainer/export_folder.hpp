@@ -14,8 +14,8 @@ namespace rankc::runtime {
 void refuse_other_models(const std::filesystem::path& folder,
                          const std::optional<std::filesystem::path>& origin);
 
-/// Remove the model that is there, and give the new files their names. config.json is the last, so a folder
-/// that has it has all files of one export.
+/// Remove the model that is there, and give the new files their names. config.json, or adapter_config.json,
+/// is the last, so a folder that has it has all files of one export.
 /// Errors: failure (65).
 void replace_model(output_folder&);
 

@@ -6,6 +6,7 @@
 #include <rankc/launch/say_error.hpp>
 #include <rankc/launch/session.hpp>
 #include <rankc/launch/spawn.hpp>
+#include <rankc/runtime/process_limits.hpp>
 #include <rankc/runtime/write_signals.hpp>
 #include <rankc/trainer/bus_error.hpp>
 #include <rankc/trainer/command_line.hpp>
@@ -22,6 +23,7 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,8 +52,19 @@ std::string products_file(const std::string& asked) {
   return access(there.c_str(), R_OK | W_OK) == 0 ? file.string() : "";
 }
 
+/// Whether an exception says that the process has no more memory or threads.
+bool is_of_limits(const std::exception& e) {
+  const auto* of_system = dynamic_cast<const std::system_error*>(&e);
+  const bool lacks_thread =
+      of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again;
+  return lacks_thread || dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
+}
+
 /// The failure that stands for an exception of the standard library.
 failure unexpected(const std::exception& e) {
+  if (is_of_limits(e))
+    return failure(70, "RC6098: the process can have no more memory or threads ({}): {}", e.what(),
+                   memory_text());
   if (const auto* of_file = dynamic_cast<const std::filesystem::filesystem_error*>(&e))
     return failure(1, "RC6094: {} cannot be used: {}", of_file->path1(), of_file->code().message());
   return failure(70, "RC6095: the program failed unexpectedly: {}", e.what());

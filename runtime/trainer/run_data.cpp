@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/run_data.hpp>
 
+#include "document_ends.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/resume.hpp>
 #include <rankc/trainer/skip_batches.hpp>
@@ -60,12 +61,10 @@ std::string open_held_out(const description& about, run_state& state, const run_
 }  // namespace
 
 run_data open_data(const description& about, const run_state& state) {
-  const bool apart = !state.eval_data.empty();
-  run_data data{dataset(parse_data_spec(state.data), about.vocab_used, about.seq,
-                        {parse_shuffle(state.shuffle), apart ? 0 : state.eval_fraction}),
-                std::nullopt, apart || state.eval_fraction > 0};
-  if (apart) data.evaluated.emplace(parse_data_spec(state.eval_data), about.vocab_used, about.seq);
-  return data;
+  const double held_out = state.eval_data.empty() ? state.eval_fraction : 0;
+  return {dataset(parse_data_spec(state.data), about.vocab_used, about.seq,
+                  {parse_shuffle(state.shuffle), held_out}),
+          std::nullopt, held_out > 0};
 }
 
 run_data open_data_of_run(const description& about, const options& o, beginning& b, console& say_line) {
@@ -82,6 +81,7 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
         *o.skipped, {state.step, state.samples, static_cast<std::uint64_t>(about.global_batch())},
         plan.record));
   for (const std::string& text : plan.notes) note(text);
+  for (const std::string& text : notes_on_documents(about, sources)) note(text);
   run_data data{dataset(std::move(sources), about.vocab_used, about.seq, plan.orders, plan.record),
                 std::nullopt, false};
   state.read = std::move(plan.record);

@@ -112,6 +112,7 @@ run_state read_run_state(const description& about, const std::filesystem::path& 
                     .eval_batches = root.value("eval_batches", std::int64_t{10})};
     if (state.seq < 1 || state.eval_every < 0 || state.eval_batches < 1)
       throw std::invalid_argument("seq, eval_every or eval_batches is below its least value");
+    state.plan = root.value("plan", "");
     state.tokens = root.value("tokens", state.samples * static_cast<std::uint64_t>(state.seq));
     if (root.contains("read")) state.read = record_of_json(root["read"]);
     if (state.read && state.read->first > state.samples)

@@ -32,7 +32,7 @@ std::string bytes_of(T value) {
   return bytes;
 }
 
-/// Fields of protocol buffers: a key of number and wire type, then what it says.
+/// Fields of protocol buffers: a key of number and wire type, then the value.
 std::string varint(std::uint64_t n) {
   std::string out;
   for (; n >= 128; n >>= 7) out += static_cast<char>(n | 128);
@@ -51,14 +51,22 @@ double wall_time() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-/// A name for a new file in a folder, which is made where it is not there.
+constexpr std::string_view name_begin = "events.out.tfevents.";
+
+bool has_curves(const std::filesystem::path& folder) {
+  std::error_code error;  // a folder that cannot be read is refused when the file is created
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.path().filename().string().starts_with(name_begin)) return true;
+  return false;
+}
+
+/// A name for a new file in a folder, which is created where it does not exist.
 std::filesystem::path file_in(const std::filesystem::path& folder) {
   static std::atomic<int> count{0};
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) fail_to_write(folder, 1, error.value());
-  return folder /
-         fmt::format("events.out.tfevents.{:.0f}.{}.{}.{}", wall_time(), host_name(), getpid(), count++);
+  return folder / fmt::format("{}{:.0f}.{}.{}.{}", name_begin, wall_time(), host_name(), getpid(), count++);
 }
 
 constexpr std::int64_t session_start = 1;  // SessionLog's status
@@ -75,9 +83,9 @@ std::uint32_t masked_crc32c(std::string_view bytes) {
 // Event: 1 wall_time, 2 step, 3 file_version, 5 summary, 7 session_log; Summary: 1 value; Value: 1 tag,
 // 2 simple_value; SessionLog: 1 status.
 tensorboard_file::tensorboard_file(const std::filesystem::path& folder, std::int64_t first_step)
-    : out_(file_in(folder), 1) {
+    : had_curves_(has_curves(folder)), out_(file_in(folder), 1) {
   write_record(fixed64(1, wall_time()) + text(3, "brain.Event:2"));
-  if (first_step > 1)
+  if (had_curves_ || first_step > 1)
     write_record(fixed64(1, wall_time()) + number(2, first_step) + text(7, number(1, session_start)));
 }
 

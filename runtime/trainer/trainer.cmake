@@ -15,6 +15,8 @@ add_library(rankc_trainer STATIC
   trainer/data_files.cpp
   trainer/data_record.cpp
   trainer/data_spec.cpp
+  trainer/document_ends.cpp
+  trainer/earlier_run.cpp
   trainer/export.cpp
   trainer/export_folder.cpp
   trainer/folder_lock.cpp
@@ -27,6 +29,7 @@ add_library(rankc_trainer STATIC
   trainer/hugging_face_files.cpp
   trainer/hugging_face_origin.cpp
   trainer/hugging_face_source.cpp
+  trainer/hugging_face_tensors.cpp
   trainer/injection.cpp
   trainer/input_file.cpp
   trainer/json_file.cpp
@@ -48,6 +51,7 @@ add_library(rankc_trainer STATIC
   trainer/orderly_stop.cpp
   trainer/outputs.cpp
   trainer/parameters.cpp
+  trainer/peft_adapter.cpp
   trainer/piece_source.cpp
   trainer/replicas.cpp
   trainer/run_data.cpp

@@ -6,6 +6,7 @@
 #include <rankc/launch/stop_signals.hpp>
 #include "steps.hpp"
 #include <rankc/trainer/beginning.hpp>
+#include <rankc/trainer/earlier_run.hpp>
 #include <rankc/trainer/not_finite.hpp>
 #include <rankc/trainer/orderly_stop.hpp>
 #include <rankc/trainer/outputs.hpp>
@@ -116,6 +117,8 @@ void train(const description& about, const install_engine& install, const option
   if (o.speaks()) refuse_other_files(o);
   beginning b = begin_run(about, o, say);
   if (o.speaks()) refuse_inputs(o, b.state);
+  if (o.speaks() && !o.save.empty())
+    if (const auto note = check_earlier_run(o, b, about)) say.line("note: " + *note);
   const std::int64_t first = b.state.step + 1, last = b.state.last_step;
   if (first > last)
     return say.line(fmt::format(
@@ -197,6 +200,11 @@ void evaluate(const description& about, const install_engine& install, const opt
   const beginning b = begin_run(about, o, say);
   const run_data data = open_data(about, b.state);
   say_what_runs(about, o, b, data, say);
+  if (data.holds_out)
+    say.line("note: " +
+             runtime::say("RC6172: this is the loss of the part of {} that the run trains on; train "
+                          "--eval-every measures the part that it holds out",
+                          b.state.data));
   const auto e = install();
   const auto looks_on = watch_steps(*e, o);
   set_weights(*e, b, o, say);

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "../exit_with.hpp"
+#include "../lora/peft_folder.hpp"
 #include "command.hpp"
 #include "folders.hpp"
 
@@ -322,7 +323,7 @@ TEST_CASE("a head of its own is exported") {
   CHECK((again.tensors(region::weights) == untied.tensors(region::weights)));
 }
 
-TEST_CASE("weights with parts beside them are exported as dense weights") {
+TEST_CASE("LoRA adapters are exported merged into dense weights, and for PEFT beside the folder's weights") {
   for (const std::string model : {"gpt2", "qwen3"}) {
     CAPTURE(model);
     const scratch files;
@@ -330,12 +331,13 @@ TEST_CASE("weights with parts beside them are exported as dense weights") {
     run adapted(program_of(model, "adapted"), "arith", 1e-2);
     CHECK(load_weights(*adapted.engine, folder_of(model)).size() == 8);
     for (int n = 0; n < 3; ++n) adapted.step();
-    const fs::path saved = save(adapted, files);
-    CHECK(exit_of([&] {
-            export_weights(adapted.about, saved, files.path("no"), {.format = export_format::hugging_face});
-          }) == exit_with{1, {6524, {"hf_" + model + "_adapted_host"}}});
-    fs::remove_all(out);
+    const fs::path saved = save(adapted, files, folder_of(model).string());
     export_weights(adapted.about, saved, out, {.merge = true, .format = export_format::hugging_face});
+    export_weights(adapted.about, saved, files.path("adapter"), {.format = export_format::hugging_face});
+    peft_folder peft(files.path("adapter"));
+    CHECK(peft.check(tensors_in(folder_of(model) / "model.safetensors"),
+                     tensors_in(out / "model.safetensors")) == std::pair(std::size_t{4}, std::size_t{0}));
+    CHECK(peft.config["base_model_name_or_path"] == fs::weakly_canonical(folder_of(model)).string());
     run dense = start(program_of(model, "one"), out, "arith:1234");
     dense.steps = adapted.steps;
     dense.load();

@@ -5,8 +5,11 @@ add_executable(rankc_trainer_test
   runtime/trainer/call_account_test.cpp
   runtime/trainer/checkpoint_index_test.cpp
   runtime/trainer/checkpoint_test.cpp
+  runtime/trainer/command_line_test.cpp
   runtime/trainer/data_files_test.cpp
   runtime/trainer/data_test.cpp
+  runtime/trainer/document_ends_test.cpp
+  runtime/trainer/earlier_run_test.cpp
   runtime/trainer/file_names_test.cpp
   runtime/trainer/generate_test.cpp
   runtime/trainer/hash_test.cpp

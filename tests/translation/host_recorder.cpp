@@ -5,6 +5,7 @@
 #include <check_calls.hpp>
 
 #include <rankc/runtime/host/kernels.hpp>
+#include <rankc/runtime/kernel_scratch.hpp>
 
 #include <stdexcept>
 
@@ -62,7 +63,7 @@ void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int r
   kernel(on, "attention")
       .out(o, all<T>(rows, seq, heads, dim))
       .out(lse, all<T>(rows, heads, seq))
-      .out(scratch, all<T>(attention_scratch(seq)))
+      .out(scratch, all<T>(attention_scratch(seq, seq, 1)))
       .in(q, all<T>(rows, seq, heads, dim))
       .in(k, all<T>(rows, seq, kv_heads, dim))
       .in(v, all<T>(rows, seq, kv_heads, dim));
@@ -74,7 +75,7 @@ void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at
       .out(dq, all<T>(rows, seq, heads, dim))
       .out(dk, all<T>(rows, seq, kv_heads, dim))
       .out(dv, all<T>(rows, seq, kv_heads, dim))
-      .out(scratch, all<T>(attention_grad_scratch(seq)))
+      .out(scratch, all<T>(attention_grad_scratch(seq, seq, 1)))
       .in(dout, all<T>(rows, seq, heads, dim))
       .in(q, all<T>(rows, seq, heads, dim))
       .in(k, all<T>(rows, seq, kv_heads, dim))
@@ -90,7 +91,7 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
   kernel(on, "chunk_attention")
       .out(o, all<T>(rows, own, heads, dim))
       .out(lse, all<T>(rows, heads, own))
-      .out(scratch, all<T>(own, seq))
+      .out(scratch, all<T>(attention_scratch(own, seq, 1)))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, seq, kv_heads, dim))
       .in(v, all<T>(rows, seq, kv_heads, dim));
@@ -104,7 +105,7 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
       .out(dq, all<T>(rows, own, heads, dim))
       .out(dk, all<T>(rows, seq, kv_heads, dim))
       .out(dv, all<T>(rows, seq, kv_heads, dim))
-      .out(scratch, all<T>(own * (2 * seq + 1)))
+      .out(scratch, all<T>(attention_grad_scratch(own, seq, 1)))
       .in(dout, all<T>(rows, own, heads, dim))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, seq, kv_heads, dim))
@@ -122,7 +123,7 @@ void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, 
   kernel(on, "ring_attention")
       .out(o, all<T>(rows, own, heads, dim))
       .out(lse, all<T>(rows, heads, own))
-      .out(scratch, all<T>(own, own))
+      .out(scratch, all<T>(attention_scratch(own, own, 1)))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, own, kv_heads, dim))
       .in(v, all<T>(rows, own, kv_heads, dim));
@@ -137,7 +138,7 @@ void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dou
       .out(dq, all<T>(rows, own, heads, dim))
       .out(dk, all<T>(rows, own, kv_heads, dim))
       .out(dv, all<T>(rows, own, kv_heads, dim))
-      .out(scratch, all<T>(own * (2 * own + 1)))
+      .out(scratch, all<T>(attention_grad_scratch(own, own, 1)))
       .in(dout, all<T>(rows, own, heads, dim))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, own, kv_heads, dim))

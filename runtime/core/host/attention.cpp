@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention per sequence and head, as matrix products over blocks of queries: block [i, i + block)
-// sees keys [0, i + block), so that what lies above the diagonal is neither computed nor stored. Backward
-// recomputes the probabilities from the saved log-sum-exp.
+// Causal attention per sequence and head, as matrix products over blocks of queries. Scores are kept for one
+// block alone. The block [i, i + block) sees the keys [0, i + block); scores above it are not computed.
+// Backward recomputes the probabilities from the saved log-sum-exp.
 #include "gemm.hpp"
 #include "scores.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>
+#include <rankc/runtime/kernel_scratch.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -47,8 +48,8 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
   const int q_width = heads * dim, kv_width = kv_heads * dim, group = heads / kv_heads;
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
   T* scores = on.at<T>(scratch);
-  T* dscores = scores + static_cast<std::size_t>(seq) * seq;
-  T* delta = dscores + static_cast<std::size_t>(seq) * seq;
+  const std::size_t of_block = attention_scratch(seq, seq, 1);
+  T *dscores = scores + of_block, *delta = dscores + of_block;
   const int last_block = (seq - 1) / query_block * query_block;
   for (int row = 0; row < rows; ++row) {
     const std::size_t token = static_cast<std::size_t>(row) * seq;

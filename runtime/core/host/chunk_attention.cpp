@@ -5,6 +5,7 @@
 #include "scores.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>
+#include <rankc/runtime/kernel_scratch.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -79,8 +80,8 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
   const int q_width = heads * dim, kv_width = kv_heads * dim, length = has.length();
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
   T* scores = on.at<T>(scratch);
-  T* dscores = scores + static_cast<std::size_t>(has.count()) * seq;
-  T* delta = dscores + static_cast<std::size_t>(has.count()) * seq;
+  const std::size_t of_block = attention_scratch(has.count(), seq, 1);
+  T *dscores = scores + of_block, *delta = dscores + of_block;
   const std::size_t keys_of_all = static_cast<std::size_t>(rows) * seq * kv_width;
   std::fill_n(on.at<T>(dk), keys_of_all, T(0));
   std::fill_n(on.at<T>(dv), keys_of_all, T(0));

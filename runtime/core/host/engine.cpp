@@ -4,8 +4,10 @@
 // function of its pipeline coordinate, the others the actions that this puts on their lanes. It ends when all
 // have ended.
 #include <rankc/runtime/host/transfers.hpp>
+#include <rankc/runtime/process_limits.hpp>
 
 #include "../check_calls.hpp"
+#include "blas_buffers.hpp"
 #include "check.hpp"
 #include "fabric.hpp"
 #include "injected.hpp"
@@ -20,6 +22,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <new>
 #include <thread>
 
 namespace rankc::runtime::host {
@@ -146,16 +149,25 @@ host_engine::host_engine(const program& p, const placement& where)
     where.others->on_failure([this](const std::string& cause) { fabric_.fail(77, cause); });
     where.others->on_look([this] { return look_at(ranks_.front()); });
   }
+  int threads = openblas_get_num_threads() - 1;  // those of OpenBLAS itself
+  for_each_view([&](rank&) { ++threads; });
+  reserve_blas_buffers(threads);
   for_each_view([this](rank& r) {
     threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); });
   });
 }
 
-void host_engine::make_ranks() {
+void host_engine::make_ranks() try {
   ranks_.reserve(where_.is_one_rank() ? 1 : about_.ranks.size());
   for (int index = 0; index < about_.world(); ++index)
     if (!where_.is_one_rank() || where_.rank == index)
       ranks_.emplace_back(about_, index, fabric_, std::pmr::new_delete_resource());
+} catch (const std::bad_alloc&) {
+  std::size_t bytes = 0;
+  for (int index = 0; index < about_.world(); ++index)
+    if (!where_.is_one_rank() || where_.rank == index) bytes += arena_bytes(index);
+  throw failure(70, "RC5026: install: the arenas need {} bytes of memory, which the process cannot have: {}",
+                bytes, memory_text());
 }
 
 /// As many threads of OpenBLAS as if all ranks of this machine were threads here.

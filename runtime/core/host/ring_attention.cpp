@@ -5,6 +5,7 @@
 #include "scores.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>
+#include <rankc/runtime/kernel_scratch.hpp>
 #include <rankc/runtime/ring_step.hpp>
 
 #include <algorithm>
@@ -60,9 +61,9 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
   const runtime::ring_step sees = runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first);
   const int q_width = heads * dim, kv_width = kv_heads * dim;
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
-  const std::size_t square = static_cast<std::size_t>(sees.count) * sees.count,
+  const std::size_t of_block = attention_scratch(sees.count, sees.count, 1),
                     tokens = static_cast<std::size_t>(rows) * sees.count;
-  T *scores = on.at<T>(scratch), *dscores = scores + square, *delta = dscores + square;
+  T *scores = on.at<T>(scratch), *dscores = scores + of_block, *delta = dscores + of_block;
   std::fill_n(on.at<T>(dq), tokens * q_width, T(0));
   for (const at gradient : {dk, dv}) std::fill_n(on.at<T>(gradient), tokens * kv_width, T(0));
   for (int row = 0; row < rows; ++row)

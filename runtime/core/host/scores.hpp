@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention makes of the scores of its queries.
+// The softmax of attention: scores become probabilities, and in backward gradients of scores.
 #pragma once
 #include "exp.hpp"
 
@@ -10,8 +10,6 @@
 #include <limits>
 
 namespace rankc::runtime::host {
-
-inline constexpr int query_block = 128;
 
 // Where each token's document begins in its sequence; without `starts` with the sequence.
 struct documents {

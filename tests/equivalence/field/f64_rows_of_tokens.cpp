@@ -4,6 +4,8 @@
 #include "attention_heads.hpp"
 #include "f64_kernels.hpp"
 
+#include <rankc/runtime/kernel_scratch.hpp>
+
 namespace field {
 
 namespace attentions {
@@ -15,8 +17,8 @@ void forward(call& c, const heads& n, auto&& kernel) {
   matrix &o = c.out("o", q.is.rows, q.is.cols, q.is.unit), &lse = c.out("lse", q.is.rows, n.of_q);
   kernel_memory m;
   const rankc::runtime::at to_o = m.room(o), to_lse = m.room(lse),
-                           scratch = m.room(host::attention_scratch(whole(c.seq))), at_q = m.put(q),
-                           at_k = m.put(k), at_v = m.put(v);
+                           scratch = m.room(host::attention_scratch(whole(c.seq), whole(c.seq), 1)),
+                           at_q = m.put(q), at_k = m.put(k), at_v = m.put(v);
   if constexpr (Documents) {
     const rankc::runtime::at starts = m.put_ids(starts_of(c));
     kernel(m.lane(), to_o, to_lse, scratch, at_q, at_k, at_v, starts);
@@ -37,9 +39,9 @@ void backward(call& c, const heads& n, auto&& kernel) {
          &dv = c.out("dv", v.is.rows, v.is.cols, v.is.unit);
   kernel_memory m;
   const rankc::runtime::at to_q = m.room(dq), to_k = m.room(dk), to_v = m.room(dv),
-                           scratch = m.room(host::attention_grad_scratch(whole(c.seq))), at_do = m.put(d_o),
-                           at_q = m.put(q), at_k = m.put(k), at_v = m.put(v), at_o = m.put(o),
-                           at_lse = m.put(lse);
+                           scratch = m.room(host::attention_grad_scratch(whole(c.seq), whole(c.seq), 1)),
+                           at_do = m.put(d_o), at_q = m.put(q), at_k = m.put(k), at_v = m.put(v),
+                           at_o = m.put(o), at_lse = m.put(lse);
   if constexpr (Documents) {
     const rankc::runtime::at starts = m.put_ids(starts_of(c));
     kernel(m.lane(), to_q, to_k, to_v, scratch, at_do, at_q, at_k, at_v, at_o, at_lse, starts);

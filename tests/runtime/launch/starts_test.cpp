@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <algorithm>
 #include <fstream>
+#include <set>
 
 namespace {
 
@@ -170,6 +171,25 @@ TEST_CASE("starts: a plan of one rank has one process, which starts no other, fo
   CHECK(inner.code == 2);
   CHECK(inner.err.starts_with("gpt_one_rank: RC5341: "));
   CHECK(said_in(inner.err) == said{5341, {"RANKC_SPAWNED"}});
+}
+
+TEST_CASE("starts: a run that may not have its memory ends with one line, and does not loop") {
+  const scratch files;
+  std::set<int> causes;
+  for (const char* kib : {"150000", "300000", "400000", "500000", "530000", "900000"}) {
+    CAPTURE(kib);
+    const outcome limited =
+        run(files, "ulimit -v " + std::string(kib) + "\ntimeout -s KILL 30 " + program + " train --steps 1");
+    CAPTURE(limited.err);
+    if (limited.code == 0) continue;  // how much the libraries take differs between machines
+    CHECK(limited.code == 70);
+    CHECK(std::ranges::count(limited.err, '\n') == 1);
+    causes.insert(said_in(limited.err).id);
+    for (const char* part : {"ulimit -v allows ", "this process has "})
+      CHECK(limited.err.find(part) != std::string::npos);
+  }
+  CHECK(std::ranges::includes(std::set{5025, 5026, 6098}, causes));
+  CHECK(causes.contains(5025));
 }
 
 TEST_CASE("starts: the second job at a port is refused, and the first goes on") {

@@ -364,6 +364,7 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
       {"train", "--keep", "3"},
       {"train", "--launch", "fork"},
       {"train", "--launch", "processes"},
+      {"train", "--peers", "none"},
       {"train", "--trace"},
       {"eval", "--lr", "1"},
       {"eval", "--trace", "t.json"},

@@ -9,6 +9,9 @@
 #include "fake_run.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <chrono>
+#include <thread>
 
 using namespace rankc::runtime;
 using rankc::test::exit_with, rankc::test::said, rankc::test::said_in;
@@ -212,6 +215,40 @@ TEST_CASE("devices and pipes are written as they are") {
   CHECK(full.code == 0);
   CHECK(said_in(full.err) ==
         said{5005, {"/dev/full", "No space left on device; training goes on without it from step 1 on"}});
+}
+
+TEST_CASE("a FIFO without a reader is refused, and one with a reader is written") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string pipe = files.path("pipe");
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  for (const char* option : {"--metrics", "--trace"})
+    CHECK(refused(run(program, {"train", "--steps", "2", option, pipe})) == exit_with{1, {5024, {pipe}}});
+  std::string read;
+  std::thread reader([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    read = contents(pipe);
+  });
+  CHECK(train(program, "2", pipe).code == 0);
+  reader.join();
+  CHECK(std::count(read.begin(), read.end(), '\n') == 2);
+}
+
+TEST_CASE("a run whose curves hide those of an earlier run says so") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string curves = files.path("tb"), save = files.path("s");
+  const auto train_into = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", "--tensorboard", curves});
+    return run(program, more).out.find("note: RC6128: --tensorboard " + curves) != std::string::npos;
+  };
+  CHECK_FALSE(train_into({"--steps", "2", "--save", save}));
+  CHECK_FALSE(train_into({"--steps", "4", "--load", save}));
+  CHECK(train_into({"--steps", "2"}));
+  const fs::directory_iterator all(curves);
+  CHECK(std::count_if(begin(all), end(all), [](const auto& entry) {  // step 1 and a session that starts
+          return contents(entry.path().string()).find("\x10\x01\x3a\x02\x08\x01") != std::string::npos;
+        }) == 1);
 }
 
 TEST_CASE("export replaces its own files, and refuses those of others") {

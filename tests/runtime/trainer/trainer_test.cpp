@@ -2,6 +2,7 @@
 // A run as its user watches it: how many steps, what is held out, curves, how it stops, and how it ends.
 #include <rankc/trainer/beginning.hpp>
 #include <rankc/trainer/console.hpp>
+#include <rankc/trainer/data.hpp>
 #include <rankc/trainer/parameters.hpp>
 #include <rankc/trainer/tensorboard.hpp>
 
@@ -140,6 +141,42 @@ TEST_CASE("held-out data of its own, a default share of it, and what a checkpoin
   const outcome contradicted = run(program, {"train", "--eval-data", other, "--eval-fraction", "0.1"});
   CHECK(contradicted.err.starts_with("fake: RC"));
   CHECK(exit_with{contradicted.code, said_in(contradicted.err)} == exit_with{2, {6024, {other}}});
+}
+
+TEST_CASE("eval reads other data whole and in its order, whatever the run's order and held-out part") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string text = files.write("t.txt", text_of(801)), other = files.write("o.txt", text_of(100)),
+                    held = files.path("h.txt"), one = files.write("one.txt", text_of(5));
+  const auto eval = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"eval", "--steps", "3"});
+    const outcome o = run(program, more);
+    CHECK_MESSAGE(o.code == 0, o.err);
+    return o.out;
+  };
+  const auto loss = [](const std::string& out) { return line_with(out, "eval: loss "); };
+  int number = 0;
+  for (const std::vector<std::string>& held_out :
+       {std::vector<std::string>{"--eval-fraction", "0.3"}, {"--eval-data", held}}) {
+    const std::string save = files.path("s" + std::to_string(number++));
+    files.write("h.txt", text_of(60));
+    std::vector<std::string> words{"train",   "--steps", "2",  "--data",    text, "--lr",
+                                   "0",       "--save",  save, "--shuffle", "1",  "--lr-schedule",
+                                   "constant"};
+    words.insert(words.end(), held_out.begin(), held_out.end());
+    REQUIRE(run(program, words).code == 0);
+    std::filesystem::remove(held);
+    for (const std::string& data : {other, one, std::string("arith:1")}) {
+      CAPTURE(data);
+      const std::string loaded = eval({"--load", save, "--data", data});
+      CHECK(loss(loaded) == loss(eval({"--data", data})));
+      CHECK(loaded.find("RC6172") == loaded.npos);
+    }
+    const std::string of_run = eval({"--load", save});
+    CHECK(loss(of_run) != loss(eval({"--data", text})));  // in the order of the run
+    CHECK((of_run.find("note: RC6172: this is the loss of the part of " + text) != of_run.npos) ==
+          (held_out.front() == "--eval-fraction"));
+  }
 }
 
 TEST_CASE("how much data there is, is said") {

@@ -170,8 +170,7 @@ void collective_check::judge() const {
     if (wrong.done == by::peers)
       fail(context_.of(),
            "RC5117: {} by kernels that read the memory of other GPUs: element {} of {} is wrong, and nothing "
-           "was "
-           "trained; set placement::maps_peers to false, so that NCCL does it",
+           "was trained; give --peers off (placement::maps_peers = false), so that NCCL does it",
            wrong.what, ~told_[i], wrong.elements);
     fail(context_.of(),
          "RC5118: {} by NCCL {}: element {} of {} is wrong, and nothing was trained; use another version of "

@@ -4,7 +4,7 @@
 // waiting.
 #include <rankc/runtime/cuda/kernels.hpp>
 #include <rankc/runtime/packed_times.hpp>
-#include <rankc/runtime/parse.hpp>
+#include <rankc/runtime/time_limit.hpp>
 
 #include "../../check_calls.hpp"
 #include "access.hpp"
@@ -42,14 +42,12 @@ int device_of(const placement& where) {
   return devices == 1 ? 0 : where.device;
 }
 
-/// The time that a phase of the install may take: longer where the coordinator looks on, which knows what all
-/// ranks do and reports first.
+/// The time that a phase of the install may take. It is longer where a coordinator watches the ranks: the
+/// coordinator knows what all of them do, and reports first.
 std::chrono::seconds patience_of(const placement& where) {
-  constexpr std::chrono::seconds usual = 10min, after_coordinator = 30s;
-  const char* const set = std::getenv("RANKC_EXCHANGE_TIMEOUT");
-  const auto seconds = parse_number<double>(set != nullptr ? set : "");
-  const auto own =
-      seconds && *seconds >= 1 && *seconds <= 1e6 ? std::chrono::seconds(static_cast<long>(*seconds)) : usual;
+  constexpr std::chrono::seconds after_coordinator = 30s;
+  const auto own = std::chrono::ceil<std::chrono::seconds>(
+      time_limit(exchange_timeout, std::getenv(exchange_timeout), usual_exchange));
   return where.others != nullptr ? own + after_coordinator : own;
 }
 

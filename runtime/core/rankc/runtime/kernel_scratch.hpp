@@ -5,6 +5,7 @@
 #include <rankc/runtime/router.hpp>
 #include <rankc/runtime/targets.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -17,13 +18,16 @@ constexpr std::size_t limited_arrangement_scratch(std::size_t groups, std::size_
 
 namespace host {
 
-/// The scores of one head of a sequence. `element` is the size of an activation in bytes.
+/// The number of queries whose scores attention computes at a time.
+inline constexpr int query_block = 128;
+
+/// The scores of one block of queries in one head. `element` is the size of an activation in bytes.
 constexpr std::size_t attention_scratch(std::size_t queries, std::size_t keys, std::size_t element) {
-  return queries * keys * element;
+  return std::min(queries, std::size_t{query_block}) * keys * element;
 }
-/// The scores, their gradients and a sum of each query.
+/// A block's scores, their gradients, and one sum for each query of the head.
 constexpr std::size_t attention_grad_scratch(std::size_t queries, std::size_t keys, std::size_t element) {
-  return (2 * keys + 1) * queries * element;
+  return 2 * attention_scratch(queries, keys, element) + queries * element;
 }
 /// Sums in f64.
 constexpr std::size_t statistics_scratch(std::size_t experts) {

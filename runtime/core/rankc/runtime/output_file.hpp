@@ -5,6 +5,7 @@
 #pragma once
 #include <rankc/runtime/durable.hpp>
 
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <atomic>
@@ -109,9 +110,19 @@ class output_file {
   bool is_locked() const { return locked_; }
 
  private:
+  /// A FIFO has no reader at first where a script starts both at the same time.
   void open_stream() {
-    const int descriptor = ::open(place_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
-    if (descriptor < 0) fail_to_write(place_, code_);
+    constexpr int attempts = 100, ms_between = 10;
+    int descriptor = -1;
+    for (int n = 0; n < attempts && descriptor < 0; ++n) {
+      if (n > 0) ::poll(nullptr, 0, ms_between);
+      descriptor = ::open(place_.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_CLOEXEC);
+      if (descriptor < 0 && errno != ENXIO) fail_to_write(place_, code_);
+    }
+    if (descriptor < 0)
+      throw failure(code_, "RC5024: {} has no reader; start the process that reads it first, or name a file",
+                    place_);
+    if (::fcntl(descriptor, F_SETFL, O_APPEND) != 0) fail_to_write(place_, code_);  // writes wait for room
     file_.emplace(descriptor, place_, code_);
   }
 

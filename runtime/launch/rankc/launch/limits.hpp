@@ -2,6 +2,7 @@
 // How long the processes of a program wait for each other.
 #pragma once
 #include <rankc/launch/environment.hpp>
+#include <rankc/runtime/time_limit.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -15,7 +16,7 @@ struct limits {
   std::chrono::milliseconds silence{6'000};                // of a rank, which then counts as lost
   std::chrono::milliseconds end{
       2'500};  // from another rank's failure to the end of a process that does not notice
-  std::chrono::milliseconds exchange{600'000};  // for all to come to one exchange, or to one transfer
+  std::chrono::milliseconds exchange = usual_exchange;
   std::chrono::milliseconds step{0};  // in a step, until a rank makes progress; 0: from earlier steps
   /// The time between two signs of life of a rank.
   std::chrono::milliseconds sign_of_life() const {
@@ -29,7 +30,7 @@ inline long whole_seconds(std::chrono::duration<double> d) { return std::lround(
 /// The limits, as far as RANKC_JOIN_TIMEOUT, RANKC_SILENCE_TIMEOUT, RANKC_STEP_TIMEOUT and
 /// RANKC_EXCHANGE_TIMEOUT set them.
 /// Units: the variables are in seconds.
-/// Errors: failure (2) for a value that is no positive number.
+/// Errors: those of time_limit.
 limits read_limits(const environment&);
 
 }  // namespace rankc::runtime

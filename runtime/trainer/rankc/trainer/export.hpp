@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A checkpoint's weights as whole tensors for other programs, by the plan's names or as a Hugging Face
-// folder. LoRA adapters are written as they are, or merged into the weights.
+// folder. LoRA adapters are written as they are, as a folder of PEFT, or merged into the weights.
 #pragma once
 #include <rankc/runtime/program.hpp>
 
@@ -24,11 +24,12 @@ struct export_options {
   std::string source{};
 };
 
-/// Write the weights of a checkpoint to `out`/model.safetensors or as a Hugging Face folder `out`. Their type
-/// is f64 where the program computes in f64, bf16 where the program keeps weights in bf16 and writes a
-/// Hugging Face folder, and else f32.
-/// `notes` gets sentences on the padding of the vocabulary, and on guarantees that the file system of
-/// `out` does not give.
+/// Write the weights of a checkpoint to `out`/model.safetensors or as a Hugging Face folder `out`. Of a plan
+/// with LoRA adapters that are not merged, the Hugging Face folder is PEFT's. The type of the tensors is f64
+/// where the program computes in f64, bf16 where the program keeps weights in bf16 and writes a Hugging Face
+/// folder, and else f32.
+/// `notes` gets sentences on the padding of the vocabulary, on an adapter's base model, and on guarantees
+/// that the file system of `out` does not give.
 /// Returns: the file, or the Hugging Face folder.
 /// Errors: failure (65) where the checkpoint is not this program's, or a file cannot be written; failure (1)
 /// where the options do not fit the plan, its family has no tables, or the source is gone; failure (2) where

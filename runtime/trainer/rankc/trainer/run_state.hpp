@@ -27,6 +27,7 @@ struct run_state {
   std::int64_t eval_every = 0, eval_batches = 10;  // eval_every 0: at the end alone
   std::optional<data_record> read{};               // none: run.json of an older version
   std::optional<recipe> plan_train{};              // the recipe of the plan that saved; none: likewise
+  std::string plan{};                              // the name of the plan that saved
 };
 
 /// run.json, with the parallel layout for the reader and a checksum for the loader.

@@ -17,18 +17,22 @@ std::uint32_t masked_crc32c(std::string_view bytes);
 
 class tensorboard_file {
  public:
-  /// Begin a file of its own in a folder, which is made where it is not there. Of what an earlier file has,
-  /// TensorBoard drops `first_step` and later ones.
+  /// Begin a file in a folder, which is created where it does not exist. TensorBoard drops `first_step` and
+  /// later steps of the files that are there.
   /// Errors: failure (1) when it cannot be opened.
   tensorboard_file(const std::filesystem::path& folder, std::int64_t first_step);
 
-  /// Add a point to some curves. When that fails, as on a full disk, training goes on: the first time says so
-  /// on stderr.
+  /// Whether the folder had files of TensorBoard before.
+  bool had_curves() const { return had_curves_; }
+
+  /// Add a point to some curves. Where that fails, as on a full disk, training goes on without them, and a
+  /// line on stderr says so.
   void write(std::int64_t step, std::span<const std::pair<std::string_view, double>> values);
 
  private:
   void write_record(const std::string& bytes);
 
+  bool had_curves_;
   durable_file out_;
   bool failed_ = false;
 };

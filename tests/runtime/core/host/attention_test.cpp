@@ -2,6 +2,8 @@
 // Causal attention, with grouped key/value heads, against loops and central differences.
 #include "workspace.hpp"
 
+#include <rankc/runtime/kernel_scratch.hpp>
+
 namespace attention_test {
 
 using namespace rankc::test;
@@ -52,7 +54,7 @@ TEST_CASE_TEMPLATE("attention is causal softmax(q k^T / sqrt(dim)) v, and saves 
     workspace<T> space;
     const values q = random_values(s.q(), 1), k = random_values(s.kv(), 2), v = random_values(s.kv(), 3);
     const at o = space.room(s.q()), lse = space.room(s.lse()),
-             scratch = space.room(host::attention_scratch(s.seq));
+             scratch = space.room(host::attention_scratch(s.seq, s.seq, 1));
     host::attention<T>(space.lane(), o, lse, scratch, space.put(q), space.put(k), space.put(v), s.rows, s.seq,
                        s.heads, s.kv_heads, s.dim);
     values want_lse(s.lse());
@@ -61,10 +63,17 @@ TEST_CASE_TEMPLATE("attention is causal softmax(q k^T / sqrt(dim)) v, and saves 
   }
 }
 
+TEST_CASE("the scratch of attention grows with the keys, not with their square") {
+  for (const std::size_t seq : {128u, 8192u}) {
+    CHECK(host::attention_scratch(2 * seq, 2 * seq, 4) == 2 * host::attention_scratch(seq, seq, 4));
+    CHECK(host::attention_grad_scratch(2 * seq, 2 * seq, 4) == 2 * host::attention_grad_scratch(seq, seq, 4));
+  }
+}
+
 TEST_CASE("large scores do not overflow") {
   constexpr sizes s{1, 3, 1, 1, 1};
   workspace<float> space;
-  const at o = space.room(3), lse = space.room(3), scratch = space.room(host::attention_scratch(3));
+  const at o = space.room(3), lse = space.room(3), scratch = space.room(host::attention_scratch(3, 3, 1));
   host::attention<float>(space.lane(), o, lse, scratch, space.put(values{1000, 1000, -1000}),
                          space.put(values{1, 2, 3}), space.put(values{4, 5, 6}), 1, 3, 1, 1, 1);
   check_near(space.get(o, 3), {4, 5, 4}, 1e-6);
@@ -78,7 +87,7 @@ TEST_CASE("attention gradients are central differences, summed over the heads of
     const values q = random_values(s.q(), 1), k = random_values(s.kv(), 2), v = random_values(s.kv(), 3);
     const values dout = random_values(s.q(), 4);
     const at in_q = space.put(q), in_k = space.put(k), in_v = space.put(v), o = space.room(s.q());
-    const at lse = space.room(s.lse()), scratch = space.room(host::attention_grad_scratch(s.seq));
+    const at lse = space.room(s.lse()), scratch = space.room(host::attention_grad_scratch(s.seq, s.seq, 1));
     const at dq = space.room(s.q()), dk = space.room(s.kv()), dv = space.room(s.kv());
     host::attention<double>(space.lane(), o, lse, scratch, in_q, in_k, in_v, s.rows, s.seq, s.heads,
                             s.kv_heads, s.dim);
@@ -100,7 +109,7 @@ TEST_CASE_TEMPLATE("attention gradients over several query blocks equal plain lo
   const values q = random_values(s.q(), 1), k = random_values(s.kv(), 2), v = random_values(s.kv(), 3);
   const values dout = random_values(s.q(), 4);
   const at in_q = space.put(q), in_k = space.put(k), in_v = space.put(v), o = space.room(s.q());
-  const at lse = space.room(s.lse()), scratch = space.room(host::attention_grad_scratch(s.seq));
+  const at lse = space.room(s.lse()), scratch = space.room(host::attention_grad_scratch(s.seq, s.seq, 1));
   const at dq = space.room(s.q()), dk = space.room(s.kv()), dv = space.room(s.kv());
   host::attention<T>(space.lane(), o, lse, scratch, in_q, in_k, in_v, s.rows, s.seq, s.heads, s.kv_heads,
                      s.dim);

@@ -124,8 +124,8 @@ void rope_grad(const lane&, at dx, at dy, at table, int tokens, int heads, int d
 /// Causal attention per sequence and head, scale 1/sqrt(dim); query head h uses kv head h / (heads /
 /// kv_heads).
 /// Shapes: q, o, do, dq (rows * seq, heads, dim); k, v, dk, dv (rows * seq, kv_heads, dim);
-///         lse (rows, heads, seq): log-sum-exp of the scaled scores; scratch: attention_scratch /
-///         _grad_scratch elements.
+///         lse (rows, heads, seq): log-sum-exp of the scaled scores; scratch: attention_scratch or
+///         attention_grad_scratch of kernel_scratch.hpp, for seq queries and seq keys.
 /// Source: FlashAttention (Dao et al. 2022), for what is saved.
 template <class T>
 void attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
@@ -133,10 +133,10 @@ void attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows
 template <class T>
 void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                     int rows, int seq, int heads, int kv_heads, int dim);
-/// The same of a rank's chunks of sequences of `seq`, each of which `ranks` share out
-/// (rankc/runtime/chunks.hpp), to the gathered keys of all; of keys that the rank's queries do not see dk and
-/// dv are 0. `first` is the place of q's first token among these.
-/// Shapes: as above with seq / ranks for seq in what is of queries.
+/// Attention of a rank's queries to the gathered keys. The `ranks` of cp shard each sequence of `seq` tokens
+/// in chunks (rankc/runtime/chunks.hpp). dk and dv are 0 for keys that the rank's queries do not see. `first`
+/// is the index of q's first token among the tokens of all ranks.
+/// Shapes: as above with seq / ranks queries for each sequence.
 template <class T>
 void chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                      int kv_heads, int dim, int ranks, int first);
@@ -147,8 +147,7 @@ void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout,
 /// result, and the part's log-sum-exp, -infinity where a query sees none of the keys. merge_attention makes
 /// one of two parts; o may be o_before, and lse lse_before. The gradient is given the result and the
 /// log-sum-exp of all parts, and what dq, dk and dv have of these keys.
-/// Shapes: as above with seq / ring for seq; scratch: n * n elements, n = seq / ring, of the gradient (2 n +
-/// 1) * n.
+/// Shapes: as above with seq / ring for seq.
 template <class T>
 void ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                     int kv_heads, int dim, int ring, double step, int first);
@@ -181,10 +180,6 @@ template <class T>
 void document_ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
                                   int dim, int ring, double step, int first);
-constexpr std::size_t attention_scratch(int seq) { return static_cast<std::size_t>(seq) * seq; }
-constexpr std::size_t attention_grad_scratch(int seq) {
-  return 2 * static_cast<std::size_t>(seq) * seq + seq;
-}
 
 /// GELU in its tanh form, and SwiGLU: y = silu(gate) * up. dx may be dy; y may be x or up.
 /// Source: Hendrycks and Gimpel 2016; Shazeer 2020.

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "blas_buffers.hpp"
+
+#include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/process_limits.hpp>
+
+#include <sys/mman.h>
+#include <cstddef>
+#include <vector>
+
+// OpenBLAS exports these, but no header declares them. A build that hides them keeps its own behaviour.
+extern "C" {
+[[gnu::weak]] void* blas_memory_alloc(int position);
+[[gnu::weak]] void blas_memory_free(void*);
+}
+
+namespace rankc::runtime::host {
+namespace {
+
+constexpr std::size_t buffer_bytes = (std::size_t{128} << 20) + (64 << 10);  // on x86-64, with its rounding
+
+bool can_have(std::size_t bytes) {
+  void* const at =
+      ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return at != MAP_FAILED && ::munmap(at, bytes) == 0;
+}
+
+}  // namespace
+
+void reserve_blas_buffers(int threads) {
+  rlimit limit{};
+  if (!has_limit(RLIMIT_AS, limit) && !has_limit(RLIMIT_DATA, limit)) return;
+  if (blas_memory_alloc == nullptr || blas_memory_free == nullptr) return;
+  std::vector<void*> buffers;
+  while (static_cast<int>(buffers.size()) < threads && can_have(buffer_bytes))
+    buffers.push_back(blas_memory_alloc(0));
+  const std::string has = memory_text();
+  for (void* buffer : buffers) blas_memory_free(buffer);
+  if (static_cast<int>(buffers.size()) < threads)
+    throw failure(70,
+                  "RC5025: install: {} threads need {} bytes each for OpenBLAS, and the process cannot have "
+                  "them: {}; raise the limit, or start one process for each rank",
+                  threads, buffer_bytes, has);
+}
+
+}  // namespace rankc::runtime::host

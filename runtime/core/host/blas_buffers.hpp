@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buffers of OpenBLAS under a limit of memory.
+#pragma once
+
+namespace rankc::runtime::host {
+
+/// Let OpenBLAS allocate a buffer for each thread that multiplies. OpenBLAS keeps them for its GEMMs. A GEMM
+/// that gets no buffer tries for ever. Without a limit OpenBLAS allocates each buffer at the thread's first
+/// GEMM.
+/// Errors: failure (70) that states what is needed, what the process has, and its limits.
+void reserve_blas_buffers(int threads);
+
+}  // namespace rankc::runtime::host

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tensors of Hugging Face's files, computed from the plan's parameters: joined, transposed, and with the
+// rows of the folder that the run began with.
+#pragma once
+#include "hugging_face_config.hpp"
+#include "hugging_face_origin.hpp"
+#include <rankc/trainer/parameters.hpp>
+#include <rankc/trainer/safetensors.hpp>
+#include <rankc/trainer/tensor_source.hpp>
+
+#include <vector>
+
+namespace rankc::runtime {
+
+/// A tensor of the files, and the parameters that it joins, in the order of their parts.
+struct joined {
+  safetensors_writer::tensor as;
+  tensor_rule rule;
+  std::size_t first_row, rows;  // of each part
+  std::size_t copied_rows;      // that follow them, from the origin
+  std::vector<const global_parameter*> parts;
+};
+
+/// The type of the tensors in the files.
+dtype type_of_files(const description&);
+
+/// The sizes of the files: those of the origin, or the plan's where there is none.
+free_sizes sizes_of(const description&, const hugging_face_origin*);
+
+/// The tensors that these parameters make up.
+/// Errors: failure (1) for a parameter that the family's table does not have.
+std::vector<joined> join_parameters(const description&, const described_model&,
+                                    const std::vector<global_parameter>&, const free_sizes&);
+
+/// Append the values of a tensor to a file. `origin` may be null where no rows are copied.
+void append(safetensors_writer&, const joined&, const tensor_source&, hugging_face_origin* origin);
+
+}  // namespace rankc::runtime
