@@ -3,12 +3,16 @@
 // (hash_calls.cpp) stands for the ops that are proven.
 #include "call_operands.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/hashed_call.hpp>
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <string_view>
+#include <vector>
 
 namespace rankc::codegen {
 
@@ -21,59 +25,81 @@ class operand_check {
   void check(const op& o) const {
     if (o.operands.empty()) refuse(o, "RC7298: rank {}: op \"{}\" has no call");
     if (is_over_regions(o)) return check_regions(o);
-    if (o.kind == op_kind::send || o.kind == op_kind::receive)
-      return expect(o, {(o.kind == op_kind::send ? o.reads : o.writes).at(0).begin});
-    if (o.kind == op_kind::collective && is_reduction(o)) return expect(o, {first_byte(o.reads)});
-    check_places(o);
+    if (o.kind == op_kind::compute) return check_kernel(o);
+    check_communication(o);
   }
 
  private:
+  using begins = std::vector<std::size_t>;
+
   static bool is_reduction(const op& o) {
-    return o.does == collective_kind::all_reduce || o.does == collective_kind::all_reduce_max;
+    return o.kind == op_kind::collective &&
+           (o.does == collective_kind::all_reduce || o.does == collective_kind::all_reduce_max);
   }
   static std::size_t first_byte(const std::vector<access>& all) {
     std::size_t least = all.at(0).begin;
     for (const access& a : all) least = std::min(least, a.begin);
     return least;
   }
-
-  /// The first bytes that operands may have, and those that operands must have.
-  struct places {
-    std::set<std::size_t> all, needed;
-  };
-  static places places_of(const op& o) {
-    places of;
-    for (const auto* list : {&o.reads, &o.writes})
-      for (const access& a : *list) of.all.insert(a.begin);
-    if (o.kind == op_kind::collective) of.needed = of.all;
-    for (const view& v : o.views) of.needed.insert(first_access(o, v).begin + v.offset);
-    of.all.insert(of.needed.begin(), of.needed.end());
-    return of;
+  static bool is_of(const view& v, std::size_t write) {
+    return v.written && static_cast<int>(write) >= v.accesses.first &&
+           static_cast<int>(write) < v.accesses.first + v.accesses.count;
   }
 
-  void check_places(const op& o) const {
-    const places of = places_of(o);
+  /// The first bytes of a kernel's tensors and of its scratch.
+  static begins operands_of_kernel(const op& o) {
+    begins all;
+    for (const view& v : o.views) all.push_back(first_access(o, v).begin + v.offset);
+    for (std::size_t w = 0; w < o.writes.size(); ++w)
+      if (std::none_of(o.views.begin(), o.views.end(), [&](const view& v) { return is_of(v, w); }))
+        all.push_back(o.writes[w].begin);
+    return all;
+  }
+
+  /// The hash has the operands of a kernel in the order of its views.
+  void check_kernel(const op& o) const {
+    const begins expected = operands_of_kernel(o);
+    const auto count = [](const begins& all, std::size_t b) { return std::count(all.begin(), all.end(), b); };
     for (const std::size_t begin : o.operands)
-      if (!of.all.contains(begin))
+      if (count(expected, begin) == 0)
         refuse(
             o,
             "RC7291: rank {}: op \"{}\" calls with an operand at byte {}, where none of its tensors begins",
             begin);
-    for (const std::size_t begin : of.needed)
-      if (std::find(o.operands.begin(), o.operands.end(), begin) == o.operands.end())
+    for (const std::size_t begin : expected)
+      if (count(o.operands, begin) < count(expected, begin))
         refuse(
             o,
             "RC7292: rank {}: op \"{}\" calls without an operand at byte {}, where one of its tensors begins",
             begin);
+    if (o.operands.size() != expected.size())
+      refuse(o, "RC7263: rank {}: op \"{}\" calls with {} operands; expected {}, one for each of its tensors",
+             o.operands.size(), expected.size());
   }
 
-  void expect(const op& o, const std::vector<std::size_t>& begins) const {
-    if (o.operands != begins)
-      refuse(o, "RC7293: rank {}: op \"{}\" has a call of {} operands; expected one, at byte {}",
-             o.operands.size(), begins[0]);
+  /// A reduction runs in place, with one operand. Every other collective takes its results before its inputs.
+  static begins operands_of_communication(const op& o) {
+    if (o.kind == op_kind::send || is_reduction(o)) return {first_byte(o.reads)};
+    if (o.kind == op_kind::receive) return {first_byte(o.writes)};
+    begins all;
+    for (const auto* list : {&o.writes, &o.reads})
+      for (const access& a : *list) all.push_back(a.begin);
+    return all;
   }
 
-  /// The norm and the optimizer are called with regions. A parameter has the same element in each.
+  void check_communication(const op& o) const {
+    if (const begins expected = operands_of_communication(o); o.operands != expected)
+      refuse(o, "RC7293: rank {}: op \"{}\" calls with operands at bytes {}; expected {}",
+             fmt::format("{}", fmt::join(o.operands, ", ")), fmt::format("{}", fmt::join(expected, ", ")));
+    if (is_reduction(o) && first_byte(o.writes) != first_byte(o.reads))
+      refuse(o,
+             "RC7264: rank {}: op \"{}\" reduces the bytes from {} on in place and writes those from {} on; "
+             "expected the same bytes",
+             first_byte(o.reads), first_byte(o.writes));
+  }
+
+  /// The norm and the optimizer are called with regions and with ranges of elements. A parameter has the same
+  /// element in each region, and the optimizer updates it in place.
   void check_regions(const op& o) const {
     static constexpr std::array<std::string_view, 4> of_optimizer{"weight", "gradient", "first_moment",
                                                                   "second_moment"};
@@ -87,17 +113,32 @@ class operand_check {
       const std::string_view port = v.port.ends_with("weight") ? "weight" : v.port;
       const auto k = static_cast<std::size_t>(std::find(of_optimizer.begin(), of_optimizer.end(), port) -
                                               of_optimizer.begin());
-      if (v.written || k == of_optimizer.size()) continue;
+      if (k == of_optimizer.size()) continue;
       if (k + (is_norm ? 0 : 1) >= n)
         refuse(o, "RC7299: rank {}: op \"{}\" is called without the region of its {}", port);
       const std::size_t element = element_of(o, v, o.operands[k]);
-      if (k == 0) of_weight = element;
+      check_range(o, v, element);
+      if (k == 0 && !v.written) of_weight = element;
       else if (!is_norm && element != of_weight)
         refuse(
             o,
             "RC7295: rank {}: op \"{}\" is called with region {} at byte {}, where its parameters do not lie",
             k + 1, o.operands[k]);
     }
+  }
+
+  /// The hash has the range of a tensor as elements from the first on, up to a multiple of `elements_apart`.
+  void check_range(const op& o, const view& v, std::size_t element) const {
+    if (v.shape.size() != 1)
+      refuse(
+          o,
+          "RC7265: rank {}: op \"{}\" is called with ranges of elements, but its {} has {} dims; expected 1",
+          v.port, v.shape.size());
+    if (element % runtime::elements_apart != 0)
+      refuse(o,
+             "RC7266: rank {}: op \"{}\" is called with a region whose element {} is the first of its {}; "
+             "expected a multiple of {}",
+             element, v.port, runtime::elements_apart);
   }
 
   void expect_norm(const op& o, std::size_t begin) const {

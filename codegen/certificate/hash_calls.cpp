@@ -4,6 +4,7 @@
 
 #include <rankc/codegen/proven_calls.hpp>
 #include <rankc/runtime/hashed_call.hpp>
+#include <rankc/runtime/hashed_places.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,7 @@ namespace rankc::codegen {
 namespace {
 
 using runtime::hashed_call;
+using runtime::hashed_places;
 using runtime::hashed_range;
 using runtime::hashed_type;
 
@@ -36,7 +38,13 @@ runtime::hashed_operand operand_of(const op& o, const view& v) {
   return made;
 }
 
-/// The tensors of a kernel, then its scratch: those operands that are no port's.
+double elements_of(const view& v) {
+  double all = 1;
+  for (const std::int64_t size : v.shape) all *= static_cast<double>(size);
+  return all;
+}
+
+/// The tensors of a call, then its scratch: those operands that are no port's.
 std::vector<runtime::hashed_operand> operands_of(const op& o) {
   std::vector<runtime::hashed_operand> all;
   all.reserve(o.operands.size());
@@ -72,6 +80,28 @@ std::vector<hashed_range> ranges_of(const op& o) {
   return runtime::joined_ranges(parts);
 }
 
+/// The first byte of the tensors of a kind that a rank begins with, or leaves.
+std::size_t place_of(const rank_program& p, holding_kind kind) {
+  std::size_t first = hashed_places::none;
+  const auto look = [&](const op& o, const std::vector<access>& accesses) {
+    for (std::size_t i = 0; i < std::min(o.holds.size(), accesses.size()); ++i)
+      if (o.holds[i].kind == kind) first = std::min(first, accesses[i].begin);
+  };
+  look(p.ops.front(), p.ops.front().writes);
+  look(p.ops.back(), p.ops.back().reads);
+  return first;
+}
+
+hashed_places places_of(const rank_program& p) {
+  hashed_places all{.arena_bytes = p.arena_bytes,
+                    .tokens = place_of(p, holding_kind::ids),
+                    .targets = place_of(p, holding_kind::targets),
+                    .starts = place_of(p, holding_kind::starts),
+                    .norm = place_of(p, holding_kind::norm)};
+  if (all.targets != hashed_places::none) all.loss = place_of(p, holding_kind::loss);
+  return all;
+}
+
 /// Hashes the calls of one rank.
 class rank_hasher {
  public:
@@ -90,7 +120,7 @@ class rank_hasher {
       if (!o.operands.empty()) add(o, lane);
       ends[i] = lane.end();
     }
-    out_.hash = runtime::hash_of(last(), lanes_);
+    out_.hash = runtime::hash_of(runtime::hash_of(last(), lanes_), places_of(own));
     return std::move(out_);
   }
 
@@ -107,9 +137,9 @@ class rank_hasher {
 
   static void compute(const op& o, hashed_call& made) {
     if (o.row == "clear") {
-      const access& all = o.writes.at(0);
+      const view& all = o.views.at(0);
       made.operands = {{o.operands.front()}};
-      made.numbers = {static_cast<double>(all.end - all.begin)};
+      made.numbers = {elements_of(all) * static_cast<double>(element_size(first_access(o, all).type))};
       return;
     }
     for (const view& v : o.views) {
@@ -129,7 +159,9 @@ class rank_hasher {
     const communicator& over = p_.communicators.at(static_cast<std::size_t>(o.communicator));
     const bool is_pair = o.kind != op_kind::collective;
     made.name = name_of(o);
-    for (const std::size_t begin : o.operands) made.operands.push_back({begin});
+    if (o.does == collective_kind::all_to_all || exchanges_slots(o.does)) made.operands = operands_of(o);
+    else
+      for (const std::size_t begin : o.operands) made.operands.push_back({begin});
     made.communicator = communicator_hash(o.communicator, is_pair);
     made.site = o.name;
     made.site_index = o.message;
@@ -187,13 +219,16 @@ class rank_hasher {
 }  // namespace
 
 std::vector<step_hash> hash_calls(const program& p) {
-  std::map<int, int> last;  // rank of each that are alike
-  for (std::size_t r = 0; r < p.ranks.size(); ++r) last[p.ranks[r].alike] = static_cast<int>(r);
-  std::vector<int> ranks;
-  for (const auto& [alike, rank] : last) ranks.push_back(rank);
-  std::sort(ranks.begin(), ranks.end());
+  std::map<int, std::pair<int, int>> alike;  // the first and the last rank of each program
+  for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r)
+    alike.try_emplace(p.ranks[static_cast<std::size_t>(r)].alike, r, r).first->second.second = r;
   std::vector<step_hash> all;
-  for (const int r : ranks) all.push_back(rank_hasher(p, r).run());
+  for (const auto& [index, ranks] : alike) {
+    step_hash first = rank_hasher(p, ranks.first).run(), last = rank_hasher(p, ranks.second).run();
+    if (first.hash != last.hash) all.push_back(std::move(first));
+    all.push_back(std::move(last));
+  }
+  std::sort(all.begin(), all.end(), [](const step_hash& x, const step_hash& y) { return x.rank < y.rank; });
   return all;
 }
 

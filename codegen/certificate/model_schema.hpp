@@ -13,6 +13,7 @@ struct tensor_schema {
   static constexpr bool is_line = true, own_line = false;
   static void list(auto& f, auto& t) {
     f.sizes("shape", t.shape, "sizes on one device, with all tokens of a step");
+    f.expect(is_countable(t.shape), countable_text);
     f("unit", t.unit, "elements of a unit (a head) of the last dim");
     f.optional("unit_of_rows", t.unit_of_rows != 1,
                [&] { f("unit_of_rows", t.unit_of_rows, "elements of a unit of the first of two dims"); });
@@ -28,6 +29,7 @@ struct model_op_schema {
     f("out", o.out, "indices of the results, in the order of the row's ports");
     f("rows", o.rows, "the row's attribute of this name");
     f("seq", o.seq, "tokens of a sequence; 0: the row does not ask for them");
+    f.expect(is_countable(std::array{o.rows, o.seq}), countable_text);
     f("number", o.number, "number that the op is given; 0: none");
     f.word("rounding", o.operands, rounding_names,
            "how the operands of its products are rounded, forward and backward");

@@ -44,13 +44,20 @@ std::size_t count_values(const listed_program& p) {
   return values;
 }
 
-std::vector<int> values_of(const std::vector<number_run>& runs, std::size_t most) {
+/// The numbers that values of a step may have: the checker's tables have a line for each number.
+std::int64_t numbers_of(std::size_t values) {
+  constexpr std::size_t of_each = 64, spare = 1 << 20;
+  const std::size_t most = std::numeric_limits<int>::max();
+  return static_cast<std::int64_t>(std::min(of_each * values + spare, most));
+}
+
+/// `numbers`: the values of the step have numbers below this.
+std::vector<int> values_of(const std::vector<number_run>& runs, std::size_t most, std::int64_t numbers) {
   std::vector<int> values;
   for (const number_run& run : runs) {
-    constexpr std::int64_t limit = std::numeric_limits<int>::max();
-    if (run.count > static_cast<std::int64_t>(most - values.size()) || run.first > limit - run.count)
+    if (run.count > static_cast<std::int64_t>(most - values.size()) || run.first > numbers - run.count)
       refuse("RC7125: certificate: a rank has more values than the {} that its ops name, or one above {}",
-             most, limit);
+             most, numbers - 1);
     for (std::int64_t i = 0; i < run.count; ++i) values.push_back(static_cast<int>(run.first + i));
   }
   if (values.size() != most)
@@ -77,12 +84,17 @@ void expand_runs(step& s) {
     values.push_back(count_values(p));
     firsts.push_back(count_firsts(p));
   }
-  for (listed_rank& r : s.ranks) {
+  std::size_t named = 0;  // by all ranks
+  for (const listed_rank& r : s.ranks) {
     if (r.program < 0 || r.program >= static_cast<int>(s.programs.size()))
       refuse("RC7137: certificate: a rank runs program {}; the step has {} programs", r.program,
              s.programs.size());
+    named += values[static_cast<std::size_t>(r.program)];
+  }
+  const std::int64_t numbers = numbers_of(named);
+  for (listed_rank& r : s.ranks) {
     const auto program = static_cast<std::size_t>(r.program);
-    r.values = values_of(r.value_runs, values[program]);
+    r.values = values_of(r.value_runs, values[program], numbers);
     r.firsts = firsts_of(r.first_runs, firsts[program]);
   }
 }

@@ -11,6 +11,12 @@
 
 namespace rankc::codegen::schema {
 
+namespace {
+
+constexpr std::size_t most_bytes = std::size_t{1} << 50, most_size = std::size_t{1} << 36;
+
+}  // namespace
+
 std::string found(const json& j) {
   constexpr std::size_t most = 80;  // characters
   if (j.is_structured()) return j.is_array() ? "a list" : "an object";
@@ -22,6 +28,7 @@ void read_value(const json& j, const std::string& where, std::size_t& n) {
   if (!j.is_number_unsigned())
     refuse("RC7103: certificate: {} must be a whole number of 0 or more, found {}", where, found(j));
   n = j.get<std::size_t>();
+  if (n > most_bytes) refuse("RC7143: certificate: {} must be at most 2^50, found {}", where, n);
 }
 
 void read_value(const json& j, const std::string& where, int& n) {
@@ -37,8 +44,7 @@ void read_value(const json& j, const std::string& where, int& n) {
 void read_value(const json& j, const std::string& where, std::int64_t& n) {
   std::size_t size = 0;
   read_value(j, where, size);
-  if (size > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max()))
-    refuse("RC7109: certificate: {} must be less than 2^63, found {}", where, size);
+  if (size > most_size) refuse("RC7109: certificate: {} must be at most 2^36, found {}", where, size);
   n = static_cast<std::int64_t>(size);
 }
 

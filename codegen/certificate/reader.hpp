@@ -21,6 +21,7 @@ using nlohmann::json;
 std::string found(const json&);
 
 void read_value(const json&, const std::string& where, int&);
+/// A place in an arena or a number of bytes.
 void read_value(const json&, const std::string& where, std::size_t&);
 /// A number of elements, rows or tokens: 0 or more.
 void read_value(const json&, const std::string& where, std::int64_t&);

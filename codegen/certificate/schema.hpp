@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of a certificate's steps, each listed once. The writer, the strict reader and the page FORMAT.md
-// go through these lists. A schema lists the fields of one struct. `is_line`: a JSON array of the values in
-// this order; else a JSON object. `own_line`: each begins on a new line.
+// read these lists.
+//
+// A schema lists the fields of one struct. `is_line`: a JSON array of the values in this order; else a JSON
+// object. `own_line`: each begins on a new line.
 //
 // A visitor has these functions:
 //   f(name, value, about)                 a number, a flag, a text, or a list of them
@@ -17,6 +19,9 @@
 #pragma once
 #include "document.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <type_traits>
 
 namespace rankc::codegen::schema {
@@ -29,6 +34,14 @@ inline constexpr const char* target_names[]{"cuda", "host"};
 inline constexpr const char* use_names[]{"in", "out", "add"};
 inline constexpr const char* scaling_names[]{"none", "linear", "llama3"};
 inline constexpr const char* step_names[]{"train", "evaluate"};
+
+/// Whether a product of sizes, and its bytes, are small enough for every type that counts them.
+inline bool is_countable(const auto& sizes) {
+  double product = 1;
+  for (const std::int64_t size : sizes) product *= static_cast<double>(std::max<std::int64_t>(size, 1));
+  return product <= 0x1p50;
+}
+inline constexpr const char* countable_text = "2^50 elements at most";
 
 struct read_schema {
   static constexpr const char* what = "a read";
@@ -69,6 +82,8 @@ struct view_schema {
     f.sizes("shape", v.shape, "sizes of the tensor on this rank");
     f("unit", v.unit, "elements of a unit (a head) of the dim that the port has in units");
     f("stride", v.stride, "elements from one row to the next");
+    const std::int64_t rows = v.shape.size() == 2 ? v.shape[0] : 1;
+    f.expect(is_countable(v.shape) && is_countable(std::array{rows, v.stride}), countable_text);
     f.optional("balance", v.balances.any(), [&] { list_balance(f, v.balances); });
     if constexpr (is_read<decltype(v)>) {
       v.written = use > 0;
@@ -99,6 +114,7 @@ struct holding_schema {
     f.sizes("box", h.box, "sizes of the part of the model's tensor that the rank holds");
     f("positions", h.positions, "positions of a rotary table; 0: another tensor");
     f("dim", h.dim, "elements of a head in a rotary table; 0: another tensor");
+    f.expect(is_countable(std::array{h.positions, h.dim}), countable_text);
     f("theta", h.theta, "base of a rotary table; 0: another tensor");
     f.optional("scaling", h.scaling.by != rope_scaling::none,
                [&] { f.template one<scaling_schema>("scaling", h.scaling, "scaling of a rotary table"); });
@@ -138,6 +154,7 @@ struct op_schema {
     f("row", o.row, "name of the row in the table of facts; empty: the op has no kernel");
     f("rows", o.rows, "the row's attribute of this name");
     f("seq", o.seq, "tokens of a sequence; 0: the row does not ask for them");
+    f.expect(is_countable(std::array{o.rows, o.seq}), countable_text);
     f("number", o.number, "number that the kernel is given; 0: none");
     f("given", o.given, "sizes and the number that the call names, in its order");
   }

@@ -39,6 +39,7 @@ class cell {
   const holding* find(const operand&, const port&) const;
   void bind_axis(const std::string& name, const axis_use&, std::int64_t unit, const part&);
   void check_needs(const std::vector<operand>& ports) const;
+  void check_number_of_sequences(const attributes&) const;
   void check_positions(std::int64_t first, const attributes&) const;
   void check_sequences(const attributes&) const;
   void check_chunks(std::int64_t first, const attributes&);

@@ -55,6 +55,14 @@ std::int64_t rank_of_queries(std::int64_t first, std::int64_t tokens, std::int64
 
 }  // namespace
 
+void cell::check_number_of_sequences(const attributes& with) const {
+  const std::int64_t in_range = range[slot('t')].size() / std::max<std::int64_t>(with.seq, 1),
+                     sequences = std::max(with.rows, in_range);
+  if (sequences > most_sequences)
+    throw refusal("RC7453: the op has {} sequences of {} tokens; expected {} sequences at most", sequences,
+                  with.seq, most_sequences);
+}
+
 void cell::check_positions(std::int64_t first, const attributes& with) const {
   const std::size_t t = slot('t');
   if (!is_bound_[t] || (fact_.listed && !is_bound_[slot('s')])) return;

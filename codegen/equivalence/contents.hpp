@@ -45,6 +45,9 @@ struct holding {
   term closed() const;
 };
 
+/// The most sequences of an op: its check takes one at a time.
+inline constexpr std::int64_t most_sequences = 1 << 16;
+
 /// Adds a summand to a sum. Whole terms are added. Parts of one term unite where they differ in one axis and
 /// have no element in common. Elements that the sum already has begin a second summand: x + x is two of x.
 void add(few<summand, 1>& sum, summand);

@@ -80,6 +80,9 @@ std::vector<content> exchange(const std::vector<const content*>& given, const ex
   if (as.seq < 1 || as.seq % (2 * members) || whole % as.seq)
     throw refusal("RC7538: {} tokens are not whole sequences of {} in two chunks for each of {} members",
                   whole, as.seq, members);
+  if (whole / as.seq > most_sequences)
+    throw refusal("RC7539: the exchange of heads has {} sequences; expected {} at most", whole / as.seq,
+                  most_sequences);
   const std::int64_t each = as.seq / members;
   workspace space;
   std::vector<content> made;

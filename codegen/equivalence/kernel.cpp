@@ -28,7 +28,7 @@ segment interpreter::segment_of(const view& v, const access& a, const operand& s
     s = is_matrix ? segment{{0, count / shape.cols, shape.cols, pitch}, elements / shape.cols, 0}
                   : segment{{0, 1, count, count}, 0, elements};
   }
-  if (s.at.rows < 1 || s.at.cols < 1 || s.at.cols > s.at.pitch ||
+  if (v.offset >= a.end - a.begin || s.at.rows < 1 || s.at.cols < 1 || s.at.cols > s.at.pitch ||
       s.at.offset + (s.at.rows - 1) * s.at.pitch + s.at.cols > count)
     throw refusal("RC7552: tensor {} does not fit into the {} elements of its buffer", v.port, count);
   return s;

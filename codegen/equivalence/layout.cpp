@@ -286,8 +286,13 @@ void check_reduced_together(const op& o) {
   std::vector<access> tensors = o.reads;
   std::sort(tensors.begin(), tensors.end(),
             [](const access& x, const access& y) { return x.begin < y.begin; });
-  for (std::size_t i = 1; i < tensors.size(); ++i)
+  for (std::size_t i = 1; i < tensors.size(); ++i) {
     if (tensors[i].begin != tensors[i - 1].end) throw not_contiguous();
+    if (tensors[i].type != tensors[0].type)
+      throw refusal("RC7599: the all-reduce adds up tensors of {} and of {} in one call; expected one type",
+                    element_type_names[static_cast<int>(tensors[0].type)],
+                    element_type_names[static_cast<int>(tensors[i].type)]);
+  }
   for (std::size_t i = 0; i < o.reads.size(); ++i)
     if (o.reads[i].begin != o.writes[i].begin || o.reads[i].end != o.writes[i].end)
       throw refusal(

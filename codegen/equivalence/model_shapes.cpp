@@ -106,12 +106,19 @@ class op_shapes {
     if (fact_.arranges) is("rows", op_.rows, 0);
     else if (fact_.sequences) is("rows times seq", op_.rows * op_.seq, size("t"));
     if (fact_.documents) is("rows times seq", op_.rows * op_.seq, size("n"));
-    if (fact_.grouped) is("seq times the number of groups", op_.seq * size("m"), size("t"));
+    if (fact_.grouped) check_groups();
     const bool takes_number = fact_.reads_number || has_table_;
     if ((!takes_number && op_.number != 0) || (!has_table_ && op_.scaling != rope_scaling{}))
       throw refusal(
           "RC7729: {} in \"{}\" of the model has number {} or a scaling, which its row does not take",
           op_.row, layer_.name, op_.number);
+  }
+
+  /// Without a product, which sizes of a file may overflow.
+  void check_groups() const {
+    const std::int64_t group = std::max<std::int64_t>(op_.seq, 1);
+    is("the number of groups", size("m"), size("t") / group);
+    is("the number of tokens behind the last group", size("t") % group, 0);
   }
 
   const specification::layer& layer_;

@@ -51,6 +51,9 @@ bool is_same(const kept_tensor& x, const kept_tensor& y) {
 }
 
 void check_same(const kept_state& first, const kept_state& other) {
+  if (first.calls != other.calls)
+    throw refusal("RC7754: {} calls the kernels of {}, and {} those of {}; expected the same kernels",
+                  first.step, name_of(first.calls), other.step, name_of(other.calls));
   if (first.ranks.size() != other.ranks.size())
     throw refusal("RC7739: {} is of {} ranks and {} of {}; expected the same ranks", first.step,
                   first.ranks.size(), other.step, other.ranks.size());
@@ -70,8 +73,12 @@ void check_same(const kept_state& first, const kept_state& other) {
 
 }  // namespace
 
+std::string name_of(const kernel_set& k) {
+  return std::string(k.on_host ? "host" : "cuda") + (k.deterministic ? ", deterministic" : "");
+}
+
 kept_state kept_by(const program& p) {
-  kept_state all{p.step, {}};
+  kept_state all{p.step, p.calls, {}};
   for (std::size_t r = 0; r < p.ranks.size(); ++r) {
     kept_state::rank of{p.number_of(static_cast<int>(r)), {}};
     for (const op& o : p.ranks[r].ops) {

@@ -18,7 +18,8 @@
 #include <ostream>
 #include <sstream>
 
-#include "../certificate/document.hpp"
+#include "../certificate/model_schema.hpp"
+#include "../certificate/writer.hpp"
 #include "schedule.hpp"
 
 namespace rankc::codegen {
@@ -32,7 +33,16 @@ std::uint64_t count(const std::vector<std::int64_t>& shape) {
   return n;
 }
 
-/// "6 layers, 28 parameters of 3312 elements, 2048 tokens a step"
+/// A hash of all that the file says of the model.
+std::uint64_t hash_of(const specification& model) {
+  std::string text;
+  schema::writer::write_struct<schema::model_schema>(text, model);
+  runtime::hasher h;
+  h.add(std::string_view(text));
+  return h.value();
+}
+
+/// "6 layers, 28 parameters of 3312 elements, 2048 tokens a step, hash 0f1e2d3c4b5a6978"
 std::string text_of(const specification& model) {
   std::map<std::string, std::uint64_t> elements;  // of each parameter, which layers may share
   for (const specification::use& u : model.uses) {
@@ -43,8 +53,8 @@ std::string text_of(const specification& model) {
   }
   std::uint64_t all = 0;
   for (const auto& [name, n] : elements) all += n;
-  return fmt::format("{} layers, {} parameters of {} elements, {} tokens a step", model.uses.size(),
-                     elements.size(), all, model.tokens);
+  return fmt::format("{} layers, {} parameters of {} elements, {} tokens a step, hash {:016x}",
+                     model.uses.size(), elements.size(), all, model.tokens, hash_of(model));
 }
 
 void print_list(const std::string& title, const std::vector<std::string>& sentences, std::ostream& out) {
@@ -67,6 +77,7 @@ void print_plan(const certified& c, std::ostream& out) {
   out << fmt::format("world: {} ranks{}\n", world,
                      listed < world ? fmt::format(", for which {} stand", listed) : "");
   if (!c.model.layers.empty()) out << "model: " << text_of(c.model) << "\n";
+  out << "kernels: " << name_of(p.calls) << "\n";
 }
 
 /// The draw of a check, and the chance that it accepts a file that it should refuse.

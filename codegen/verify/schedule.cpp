@@ -47,7 +47,11 @@ class schedule_checker {
 
   void check_groups() const {
     if (ranks() == 0) verifying::refuse("RC7156: certificate: a step has no ranks");
+    std::set<std::string> names;
     for (const auto& g : d_.communicators) {
+      if (!names.insert(g.name).second)
+        verifying::refuse("RC7267: certificate: two communicators are called \"{}\"; expected each name once",
+                          g.name);
       const std::set<int> distinct(g.ranks.begin(), g.ranks.end());
       if (distinct.empty() || distinct.size() != g.ranks.size() || *distinct.begin() < 0 ||
           *distinct.rbegin() >= ranks())

@@ -2,6 +2,7 @@
 #include <rankc/runtime/call_recorder.hpp>
 
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/hashed_places.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -64,6 +65,16 @@ std::uint64_t hash_of_link(const description& about, const lane_communicator& k,
   const auto place = std::find(c.ranks.begin(), c.ranks.end(), index) - c.ranks.begin();
   if (place == std::ssize(c.ranks)) return 0;
   return hash_of(c.name, c.ranks, k.over == over::peer ? static_cast<int>(place) : -1);
+}
+
+hashed_places places_of(const layout& tables, bool trains) {
+  hashed_places all{.arena_bytes = tables.arena_bytes};
+  if (tables.reads_tokens) all.tokens = tables.tokens.byte;
+  if (tables.reads_targets) all.targets = tables.targets.byte;
+  if (tables.reads_targets) all.loss = tables.loss.byte;
+  if (tables.reads_starts) all.starts = tables.starts.byte;
+  if (trains) all.norm = tables.norm.byte;
+  return all;
 }
 
 }  // namespace
@@ -171,10 +182,11 @@ void call_recorder::move_shards(const operand_list& list, hashed_call& made) {
   }
 }
 
-/// A kernel's tensors stand before its scratch. Communications and calls over regions have begins alone.
+/// Tensors stand before scratch. Calls over regions, and communications that move bytes as they lie, have begins
+/// alone. A communication that moves rows to other places has constants of sizes.
 void call_recorder::take_operands(const operand_list& list, hashed_call& made) const {
   using enum member_kind;
-  const bool by_begins = made.site_index >= 0 || has(list, ranges);
+  const bool by_begins = has(list, ranges) || (made.site_index >= 0 && !has(list, size));
   std::vector<hashed_operand> behind;
   for (const call_member& m : list.all_members()) {
     const bool is_operand = m.of.kind == tensor || m.of.kind == scratch;
@@ -232,11 +244,13 @@ void call_recorder::refuse(const hashed_call& found) const {
 }
 
 void call_recorder::finish() {
-  if (calls_ == proven_.calls && hash_of(hash_, queues_) == proven_.hash) return;
+  const layout& tables = about_.layouts[static_cast<std::size_t>(row_.pp)];
+  const std::uint64_t all = hash_of(hash_of(hash_, queues_), places_of(tables, proven_.trains));
+  if (calls_ == proven_.calls && all == proven_.hash) return;
   throw failure(
       1,
       "RC5146: rank {} does not run the {} step that was proven: after call {} of {}, in {}, it ends "
-      "in another way; generate the program again",
+      "in another way, or its tables name other places; generate the program again",
       index_, proven_.trains ? "training" : "evaluation", calls_, proven_.calls, action_);
 }
 

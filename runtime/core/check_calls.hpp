@@ -4,6 +4,8 @@
 #include <rankc/runtime/call_recorder.hpp>
 #include <rankc/runtime/placement.hpp>
 
+#include "check_tables.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <utility>
@@ -12,11 +14,13 @@
 namespace rankc::runtime {
 
 /// Run a rank's text against a recorder.
-/// Errors: failure (1) naming the first call that is not the one that was proven.
+/// Errors: failure (1) naming the first call that is not the one that was proven, or the step without proof.
 template <class Rank>
 void check_calls(const auto& program, int index) {
   const description& about = program.about;
   const int pp = about.ranks[static_cast<std::size_t>(index)].pp;
+  if (program.train != nullptr) check_proven(about, pp, true);
+  check_proven(about, pp, false);
   for (const proven_step& step : about.proven) {
     if (step.pp != pp) continue;
     call_recorder by(about, index, step);

@@ -4,6 +4,7 @@
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/program.hpp>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace rankc::runtime {
@@ -25,6 +26,18 @@ inline void check_training_step(const description& about, bool has_step) {
     throw failure(
         1, "RC5032: program {} is to run forward passes only, but has a training step; generate it again",
         about.name);
+}
+
+/// Errors: failure (1) where a program that a generator has made lacks the proven calls of one of its steps.
+inline void check_proven(const description& about, int pp, bool trains) {
+  const bool is_by_hand = about.plan_hash == 0;
+  const auto is_of = [&](const proven_step& s) { return s.pp == pp && s.trains == trains; };
+  if (!is_by_hand && std::ranges::none_of(about.proven, is_of))
+    throw failure(
+        1,
+        "RC5149: program {} has no proven calls of the {} step of pipeline coordinate {}; generate it "
+        "again",
+        about.name, trains ? "training" : "evaluation", pp);
 }
 
 /// Errors: failure (1) where lane 0 of a pipeline coordinate is missing or does not compute.

@@ -115,6 +115,15 @@ std::vector<alteration> of_eight() {
       {"a range of the optimizer", matched("(range updates\\[\\]\\{\\{0, )", "$1 32 + "), " adamw in "},
       {"a range twice", matched("(range updates\\[\\]\\{)(\\{[^}]*\\})", "$1$2, $2"), " adamw in "},
       {"a rank's rows", in_call("embedding", 0, with("first", "0")), " embedding in "},
+      {"a rank's rows as the last rank has them", in_call("embedding", 0, with("first", "128")),
+       " embedding in "},
+      {"a table's tokens", matched("(\\.tokens = \\{)", "$1 256 + "), "its tables name other places"},
+      {"a table's norm", matched("(\\.norm = \\{)", "$1 256 + "), "its tables name other places"},
+      {"a table's loss", matched("(\\.reads_targets = true, \\.loss = \\{)", "$1 256 + "),
+       "its tables name other places"},
+      {"the arena", matched("(\\.arena_bytes = )", "$1 1 + "), "its tables name other places"},
+      {"a program without its proof", matched("\\.proven = proven,", ""),
+       "has no proven calls of the training step"},
       {"a rank's tokens", in_call("position", 0, with("first", "0")), " position in "},
       {"a rank's columns", in_call("exp_sums", 0, with("first", "0")), " exp_sums in "},
       {"an offset in a slot", matched("(n2_statistics\\{base \\+ )", "$1 64 + "), " layer_norm in "},
@@ -233,7 +242,8 @@ TEST_CASE("starts: a text with an altered call is refused by the call's name") {
         continue;
       }
       ++refused[cuda];
-      const bool tells = sentence.starts_with("RC5145: ") || sentence.starts_with("RC5146: ");
+      const bool tells = sentence.starts_with("RC5145: ") || sentence.starts_with("RC5146: ") ||
+                         sentence.starts_with("RC5149: ");
       CHECK_MESSAGE((tells && sentence.find(a.named) != sentence.npos), sentence);
     }
   MESSAGE("refused: ", refused[0], " on the host, ", refused[1], " with CUDA");
@@ -265,7 +275,7 @@ TEST_CASE("starts: a certificate has the calls of its text, where some ranks sta
     const codegen::certified c = codegen::read_certificate(codegen::certificate(steps));
     for (const codegen::proven& s : c.steps)
       for (const codegen::step_hash& f : codegen::hash_calls(s.program)) of_certificate.push_back(f);
-    REQUIRE(of_text.size() == 2 * static_cast<std::size_t>(plan.dims.pp));
+    REQUIRE(of_text.size() >= 2 * static_cast<std::size_t>(plan.dims.pp));
     REQUIRE(of_certificate.size() == of_text.size());
     for (std::size_t i = 0; i < of_text.size(); ++i) {
       CHECK(of_text[i].hash == of_certificate[i].hash);

@@ -44,13 +44,16 @@ struct kept_state {
     std::vector<kept_tensor> tensors;
   };
   std::string step;
+  kernel_set calls;
   std::vector<rank> ranks;
 };
 kept_state kept_by(const program&);
+/// "cuda, deterministic"
+std::string name_of(const kernel_set&);
 
 /// Check that programs are the steps of one plan: evaluation, and training where the model trains a
-/// parameter; and that each begins with the same tensors, of the same types, in the same bytes of every rank.
-/// That a step leaves what it begins with, or the model's update of it, `check_equivalence` shows.
+/// parameter; that they call the kernels of one target; and that each begins with the same tensors, of the
+/// same types, in the same bytes of every rank. That a step leaves what it begins with, or the model's update of it, `check_equivalence` shows.
 equivalence check_steps(const std::vector<kept_state>&, const specification&);
 
 /// Interpret a program over terms and compare what is left at its end with the specification. `order` is a

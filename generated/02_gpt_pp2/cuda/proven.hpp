@@ -7,7 +7,7 @@
 namespace gpt_pp2 {
 
 constexpr rankc::runtime::proven_step proven[]{
-    {.pp = 0, .trains = true, .rank = 0, .calls = 172, .hash = 0xd9c47dbdcf2fdedb, .every = 1, .after =
+    {.pp = 0, .trains = true, .rank = 0, .calls = 172, .hash = 0xc67edbe7feef74c8, .every = 1, .after =
      "ff865ff0badcaf35f49b5d423ebb6765df5a789c6957a2d83d219c28e4f24f7eddac5eebf432fb7aef12d1bb2316cf64"
      "25af32a132960a42c1194f1b3fc520dcfc04e4f94a2426d212d1eae66e67ac39da3a0c92e66f32fea866e0a017cc2bf7"
      "c6beb534eeaa678d1a96378c5244894d72bac7efed2031886c02c8ee350960996d75ec0e9d00bf2d7683ab2b8c144102"
@@ -16,7 +16,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "e6e01a9a07e614f7afbc032c460d96efa899875789372184e3d5721d1571f212865bfda9bd0637042609e442badbdaf2"
      "db83fb063858bde7568131bf2416b3d0a853909f23403b691a6f361fe9f45b449382135a0bec0a0c9dfd704b546e0cdf"
      "1b7fc2d358e1dedb"},
-    {.pp = 1, .trains = true, .rank = 1, .calls = 184, .hash = 0x99fea858ea8ef63d, .every = 1, .after =
+    {.pp = 1, .trains = true, .rank = 1, .calls = 184, .hash = 0x02576ee7f4ef46e8, .every = 1, .after =
      "7664d542206d4e0797dc27b108980b022f379177dfea19e4e79a43f81e38232fd9866768546c81c5b4071ff585e85479"
      "e980183392f2a056f1abfd1ac760a20226474cc0dc40c329c1af8b99e4465ee76b193929c03046c2bcafca40b9c3efda"
      "aa49684dad1a6b14fbd46f00f11c18b33f93bb9165075f30eb540c2077894ed9f38536344eb5ea1d11028233c82bddd5"
@@ -25,11 +25,11 @@ constexpr rankc::runtime::proven_step proven[]{
      "ca26f8278168957c05fefc179eae47461d87603b4168c6a352cf5e665d46dc426e234235c5f4f5290c84ca25f220a67e"
      "21d6cf2098bfcc595302c014e270182d27aa5f9680471923544d5d7c2380f15d0a83114e2a96d6ba5aa41ca97855ee18"
      "746fa4b497563bff3332d3ec11da5e9d921f565c6ca0f13f988a75ae7ab9326b"},
-    {.pp = 0, .trains = false, .rank = 0, .calls = 68, .hash = 0x1fb2419235eca546, .every = 1, .after =
+    {.pp = 0, .trains = false, .rank = 0, .calls = 68, .hash = 0x355e5a24c4752faf, .every = 1, .after =
      "ff865ff0badcaf35f49b5d423ebb6765df5a789c6957a2d83d219c28e4f24f7eddac20d3d4fde30cffb663d3876b90e5"
      "f78faf4933441dfae5d6a3b63e857946624c6bb6df7d69bfc3657952af8740e59c5d9d63224e97f500088dd0195d8d13"
      "5a921657b0a4d1bd304305b55817a2539e87816081cce0249f5c6cffaec97fd005a8bee17d03dec0"},
-    {.pp = 1, .trains = false, .rank = 1, .calls = 76, .hash = 0x6b241f1c4bef7366, .every = 1, .after =
+    {.pp = 1, .trains = false, .rank = 1, .calls = 76, .hash = 0x4fd988567be6f817, .every = 1, .after =
      "7664d542206d4e0797dc27b108980b022f379177dfea19e4e79a43f81e38232fd9866768c0cbebf2d57f3cea2cbb2b2d"
      "50951f90e18c92aa0923cf3ccd882610d5997a08763f03cbef4e025579d3a5a21da50a98aa8e897b747c1307d2c4f0b8"
      "4bc63b569333270cd2702709db2b887614afebbd8c7ed70b291d01ab4cd26d6afd96e99cfb7c088e7e8abb429ce694bb"

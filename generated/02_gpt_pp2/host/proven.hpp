@@ -7,7 +7,7 @@
 namespace gpt_pp2 {
 
 constexpr rankc::runtime::proven_step proven[]{
-    {.pp = 0, .trains = true, .rank = 0, .calls = 380, .hash = 0xe14d8fd5c5672abb, .every = 1, .after =
+    {.pp = 0, .trains = true, .rank = 0, .calls = 380, .hash = 0xff5910172500b8d0, .every = 1, .after =
      "ff865ff0badc845473382d26a8977c4e4b7091c95a0511441986b369384d62cae2ecac5a266437b18d3ba12683323a15"
      "fd1ea17fc6fdf8ba430a9e88dd86d36b05e41d70d477740a9882707740071210055ef9bd4a438ebe38980c7aa63e7267"
      "2aca0eb917780fa0bd9e54a7f5e3d7defa28f8a35d728cadfba765812757fe5dc20cf5dcd4362e5c74a6d026951ffff2"
@@ -24,7 +24,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "643eecc572e478dd1a77088de8630badfe0529997d17d3b325d39b35733a5f7400240fa614fbb9cc9a79e3f2f47a86df"
      "ad57113deae88e1fc0eeb45aac0fff56dc5a60d5ba0ea841e1a0efece80f27da7db53e141d905255730f1960af7f538b"
      "5430ac150cbde2c29fc8c0438bb0610ff177eb184c2b4635212ff69251935a3634f0e2b3d2682abb"},
-    {.pp = 1, .trains = true, .rank = 1, .calls = 408, .hash = 0x50a093ad42f8b34e, .every = 1, .after =
+    {.pp = 1, .trains = true, .rank = 1, .calls = 408, .hash = 0x229925824314908c, .every = 1, .after =
      "f9ed0c7220d44711e9e7e0a4a79dca189514c4fcf5bc0d5fa70c41a6101fbc2d3f5f5734bb491961ed80b6e11467535f"
      "68ffb57198a14a6b6d9f0919a3d375d5237717b79b6f54925d864492c6346e15452fa447ccde28c6a4a431b48cf27bdf"
      "25b8a440b294ab6cc85e3d866e7ee747c3c72019595166bfb662a8a02c02945baaad5920fb72e9a18c57d74719eb7f22"
@@ -42,7 +42,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "bdaf73b4d229b261a5c08a3cfb39af136f7e589fad4807b0516540ae0fe6fe5515e821fa001722c77c88bfcb20c766a3"
      "cf468d14dd5e5e92f7f18a1b80be0817f73753c39edefa5a7c05ab64a74187e1d3cffca159b012377d891e70024b66d1"
      "b2880a48fe4f6bf3f25aebe61c784a49d99f2a4e3db40c1772cbc129a72bb47b5a8819089547386e690501d45926e0ec"},
-    {.pp = 0, .trains = false, .rank = 0, .calls = 156, .hash = 0x326e2bdd23c25001, .every = 1, .after =
+    {.pp = 0, .trains = false, .rank = 0, .calls = 156, .hash = 0xbcb7d59b2c2fbfc3, .every = 1, .after =
      "ff865ff0badc845473382d26a8977c4e4b7091c95a0511441986b369384d62cae2ecac5a266437b18d3ba12683323a15"
      "fd1ea17fc6fdf8ba430a9e88dd86d36b05e41d70d477740a988270774007bc3253481feafc30267c16925869cdd3721f"
      "e792cd9710ea3c927ba2e441be40bd314eb4f65d76c403ee0b7e73b3966ba77ae6b647dc4e6bfddad4d70753a0e09af5"
@@ -50,7 +50,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "493b3f878bd8fddd1606512aa3b1dffbe15b9736eb7ca751ba03c44dee24506b0e13af26b432098bf760f871429d832b"
      "187dc178fe6a96a020208f9d302e2aae95e143a9860ede9ffdea04b1598e93a0ea0892e856d84abaef5940cb0cd51b22"
      "5dad49a5309a72e3a5e2f11d4563de2f72bcf2167dd7206c"},
-    {.pp = 1, .trains = false, .rank = 1, .calls = 168, .hash = 0x4cefb27a064fc04c, .every = 1, .after =
+    {.pp = 1, .trains = false, .rank = 1, .calls = 168, .hash = 0x4f6af623b8450780, .every = 1, .after =
      "f9ed0c7220d44711e9e7e0a4a79dca189514c4fcf5bc0d5fa70c41a6101fbc2d3f5f5734bb491961ed80b6e11467535f"
      "68ffb57198a14a6b6d9f0919a3d375d5237717b79b6f54925d864492c6346e15452fa447ccdefabb97b4a707d9fb3780"
      "28f16788a5f1cb2d0d9517d8336ed84442438fa2bbc77c993efef117fc18021a6ee79c6e47f15159092a26bd29e2ac6f"

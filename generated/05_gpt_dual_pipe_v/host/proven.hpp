@@ -7,7 +7,7 @@
 namespace gpt_dual_pipe_v {
 
 constexpr rankc::runtime::proven_step proven[]{
-    {.pp = 0, .trains = true, .rank = 0, .calls = 859, .hash = 0xf4002138049880c3, .every = 1, .after =
+    {.pp = 0, .trains = true, .rank = 0, .calls = 859, .hash = 0x9c118b332a694de4, .every = 1, .after =
      "446bf0bfec87f916ada60aa0ca1302c6a878be8cc18f1e380becb54a865ee4288cf78ed9eed9c3c0dc10f6c5bdba68ec"
      "6c6c43536e084315da25820ff26cbfd762c13109feabc2e85cbeeb7b1e7f9fa99fa277058a09f7dbe4276a089e722f9a"
      "972de48840ffcefd4375edea0f2d41772099bcbd389f5340ad97556abd4abacafa6d3b5a8dbc7141c9bfc51b1523be77"
@@ -44,7 +44,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "2c0009f31bf57ea4d5e0b76ac47af63570641d7c193ac050e18cc581eb3f56475c57434ffaded5d0e223d48d82c7487b"
      "9ab92b630bdd6e560065ba6aa9dbce35d64b53eefb971228f52fc18a20c60fb7396797fc4f738a3460d23e5bef5fe5af"
      "9020e272298e4160b45d2eaec70c4ae4b1a4e2ed7918798b695947b3048fa881957d2c55dc49"},
-    {.pp = 1, .trains = true, .rank = 1, .calls = 739, .hash = 0x4735479e35d5cb29, .every = 1, .after =
+    {.pp = 1, .trains = true, .rank = 1, .calls = 739, .hash = 0xc9b270afb2612116, .every = 1, .after =
      "c7a5cc27e7058be88e80f6d9071e543a24f09db52c1235e0e0451ac2c811bda2464c9e501198f753c9a2eccfd6ac2876"
      "6b6c2fe23947e1bd85f731b3745ce9e44b4534b7f9caf2fbf1d5486fd80126c30c39a9cc4d20604657fc8cbdb8af6b92"
      "f132e8ba20e7c554d739822ad29aec8f7b67213a3e163dbfacf4d8f40f9689b215d3af3709ff1253210d0b1309ddfe00"
@@ -76,7 +76,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "95e1c925c8f67fb93fdfab50aab8cb029c16e8051f31d0f9f07a4a37d987201ee8f74aab54d374bdc6f3bbc468bb8f05"
      "ab1d7df84637e19e64b4a62196516a82463cf946902171f2f48d266c1c39b4c295439f012d0359dfffe015cde92f2826"
      "f14b00d26c434a6e96d28bbfb3e2c2164dd512d0fbbd2539d0a371b0d27aa9e7059672c4f0a4"},
-    {.pp = 0, .trains = false, .rank = 0, .calls = 360, .hash = 0x72228fcce383f37c, .every = 1, .after =
+    {.pp = 0, .trains = false, .rank = 0, .calls = 360, .hash = 0xf2584f125da88a17, .every = 1, .after =
      "446bf0bfec87f916ada60aa0ca1302c6a878be8cc18f1e380becb54a865ee4288cf78ed9eed9c3c0dc10b11faa2628d9"
      "c580f32e780693f71dee14f81330457b9287ae3cca3fc4fcdf372fbfa150a512e01cb571be4c18a895850616c7532f32"
      "3b18081cc18bacf94ca8b67622dbfeee18c9c4703b91937b2afba19e086ce988018a0fd825c2c4d1061f6729981d8b19"
@@ -92,7 +92,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "fce4ee8a3bad81f1b64190034a9fb7388d6b6e22d32c7d078263e98c4f9d566e4f5f7a2bded9427f6f5be8391f4e103e"
      "ebd659642f87da2617ed7b4200141a0248a3b7ba3ee0e6025de4b135f3d84da59e6d4e18381f6ed755a1526f62d240b7"
      "4f5ef854d18f8d35044e9ca564588e9937945463e239a759d57c91cd2412e764764cef57a47211faf1b681125ef4f37c"},
-    {.pp = 1, .trains = false, .rank = 1, .calls = 304, .hash = 0x2e12b488c5ba49b5, .every = 1, .after =
+    {.pp = 1, .trains = false, .rank = 1, .calls = 304, .hash = 0xb6aec11820072b38, .every = 1, .after =
      "58c07207582554497668524df30f4ef2528eba5c6b753ae3478baaf8f690ed0718a850dd4a10c013bc6ce6ad455db216"
      "def4798c889f95ea0ddad3bb9808fbb69d6334bfbfe67d65883abddbfeac2665b13cd268e945e8a38f5ff7904a40ea58"
      "bd62cdda23dae4195985bd089bed132c206ef066801ec6df1f451f7d7fdd9b665b4a5aaa1a0a476bfb5d2128175af634"

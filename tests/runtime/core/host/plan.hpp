@@ -32,7 +32,7 @@ class plan {
   plan(int pp, int dp, int tp, dtype type = dtype::f64) {
     about_ = {.interface_version = interface_version,
               .name = "test",
-              .plan_hash = 42,
+              .plan_hash = 0,  // no generator has made it
               .type = type,
               .pp = pp,
               .dp = dp,
