@@ -181,7 +181,7 @@ TEST_CASE("a rank that goes without a word is the cause, not those who noticed i
     auto m = j.join(r);
     m->gather("all are there", "");
     if (r == 2) {
-      std::this_thread::sleep_for(scaled(0.1));
+      std::this_thread::sleep_for(100ms);
       return m.reset();
     }
     if (r == 0) {

@@ -100,11 +100,11 @@ TEST_CASE("of clients that say nothing 16 stay, and ranks find their place all t
   for (int i = 0; i < 60; ++i) idle.push_back(connect_to("127.0.0.1", j.middle.port(), in(1)));
   run_to_end(j);
   const auto closed =
-      std::count_if(idle.begin(), idle.end(), [](const socket_handle& s) { return is_closed(s, 0.05); });
+      std::count_if(idle.begin(), idle.end(), [](const socket_handle& s) { return is_closed(s, 0.01); });
   CHECK(closed >= 44);
   CHECK(closed <= 46);  // a rank may take the place of one for a moment
-  CHECK(is_closed(idle.front(), 0.05));
-  CHECK_FALSE(is_closed(idle.back(), 0.05));
+  CHECK(is_closed(idle.front(), 0.01));
+  CHECK_FALSE(is_closed(idle.back(), 0.01));
 }
 
 TEST_CASE("a client that sends byte after byte is closed after its time, and one that sends much at once") {

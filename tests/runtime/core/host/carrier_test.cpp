@@ -5,9 +5,9 @@
 #include "../../../../runtime/core/host/carrier.hpp"
 
 #include <doctest/doctest.h>
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <string>
@@ -32,7 +32,7 @@ class memory {
       return false;
     const auto found = sent_.extract({from, to, slot});
     REQUIRE(found.mapped().size() == bytes);
-    std::memcpy(data, found.mapped().data(), bytes);
+    std::ranges::copy(found.mapped(), data);
     return true;
   }
 

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes the corpus of the fuzz targets, a folder for each: small files, or real ones with shorter lists.
+
+    make_corpus.py --checkpoint DIR/step_N --certificate FILE --configs tests/oracles/hf
+"""
+import argparse
+import json
+import pathlib
+import struct
+
+HERE = pathlib.Path(__file__).parent
+MOST = 4000  # bytes of a file
+
+
+def put(target, name, content):
+    assert len(content) < MOST, (target, name, len(content))
+    folder = HERE / "corpus" / target
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(content)
+
+
+def cut(value, most):
+    """JSON with `most` elements at most in lists of lists or objects, and in objects of over 24 members."""
+    if isinstance(value, dict):
+        kept = list(value.items()) if len(value) <= 24 else list(value.items())[:most]
+        return {k: cut(v, most) for k, v in kept}
+    if not isinstance(value, list):
+        return value
+    is_record = any(not isinstance(v, (dict, list)) for v in value)
+    return [cut(v, most) for v in (value if is_record else value[:most])]
+
+
+def put_json(target, name, value):
+    for most in (8, 4, 2, 1):
+        content = json.dumps(cut(value, most)).encode()
+        if len(content) < MOST:
+            return put(target, name, content)
+    raise ValueError(f"{name} is too large")
+
+
+def safetensors(tensors, metadata=None):
+    """tensors: name -> (type, shape, bytes)"""
+    header, at = ({"__metadata__": metadata} if metadata else {}), 0
+    for name, (kind, shape, content) in tensors.items():
+        header[name] = {"dtype": kind, "shape": shape, "data_offsets": [at, at + len(content)]}
+        at += len(content)
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + b"".join(t[2] for t in tensors.values())
+
+
+def put_safetensors():
+    values = struct.pack("<4f", 1, -2, 0.5, 3)
+    files = {
+        "two": {"a": ("F32", [2, 2], values), "b": ("F64", [1], struct.pack("<d", 4))},
+        "halves": {"h": ("F16", [2], b"\0<\1\0"), "w": ("BF16", [1], b"\x80?")},
+        "others": {"mask": ("BOOL", [3], b"\1\0\1"), "n": ("I64", [], struct.pack("<q", 5))},
+        "not_finite": {"a": ("F32", [1], struct.pack("<f", float("nan")))},
+        "empty": {},
+    }
+    for name, tensors in files.items():
+        put("safetensors", name, safetensors(tensors))
+    put("safetensors", "summed", safetensors({"a": ("F32", [4], values)}, {"xxh3": "0" * 32}))
+
+
+def megatron_index(code, lengths, pointers, documents, modes=b""):
+    return (b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, code, len(lengths), len(documents)) +
+            struct.pack(f"<{len(lengths)}i", *lengths) + struct.pack(f"<{len(pointers)}q", *pointers) +
+            struct.pack(f"<{len(documents)}q", *documents) + modes)
+
+
+def llm_c(magic, version, letter, tokens):
+    header = struct.pack("<256i", magic, version, len(tokens), *[0] * 253)
+    return header + struct.pack(f"<{len(tokens)}{letter}", *tokens)
+
+
+def put_tokens():
+    indexes = {
+        "u16": megatron_index(8, [3, 2], [0, 6], [0, 1, 2]),
+        "i32": megatron_index(4, [2], [8], [0, 1]),
+        "modes": megatron_index(1, [4], [0], [0, 1], b"\0"),
+    }
+    for name, content in indexes.items():
+        put("megatron_index", name, content)
+        put("token_file", name, bytes([len(content)]) + content + struct.pack("<8H", *range(8)))
+    put("token_file", "narrow", b"\0" + llm_c(20240520, 1, "H", [1, 2, 255]))
+    put("token_file", "wide", b"\0" + llm_c(20240801, 7, "I", [1, 2, 255]))
+
+
+def put_hello():
+    text = lambda t: struct.pack("<Q", len(t)) + t
+    facts = text(b"world") + text(b"2") + text(b"rankc") + text(b"0.1.0")
+    put("hello", "rank_1", struct.pack("<QQ", 1, 2) + text(b"node1") + struct.pack("<Q", 321) +
+        text(b"gpt 00ff") + text(b"ab") + struct.pack("<Q", 2) + facts)
+    put("hello", "no_facts", struct.pack("<QQ", 0, 1) + text(b"") + struct.pack("<Q", 1) + text(b"") * 2 +
+        struct.pack("<Q", 0))
+
+
+def put_option_texts():
+    texts = ["A:0.7,B:0.3", "arith:1", "megatron:7:100", "37:40", "gpu-a[01-03,07],b2", "8(x2),4",
+             "cosine:20:400:0.1", "wsd:1:2:3:0", "warmup:20,constant:300,linear:80:0"]
+    for i, text in enumerate(texts):
+        put("option_texts", f"text_{i}", text.encode())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    for name in ("checkpoint", "certificate", "configs"):
+        parser.add_argument("--" + name, type=pathlib.Path, required=True)
+    given = parser.parse_args()
+    put_safetensors()
+    put_tokens()
+    put_hello()
+    put_option_texts()
+    for config in sorted(given.configs.glob("*/config.json")):
+        put("hugging_face_config", config.parent.name, config.read_bytes())
+    put_json("run_json", "run", json.loads((given.checkpoint / "run.json").read_text()))
+    put_json("checkpoint_index", "index", json.loads((given.checkpoint / "index.json").read_text()))
+    put_json("certificate", "cut", json.loads(given.certificate.read_text()))
