@@ -82,6 +82,16 @@ TEST_CASE("tables and steps must agree on whether a program trains") {
   check_refused([&] { rankc::host::install({p.about(), body, body}); }, {5032, {"test"}});
 }
 
+TEST_CASE("a program of a generator starts only with the proven calls of each step") {
+  plan p(1, 1, 1);
+  p.about().plan_hash = 1;
+  check_refused([&] { p.install(); }, {5149, {"test", "training", "0"}});
+  const rankc::runtime::proven_step training{
+      .pp = 0, .trains = true, .rank = 0, .calls = 0, .hash = 0, .every = 1, .after = ""};
+  p.about().proven = {&training, 1};
+  check_refused([&] { p.install(); }, {5149, {"test", "evaluation", "0"}});
+}
+
 TEST_CASE("arenas are what the plan says: size, alignment, zeros") {
   plan p(2, 1, 1);
   p.layouts[0].arena_bytes = 4001;
