@@ -5,8 +5,8 @@
 
 namespace rankc::codegen::algebra {
 
-/// Each rank writes a value once, and reads it from the first byte of that write on. It writes nothing but padding
-/// behind the tensors that the kernel of an optimizer takes up to a multiple of elements.
+/// Each rank writes a value once, and reads it from the first byte of that write on. It writes nothing but
+/// padding behind the tensors that the kernel of an optimizer takes up to a multiple of elements.
 /// Errors: refusal.
 void check_places(const program&);
 

@@ -182,8 +182,8 @@ void call_recorder::move_shards(const operand_list& list, hashed_call& made) {
   }
 }
 
-/// Tensors stand before scratch. Calls over regions, and communications that move bytes as they lie, have begins
-/// alone. A communication that moves rows to other places has constants of sizes.
+/// Tensors stand before scratch. Calls over regions, and communications that move bytes as they lie, have
+/// begins alone. A communication that moves rows to other places has constants of sizes.
 void call_recorder::take_operands(const operand_list& list, hashed_call& made) const {
   using enum member_kind;
   const bool by_begins = has(list, ranges) || (made.site_index >= 0 && !has(list, size));

@@ -75,7 +75,8 @@ TEST_CASE("a gather writes over the rank's own shard alone, where it belongs") {
               a.end += 4096;
             }
     }
-    // Where it belongs, the gather may write. But the optimizer's kernel takes the bytes behind so small a shard.
+    // The gather may write where it belongs. But the optimizer's kernel takes the bytes behind so small a
+    // shard.
     const placed behind{"", {7277, {"0", "all_gather", "4096", "4192"}}};
     CHECK(why(x) == (belongs ? behind : placed{"rank 0, all_gather", {7590, {}}}));
   }

@@ -53,7 +53,8 @@ std::string name_of(const kernel_set&);
 
 /// Check that programs are the steps of one plan: evaluation, and training where the model trains a
 /// parameter; that they call the kernels of one target; and that each begins with the same tensors, of the
-/// same types, in the same bytes of every rank. That a step leaves what it begins with, or the model's update of it, `check_equivalence` shows.
+/// same types, in the same bytes of every rank. That a step leaves what it begins with, or the model's update
+/// of it, `check_equivalence` shows.
 equivalence check_steps(const std::vector<kept_state>&, const specification&);
 
 /// Interpret a program over terms and compare what is left at its end with the specification. `order` is a

@@ -19,8 +19,9 @@ struct step_hash {
 };
 
 /// Hash the calls of each distinct rank program, after the operands of each call have been compared with the
-/// reads, writes and views of its op. Ranks that run the same ops share the hash of the last of them, and that
-/// of the first where it differs: there shards begin elsewhere. The hashes are in the order of these ranks.
+/// reads, writes and views of its op. Ranks that run the same ops share the hash of the last of them, and
+/// that of the first where it differs: there shards begin elsewhere. The hashes are in the order of these
+/// ranks.
 /// Errors: runtime::failure (1) naming the rank and the op whose call has other operands.
 std::vector<step_hash> hash_calls(const program&);
 

@@ -200,7 +200,8 @@ TEST_CASE("verify prints whose certificate it is, what is claimed and what is tr
   CHECK(shown.out.starts_with(fmt::format("plan {}, hash {:016x}\nworld: {} ranks\nmodel: ", c.plan.name,
                                           c.low.hash, c.plan.dims.world)));
   CHECK(shown.out.find(fmt::format("model: {} layers, ", c.model.uses.size())) != std::string::npos);
-  CHECK(shown.out.find(fmt::format(" elements, {} tokens a step, hash ", c.model.tokens)) != std::string::npos);
+  CHECK(shown.out.find(fmt::format(" elements, {} tokens a step, hash ", c.model.tokens)) !=
+        std::string::npos);
   for (const char* of : {"\ntrain: computes the model in ", "\nevaluate: computes the model in ",
                          "\nsteps: belong together\n  ", "\ntrusted, and not shown by the certificate:\n  "})
     CHECK(shown.out.find(of) != std::string::npos);

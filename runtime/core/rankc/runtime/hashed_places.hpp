@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of an arena that a step's text does not name: the trainer finds them in the tables of the program.
-// They are hashed behind the calls of a step.
+// The places of an arena that a step's text does not name: the trainer finds them in the tables of the
+// program. They are hashed behind the calls of a step.
 #pragma once
 #include <rankc/runtime/proven.hpp>
 
