@@ -214,6 +214,23 @@ TEST_CASE("devices and pipes are written as they are") {
         said{5005, {"/dev/full", "No space left on device; training goes on without it from step 1 on"}});
 }
 
+TEST_CASE("a FIFO is written where a process reads it, and refused without a wait where none does") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string fifo = files.path("fifo");
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  for (const char* option : {"--metrics", "--trace"})
+    CHECK(refused(run(program, {"train", "--steps", "2", option, fifo})) == exit_with{1, {5024, {fifo}}});
+  const int reader = ::open(fifo.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  REQUIRE(reader >= 0);
+  CHECK(train(program, "2", fifo).code == 0);
+  char bytes[4096];
+  const ssize_t got = ::read(reader, bytes, sizeof bytes);
+  ::close(reader);
+  REQUIRE(got > 0);
+  CHECK(std::count(bytes, bytes + got, '\n') == 2);
+}
+
 TEST_CASE("export replaces its own files, and refuses those of others") {
   const scratch files;
   const fake_program program(1, 1, 1);

@@ -110,8 +110,14 @@ class output_file {
 
  private:
   void open_stream() {
-    const int descriptor = ::open(place_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    // Without O_NONBLOCK, opening a FIFO waits for its reader.
+    const int descriptor = ::open(place_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0 && errno == ENXIO && std::filesystem::is_fifo(place_))
+      throw failure(code_,
+                    "RC5024: {} is a FIFO that no process reads; start its reader first, or name a file",
+                    place_);
     if (descriptor < 0) fail_to_write(place_, code_);
+    ::fcntl(descriptor, F_SETFL, O_APPEND);
     file_.emplace(descriptor, place_, code_);
   }
 
