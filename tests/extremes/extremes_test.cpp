@@ -79,9 +79,9 @@ std::vector<command> commands_of(const prepared& p) {
 }
 
 words values(const prepared& p) {
-  return {"",      "0",         "-1",        "2147483648", "9223372036854775808",
-          "1e400", "nan",       "\xff\xfe",  "/none/x",    p.folder,
-          p.fifo,  "/dev/full", "/dev/null", p.text,       std::string(100'000, 'x')};
+  return {"",      "0",         "-1",        "2147483648",   "9223372036854775808",
+          "1e400", "nan",       "\xff\xfe",  "/proc/none/x", p.folder,
+          p.fifo,  "/dev/full", "/dev/null", p.text,         std::string(100'000, 'x')};
 }
 
 /// The text that an error prints for a value begins so.
