@@ -1,4 +1,4 @@
-# Every option of a program, of its generator and of rankc with extreme values: each seventeenth run, and all in the long
+# Every option of a program, of its generator and of rankc with extreme values: each 29th run, and all in the long
 # test.
 if(RANKC_PLANS)
   add_executable(rankc_extremes_test
@@ -11,6 +11,6 @@ if(RANKC_PLANS)
   foreach(way IN ITEMS extremes extremes_long)
     add_test(NAME programs/${way} COMMAND ${rankc_yielding} $<TARGET_FILE:rankc_extremes_test>)
   endforeach()
-  set_tests_properties(programs/extremes PROPERTIES ENVIRONMENT RANKC_TEST_EVERY=17)
+  set_tests_properties(programs/extremes PROPERTIES ENVIRONMENT RANKC_TEST_EVERY=29)
   set_tests_properties(programs/extremes_long PROPERTIES LABELS long TIMEOUT 3600)
 endif()
