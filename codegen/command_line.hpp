@@ -2,6 +2,7 @@
 // The errors that every command line of codegen/ prints as "error: RC7900: ...".
 #pragma once
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/printable.hpp>
 
 #include <exception>
 #include <string>
@@ -10,15 +11,18 @@ namespace rankc::codegen {
 
 /// A line for a command line that CLI11 refuses.
 inline std::string usage_error(const std::exception& e) {
-  return "error: " + runtime::say("RC7900: the arguments are not valid: {}; see --help", e.what()) + "\n";
+  const std::string text = runtime::say("RC7900: the arguments are not valid: {}; see --help", e.what());
+  return "error: " + runtime::error_line(text) + "\n";
 }
 
 inline std::string output_error() { return runtime::say("RC7901: standard output cannot be written"); }
 
-/// The sentence of an exception. A runtime::failure and RC401 have an id, exceptions of libraries get one.
+/// The sentence of an exception, as one line. A runtime::failure and RC401 have an id; exceptions of
+/// libraries get RC7910.
 inline std::string sentence_of(const std::exception& e) {
   const std::string text = e.what();
-  return text.starts_with("RC") ? text : runtime::say("RC7910: the command failed: {}", text);
+  return runtime::error_line(text.starts_with("RC") ? text
+                                                    : runtime::say("RC7910: the command failed: {}", text));
 }
 
 inline int exit_code_of(const std::exception& e) {

@@ -17,6 +17,7 @@
 
 #include "command_line.hpp"
 #include "earlier_output.hpp"
+#include "empty_values.hpp"
 #include "emit/emit.hpp"
 #include "passes/explain.hpp"
 #include "read_file.hpp"
@@ -199,6 +200,7 @@ int generator_main(const plan_data& plan, int argc, char** argv) {
   options o(plan);
   try {
     o.app.parse(argc, argv);
+    refuse_empty_values(o.app);
   } catch (const CLI::ParseError& e) {
     return o.app.exit(e) == 0 ? 0 : 2;
   }

@@ -5,6 +5,7 @@
 #include <ostream>
 #include <rankc/messages.hpp>
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/printable.hpp>
 #include <string_view>
 
 #include "commands.hpp"
@@ -73,10 +74,9 @@ int explain(const std::string& id, std::ostream& out, std::ostream& errors) {
       out << text;
       return 0;
     }
-    errors << "error: "
-           << runtime::say("RC8010: {} is not the id of a rule or of a sentence; `rankc explain` lists them",
-                           id)
-           << "\n";
+    const std::string text =
+        runtime::say("RC8010: {} is not the id of a rule or of a sentence; `rankc explain` lists them", id);
+    errors << "error: " << runtime::error_line(text) << "\n";
     return 1;
   }
   out << long_form(*found);

@@ -10,6 +10,7 @@
 #include <cctype>
 #include <ostream>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -21,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The name becomes a CMake target, a file and a C++ namespace of the generated program.
+/// The name of the program: of its CMake target, its file and its C++ namespace.
 std::string checked_name(const fs::path& folder, const std::string& given) {
   // "." and "a/" have no last part of their own.
   const fs::path whole = fs::absolute(folder).lexically_normal();
@@ -31,10 +32,10 @@ std::string checked_name(const fs::path& folder, const std::string& given) {
                                    [](unsigned char c) { return c < 128 && (std::isalnum(c) || c == '_'); });
   if (name.empty() || !letters || !std::isalpha(static_cast<unsigned char>(name[0])))
     throw runtime::failure(1,
-                           "RC8020: the name \"{}\" is not a letter followed by letters, digits and "
-                           "underscores; give another with --name",
-                           name);
-  // CMake's own targets, and namespaces that a program uses.
+                           "RC8020: {} names the program \"{}\", which is not a letter followed by letters, "
+                           "digits and underscores; give another name with --name",
+                           given.empty() ? folder.string() : "--name", name);
+  // CMake's own targets, and namespaces that a program uses
   for (const char* taken :
        {"all", "clean", "help", "install", "package", "test", "rankc", "plans", "std", "main"})
     if (name == taken)
@@ -55,8 +56,9 @@ int init(const fs::path& folder, std::string name, std::ostream& out, std::ostre
         {"plan.hpp", std::string(templates::starter_plan_hpp)},
         {"README.md", codegen::fill(templates::starter_README_md, holes)},
         {".gitignore", std::string(templates::starter_gitignore)}};
+    std::error_code unreachable;  // make_folder refuses such a folder
     for (const auto& [file, text] : files)
-      if (fs::exists(fs::symlink_status(folder / file)))
+      if (fs::exists(fs::symlink_status(folder / file, unreachable)))
         throw runtime::failure(1, "RC8022: {} exists already; nothing was written", folder / file);
     codegen::make_folder(folder);
     runtime::output_folder to(folder, 1);

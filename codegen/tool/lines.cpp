@@ -2,6 +2,7 @@
 #include "lines.hpp"
 
 #include <rankc/mesh/dims.hpp>
+#include <rankc/runtime/printable.hpp>
 
 #include <algorithm>
 #include <istream>
@@ -19,7 +20,8 @@ std::string dump(const json& j) { return j.dump(-1, ' ', false, json::error_hand
 
 /// The beginning of a value.
 std::string shown(const json& value) {
-  const std::string text = dump(value);
+  const std::string text =
+      value.is_string() ? '"' + runtime::printable(value.get<std::string>()) + '"' : dump(value);
   return text.size() > 40 ? text.substr(0, 37) + "..." : text;
 }
 

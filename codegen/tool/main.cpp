@@ -4,6 +4,7 @@
 #include <rankc/version.hpp>
 
 #include <command_line.hpp>
+#include <empty_values.hpp>
 
 #include <unistd.h>
 #include <CLI/CLI.hpp>
@@ -90,11 +91,13 @@ int main(int argc, char** argv) {
       "  rankc tokens --model tokenizer.model --eos --out train.bin *.txt");
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
-    std::cerr << "error: " << say("RC8050: {} is not a command of rankc", argv[1]) << "\n" << app.help();
+    const std::string text = say("RC8050: {} is not a command of rankc", argv[1]);
+    std::cerr << "error: " << rankc::runtime::error_line(text) << "\n" << app.help();
     return 2;
   }
   try {
     app.parse(argc, argv);
+    rankc::codegen::refuse_empty_values(app);
   } catch (const CLI::ParseError& e) {
     const bool answered = app.exit(e) == 0;
     if (!answered) std::cerr << app.help();

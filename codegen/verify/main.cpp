@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <command_line.hpp>
+#include <empty_values.hpp>
 #include <iostream>
 
 #include "../certificate/document.hpp"
@@ -26,6 +27,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", seed, "repeat a check: the seed that it printed; default: drawn anew");
   try {
     app.parse(argc, argv);
+    refuse_empty_values(app);
     if (file.empty() && !shows_format) throw CLI::RequiredError("file");
   } catch (const CLI::ParseError& e) {
     const bool is_answered = app.exit(e) == 0;

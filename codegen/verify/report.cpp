@@ -4,6 +4,7 @@
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/proven_calls.hpp>
+#include <rankc/runtime/printable.hpp>
 #include <rankc/runtime/proven.hpp>
 
 #include <fmt/format.h>
@@ -176,17 +177,16 @@ int report(const std::filesystem::path& file, std::optional<std::uint64_t> seed,
     out << file.string() << ": every claim holds\n";
     return 0;
   }
-  errors << "warning: "
-         << runtime::say("RC8126: the programs of {} are sound and not compared with a model: {}", file,
-                         not_compared)
-         << "\n";
+  const std::string text = runtime::say(
+      "RC8126: the programs of {} are sound and not compared with a model: {}", file, not_compared);
+  errors << "warning: " << runtime::error_line(text) << "\n";
   return 3;
 } catch (const runtime::failure& e) {
-  errors << "error: " << e.what() << "\n";
+  errors << "error: " << runtime::error_line(e.what()) << "\n";
   return e.code;
 } catch (const std::exception& e) {
-  errors << "error: " << runtime::say("RC8122: the programs of {} cannot be checked: {}", file, e.what())
-         << "\n";
+  const std::string text = runtime::say("RC8122: the programs of {} cannot be checked: {}", file, e.what());
+  errors << "error: " << runtime::error_line(text) << "\n";
   return 1;
 }
 

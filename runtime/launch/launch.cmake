@@ -19,7 +19,6 @@ add_library(rankc_launch STATIC
   launch/listen.cpp
   launch/member.cpp
   launch/nodelist.cpp
-  launch/printable.cpp
   launch/say_error.cpp
   launch/secret.cpp
   launch/session.cpp

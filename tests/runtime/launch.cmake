@@ -6,7 +6,7 @@ add_executable(rankc_launch_test
   runtime/launch/hello_test.cpp
   runtime/launch/network_test.cpp
   runtime/launch/nodelist_test.cpp
-  runtime/launch/printable_test.cpp
+  runtime/core/printable_test.cpp
   runtime/launch/spawn_test.cpp
   runtime/launch/watch_test.cpp
   runtime/launch/watchdog_test.cpp)
@@ -25,7 +25,8 @@ rankc_every_program(launch/programs_long rankc_launch_programs_test odd)
 # A program as users start it: each launcher, and faults, apart; without the launcher a test is skipped.
 if(RANKC_PLANS AND TARGET rankc::gloo)
   add_executable(rankc_launch_processes_test
-    runtime/launch/processes_test.cpp runtime/launch/signals_test.cpp runtime/launch/starts_test.cpp
+    runtime/launch/processes_test.cpp runtime/launch/signal_matrix_test.cpp runtime/launch/signals_test.cpp
+    runtime/launch/starts_test.cpp
     runtime/launch/strangers_test.cpp)
   target_link_libraries(rankc_launch_processes_test PRIVATE rankc::trainer rankc_test_host_main nlohmann_json::nlohmann_json)
   target_compile_definitions(rankc_launch_processes_test PRIVATE RANKC_TEST_PROGRAM="$<TARGET_FILE:gpt_pp2>"
@@ -37,6 +38,14 @@ if(RANKC_PLANS AND TARGET rankc::gloo)
     add_test(NAME launch/processes/${name} COMMAND rankc_launch_processes_test "-tc=${way}:*")
     set_tests_properties(launch/processes/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
   endforeach()
+  # Signals x moments x launches: each eleventh, and all in the long test.
+  if(RANKC_INJECT)
+    foreach(way IN ITEMS signal_matrix signal_matrix_long)
+      add_test(NAME launch/processes/${way} COMMAND rankc_launch_processes_test "-tc=signal_matrix:*")
+    endforeach()
+    set_tests_properties(launch/processes/signal_matrix PROPERTIES ENVIRONMENT RANKC_TEST_EVERY=11)
+    set_tests_properties(launch/processes/signal_matrix_long PROPERTIES LABELS long)
+  endif()
   add_test(NAME launch/processes/strangers_long COMMAND rankc_launch_processes_test "-tc=strangers:*")
   set_tests_properties(launch/processes/strangers_long PROPERTIES LABELS long TIMEOUT 240
     ENVIRONMENT RANKC_ATTACK_SECONDS=60)

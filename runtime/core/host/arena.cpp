@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 namespace rankc::runtime::host {
 
@@ -15,8 +16,9 @@ constexpr std::byte guard_value{0xa5};
 
 namespace {
 
-std::byte* allocated(std::pmr::memory_resource& from, std::size_t bytes) {
-  if (void* p = from.allocate(bytes, alignment)) return static_cast<std::byte*>(p);
+std::byte* allocated(std::pmr::memory_resource& from, std::size_t bytes) try {
+  return static_cast<std::byte*>(from.allocate(bytes, alignment));
+} catch (const std::bad_alloc&) {
   throw runtime::failure(70, "RC5023: install: {} bytes of memory for an arena could not be allocated",
                          bytes);
 }

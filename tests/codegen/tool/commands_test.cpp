@@ -119,14 +119,15 @@ TEST_CASE("an exception of a library gets an id, and a rule keeps its own") {
 }
 
 TEST_CASE("the name of a project can be a target's") {
-  for (const auto& [id, names] : {std::pair(8020, std::vector{"3d", "a b", "a-b", "_x", "\xc3\xa9"}),
-                                  std::pair(8021, std::vector{"test", "install", "rankc", "plans"})})
-    for (const char* name : names) {
-      const scratch_folder s;
-      CHECK(refusal(run_init(s.path / "p", name)) == test::said{id, {name}});
-      CHECK(!fs::exists(s.path / "p"));
-    }
   const scratch_folder s;
+  for (const char* name : {"3d", "a b", "a-b", "_x", "\xc3\xa9"})
+    CHECK(refusal(run_init(s.path / "p", name)) == test::said{8020, {"--name", name}});
+  for (const char* name : {"test", "install", "rankc", "plans"})
+    CHECK(refusal(run_init(s.path / "p", name)) == test::said{8021, {name}});
+  const std::string folder = (s.path / "-1").string(), too_long = (s.path / std::string(300, 'x')).string();
+  CHECK(refusal(run_init(folder)) == test::said{8020, {folder, "_1_"}});
+  CHECK(refusal(run_init(too_long)) == test::said{7911, {too_long, "File name too long"}});
+  CHECK(fs::is_empty(s.path));
   CHECK(run_init(s.path / "p/", "gpt_2").code == 0);
   CHECK(run_init((s.path / "q" / ".").string()).out.starts_with("wrote the starter project q "));
 }
@@ -378,6 +379,11 @@ TEST_CASE("tokens writes llm.c's form, by bytes") {
   const test::said no_model = refusal(run("tokens --model " + a + " --out " + out + " " + a));
   CHECK((no_model.id == 8110 || no_model.id == 8113));
   CHECK(no_model.arguments.at(0) == a);
+  const std::string fifo = (s.path / "fifo").string();
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  const test::said endless = refusal(run("tokens --model " + fifo + " --out " + out + " " + a));
+  CHECK((endless == test::said{7902, {fifo, "it is not a regular file"}} || endless.id == 8113));
+  fs::remove(fifo);
   CHECK(contents(out) == bytes);
   CHECK(std::distance(fs::directory_iterator(s.path), {}) == 3);
 }

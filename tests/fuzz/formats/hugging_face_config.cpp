@@ -8,14 +8,14 @@ using namespace rankc;
 
 namespace {
 
-const runtime::description about{.interface_version = 0,
-                                 .name = "fuzzed",
-                                 .pp = 1,
-                                 .dp = 1,
-                                 .tp = 1,
-                                 .seq = 8,
-                                 .vocab = 16,
-                                 .vocab_used = 16};
+const runtime::description about = [] {
+  runtime::description d{};
+  d.name = "fuzzed";
+  d.pp = d.dp = d.tp = 1;
+  d.seq = 8;
+  d.vocab = d.vocab_used = 16;
+  return d;
+}();
 
 /// Sizes for every key that a family compares.
 std::string sizes_of(const runtime::model_family& family) {

@@ -9,8 +9,13 @@ using namespace rankc;
 
 namespace {
 
-const runtime::description about{
-    .interface_version = 0, .name = "fuzzed", .pp = 1, .dp = 1, .tp = 1, .seq = 8};
+const runtime::description about = [] {
+  runtime::description d{};
+  d.name = "fuzzed";
+  d.pp = d.dp = d.tp = 1;
+  d.seq = 8;
+  return d;
+}();
 
 }  // namespace
 

@@ -73,7 +73,7 @@ TEST_CASE("a file or folder to write that cannot be made is refused by every opt
     check_refused(program, {"train", "--steps", "1", "--save", path});
     check_refused(program, {"train", "--steps", "1", "--tensorboard", path});
     check_refused(program, {"export", "--load", save, "--out", path});
-    if (path == files.path("fifo") || path.starts_with("/dev")) continue;  // metrics may go to a pipe
+    if (path.starts_with("/dev")) continue;  // metrics may go to a device
     check_refused(program, {"train", "--steps", "1", "--metrics", path});
     check_refused(program, {"train", "--steps", "1", "--trace", path});
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Standard error. Nothing here throws: a program goes on where standard error cannot be written.
 #pragma once
-#include <rankc/launch/printable.hpp>
+#include <rankc/runtime/printable.hpp>
 
 #include <fmt/format.h>
 
@@ -14,12 +14,12 @@ namespace rankc::runtime {
 /// Write a text to standard error, as far as that can be written. It may be called in a signal handler.
 void write_error(std::string_view text) noexcept;
 
-/// Fill in the values of a text and write it as one line, as `printable`. The text ends with a line break.
+/// Fill in the values of a text and write it as an `error_line`. The text ends with a line break.
 template <class... Values>
 void say_error(fmt::format_string<Values...> text, Values&&... values) noexcept try {
   std::string line = fmt::format(text, std::forward<Values>(values)...);
   if (line.ends_with('\n')) line.pop_back();
-  write_error(printable(line) + "\n");
+  write_error(error_line(line) + "\n");
 } catch (...) {
   write_error("out of memory while an error was being told\n");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of strangers in lines for a terminal.
-#include <rankc/launch/printable.hpp>
 #include <rankc/launch/say_error.hpp>
+#include <rankc/runtime/printable.hpp>
 
 #include "../../capture.hpp"
 
@@ -26,4 +26,15 @@ TEST_CASE("an error is one line whatever its values hold") {
   testing::capture err(stderr);
   say_error("{}: {}\n", "plan", "tensor \x1b[2J\nforged line");
   CHECK(err.end() == "plan: tensor \\x1b[2J\\x0aforged line\n");
+}
+
+TEST_CASE("a long error keeps its beginning and its end") {
+  testing::capture err(stderr);
+  say_error("plan: {} is no number\n", std::string(100'000, 'x'));
+  const std::string line = err.end();
+  CHECK(line.starts_with("plan: xxx"));
+  CHECK(line.find("x ... (96019 bytes are left out) ... x") != line.npos);
+  CHECK(line.ends_with("x is no number\n"));
+  CHECK(line.size() < 4100);
+  CHECK(error_line(std::string(6000, 'x')) == std::string(6000, 'x'));
 }
