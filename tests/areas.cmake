@@ -11,10 +11,11 @@ set(rankc_areas
   "install:^install"
   "style:^(style|folders)")
 set(rankc_costs
-  translation/mutants:90 fp8:95 codegen/lowering:80 translation/odd:60 odd:56 columns:53 programs_parity:46 programs_losses_f64:44
-  codegen/tool:42 experts:40 codegen/proof:39 equivalence:75 cost_model:48 hugging_face:40 logits:30 dsl/rejects/typed/g++:35
-  dsl/rejects/memory/g++:28 dsl/rejects/recipe/g++:27 dsl/rejects/schedule/g++:22 launch/processes/signals:25 launch/faults:23
-  launch:22 programs_losses_f32:25 dsl:23)
+  equivalence/field:50 codegen/lowering:45 dsl/rejects/memory/g++:45 programs_parity:46 hugging_face:40 translation/mutants:35
+  cost_model:31 launch:38 launch/processes/signals:38 dsl:38 codegen/proof:25 equivalence:26 programs_losses_f64:26
+  launch/faults:26 trainer:26 launch/processes/starts:25 translation/experts:23 dsl/heuristics:22 fp8:22 experts:17
+  translation/sequences:17 translation/examples:16 translation/starts:15 install/names:15 dsl/rejects/schedule/g++:15
+  documents:15 odd:14 columns:14)
 
 # Label the tests of the current folder. Each has one area.
 function(rankc_label_tests)

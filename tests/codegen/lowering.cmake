@@ -7,7 +7,6 @@ add_executable(rankc_lowering_test codegen/lowering/proof_test.cpp codegen/lower
   codegen/lowering/opened_test.cpp codegen/lowering/timeline_test.cpp codegen/lowering/worlds_test.cpp)
 target_include_directories(rankc_lowering_test PRIVATE "${rankc_SOURCE_DIR}/tests" "${rankc_SOURCE_DIR}/codegen" "${rankc_SOURCE_DIR}/dsl/plans")
 target_link_libraries(rankc_lowering_test PRIVATE rankc_odd_plans rankc_experts_plans rankc_lora_plans rankc_drawn_plans rankc_test_plans rankc::codegen rankc_proof_testing rankc_test_main nlohmann_json::nlohmann_json)
-set_target_properties(rankc_lowering_test PROPERTIES computes ON)
 add_test(NAME codegen/lowering COMMAND rankc_lowering_test)
 rankc_every_mutant(codegen/lowering rankc_lowering_test "mutants of lowered*,every test plan has*")
 add_test(NAME codegen/lowering_long COMMAND rankc_lowering_test --no-skip --test-case=twenty*)
