@@ -242,6 +242,7 @@ void token_stream::copy(const token_piece& piece, std::uint64_t first, std::uint
 }
 
 void token_stream::copy(std::uint64_t first, std::uint64_t count, std::int32_t* to) const {
+  if (count == 0) return;  // a stream may have no piece
   auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), first,
                                 [](std::uint64_t token, const token_piece& p) { return token < p.first; });
   for (--piece; count > 0; ++piece) {

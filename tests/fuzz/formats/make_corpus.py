@@ -79,6 +79,7 @@ def put_tokens():
         "u16": megatron_index(8, [3, 2], [0, 6], [0, 1, 2]),
         "i32": megatron_index(4, [2], [8], [0, 1]),
         "modes": megatron_index(1, [4], [0], [0, 1], b"\0"),
+        "no_tokens": megatron_index(1, [], [], [0]),
     }
     for name, content in indexes.items():
         put("megatron_index", name, content)
