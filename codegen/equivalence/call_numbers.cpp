@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call_numbers.hpp"
 
-#include <iterator>
-#include <sstream>
+#include <functional>
+#include <map>
 #include <stdexcept>
 
 #include "domain.hpp"
+#include "facts_text.hpp"
 #include "refusal.hpp"
 
 namespace rankc::codegen::algebra {
@@ -40,11 +41,6 @@ constexpr call_line call_lines[]{
      "l r number"},
 };
 
-std::vector<std::string> words_of(std::string_view text) {
-  std::istringstream in{std::string(text)};
-  return {std::istream_iterator<std::string>(in), {}};
-}
-
 /// The size of an axis, or of a unit, in the first tensor that has it.
 std::int64_t length_of(const op& o, const fact& f, char letter) {
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
@@ -58,7 +54,7 @@ std::int64_t length_of(const op& o, const fact& f, char letter) {
   throw std::logic_error(f.row + " has no axis " + letter);
 }
 
-double expected(const op& o, const fact& f, const std::string& word) {
+double number_of(const op& o, const fact& f, const std::string& word) {
   if (word == "rows") return static_cast<double>(o.rows);
   if (word == "seq") return static_cast<double>(o.seq);
   if (word == "number" || word == "cp") return o.number;
@@ -69,10 +65,20 @@ double expected(const op& o, const fact& f, const std::string& word) {
 }  // namespace
 
 std::vector<std::string> numbers_of_call(std::string_view row) {
-  for (const call_line& line : call_lines)
-    for (const std::string& name : words_of(line.rows))
-      if (name == row) return words_of(line.words);
-  return {};
+  static const std::map<std::string, std::vector<std::string>, std::less<>> of_rows = [] {
+    std::map<std::string, std::vector<std::string>, std::less<>> made;
+    for (const call_line& line : call_lines)
+      for (const std::string& name : parts_of(line.rows, " ")) made[name] = parts_of(line.words, " ");
+    return made;
+  }();
+  const auto known = of_rows.find(row);
+  return known == of_rows.end() ? std::vector<std::string>() : known->second;
+}
+
+std::vector<double> call_numbers(const op& o, const fact& f) {
+  std::vector<double> all;
+  for (const std::string& word : f.numbers_of_call) all.push_back(number_of(o, f, word));
+  return all;
 }
 
 void check_call_numbers(const op& o, const fact& f) {
@@ -80,12 +86,12 @@ void check_call_numbers(const op& o, const fact& f) {
   if (o.given.size() != f.numbers_of_call.size())
     throw refusal("RC7750: the call names {} sizes and numbers; expected {}", o.given.size(),
                   f.numbers_of_call.size());
-  for (std::size_t i = 0; i < o.given.size(); ++i) {
+  const std::vector<double> expected = call_numbers(o, f);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (o.given[i] == expected[i]) continue;
     const std::string& word = f.numbers_of_call[i];
-    const double is = expected(o, f, word);
-    if (o.given[i] == is) continue;
     throw refusal("RC7751: the call names {} for {}; expected {}", o.given[i],
-                  word.size() == 1 ? axis_name(word[0]) : word, is);
+                  word.size() == 1 ? axis_name(word[0]) : word, expected[i]);
   }
 }
 

@@ -47,6 +47,7 @@ class writer {
     o.name = row;
     o.row = row;
     o.number = number;
+    if (number != 0) o.given = {number};
     o.reads = operands;
     bytes.value = s_.new_value();
     bytes.replaces = -1;

@@ -53,6 +53,7 @@ void subject::leave_out(int rank, op& gone) {
   gone.row = {};
   gone.rows = gone.seq = 0;
   gone.number = 0;
+  gone.given.clear();
   gone.reads.clear();
   gone.writes.clear();
   gone.views.clear();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mutant.hpp"
 
+#include <equivalence/call_numbers.hpp>
 #include <proof/mutations.hpp>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -44,6 +46,23 @@ fault_form draw_form(std::mt19937& random) {
   return random() % 2 ? fault_form::field : fault_form::structure;
 }
 
+bool has_sizes(const view& v) {
+  return v.unit > 0 && std::all_of(v.shape.begin(), v.shape.end(), [](std::int64_t n) { return n > 0; });
+}
+
+/// Calls name the sizes of their altered ops, as those of a generator with the fault would. Otherwise the check
+/// of these sizes would refuse faults that other checks must find.
+void name_sizes(program& p) {
+  for (rank_program& r : p.ranks)
+    for (op& o : r.ops) {
+      const int row = o.given.empty() ? -1 : algebra::find_fact(o.row);
+      if (row < 0) continue;
+      const algebra::fact& f = algebra::facts()[static_cast<std::size_t>(row)];
+      const bool is_sized = std::all_of(o.views.begin(), o.views.end(), has_sizes);
+      if (is_sized && o.views.size() == f.ports.size()) o.given = algebra::call_numbers(o, f);
+    }
+}
+
 }  // namespace
 
 judged judged_of(const subject& s) {
@@ -63,6 +82,7 @@ mutant draw_mutant(const judged& j, std::mt19937& random) {
     const bool is_field = m.form == mutant_form::field;
     m.what = add_fault(m.of, is_field ? fault_form::field : fault_form::structure, random, in_model);
   }
+  name_sizes(m.of.program);
   if (in_model) run_model(m.of);
   m.what.text = j.name + ": " + m.what.text;
   return m;
