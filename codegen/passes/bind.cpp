@@ -30,7 +30,6 @@ class binder {
   binder(const lowered& l, const pipeline_rank& r, const stage_plan& s, int layer, phase p)
       : l_(l),
         r_(r),
-        s_(s),
         use_(s.layers[layer]),
         body_(l.bodies[use_.kind]),
         layer_(layer),
@@ -98,7 +97,6 @@ class binder {
 
   const lowered& l_;
   const pipeline_rank& r_;
-  const stage_plan& s_;
   const layer_use& use_;
   const body& body_;
   const int layer_, last_;

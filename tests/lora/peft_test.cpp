@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr export_options as_peft{.format = export_format::hugging_face},
+const export_options as_peft{.format = export_format::hugging_face},
     merged_model{.merge = true, .format = export_format::hugging_face};
 
 fs::path save(run& r, const std::string& folder) {

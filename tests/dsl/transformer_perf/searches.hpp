@@ -13,7 +13,7 @@ struct best_plan {
 
 struct recorded_search {
   std::string line;
-  problem of;
+  problem of = {};
   int candidates = 0, feasible = 0, tied_with_tenth = 0;
   double sums[4] = {}, ends[4] = {};  // of t and mem: all, feasible; of t: least and most, of mem
   std::vector<best_plan> top = {};
