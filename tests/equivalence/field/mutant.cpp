@@ -50,8 +50,8 @@ bool has_sizes(const view& v) {
   return v.unit > 0 && std::all_of(v.shape.begin(), v.shape.end(), [](std::int64_t n) { return n > 0; });
 }
 
-/// Calls name the sizes of their altered ops, as those of a generator with the fault would. Otherwise the check
-/// of these sizes would refuse faults that other checks must find.
+/// Calls name the sizes of their altered ops, as those of a generator with the fault would. Otherwise the
+/// check of these sizes would refuse faults that other checks must find.
 void name_sizes(program& p) {
   for (rank_program& r : p.ranks)
     for (op& o : r.ops) {

@@ -106,8 +106,8 @@ class list {
   std::string of_;
 };
 
-constexpr fuzz::schedule_choice once{order::gpipe, 1}, twice{order::gpipe, 2},
-    by_turns{order::one_f_one_b, 2}, halves{order::zero_bubble_v, 2, 2};
+const fuzz::schedule_choice once{order::gpipe, 1}, twice{order::gpipe, 2}, by_turns{order::one_f_one_b, 2},
+    halves{order::zero_bubble_v, 2, 2};
 // Coefficients so large that these losses are seen beside the model's own.
 constexpr router_losses both{.balance = 0.5, .z = 0.25},
     each{.balance = 0.5, .over = router_losses::each_layer}, local{.balance = 0.5, .z = 0.25, .local = true},
