@@ -6,12 +6,12 @@
 #include "../../../../../runtime/core/cuda/progress/marks.hpp"
 #include "../failures/fault.hpp"
 
-#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,7 +27,7 @@ struct graph {
 thread_local graph* captured = nullptr;
 std::mutex mutex;
 std::map<cudaStream_t, int> busy;
-std::atomic<bool> hangs = false;
+std::set<cudaStream_t> hung;
 
 bool is_to_hang() {
   const char *at = std::getenv("HANG_AT_RANK"), *own = std::getenv("RANKC_RANK");
@@ -38,9 +38,10 @@ bool is_to_hang() {
 
 namespace rankc::runtime::cuda {
 
-void store_mark(const lane&, volatile std::uint32_t* to, std::uint32_t value) {
+void store_mark(const lane& on, volatile std::uint32_t* to, std::uint32_t value) {
+  const std::lock_guard lock(mutex);
   if (captured != nullptr) captured->work.push_back([=](std::uint32_t) { *to = value; });
-  else if (!hangs) *to = value;
+  else if (!hung.contains(on.stream)) *to = value;
 }
 
 void hold_up_device(const lane&, std::uint32_t step, volatile unsigned* is_over, double seconds) {
@@ -88,20 +89,21 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t which, cudaStream_t stream) {
 }
 
 ncclResult_t ncclAllReduce(const void*, void*, std::size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,
-                           cudaStream_t) {
-  if (is_to_hang()) hangs = true;
+                           cudaStream_t stream) {
+  const std::lock_guard lock(mutex);
+  if (is_to_hang()) hung.insert(stream);
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommAbort(ncclComm_t) {
-  hangs = false;
+  const std::lock_guard lock(mutex);
+  hung.clear();
   return ncclSuccess;
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
   const std::lock_guard lock(mutex);
-  if (hangs) return cudaErrorNotReady;
-  return busy[stream] > 0 ? cudaErrorNotReady : cudaSuccess;
+  return hung.contains(stream) || busy[stream] > 0 ? cudaErrorNotReady : cudaSuccess;
 }
 
 }  // extern "C"

@@ -159,7 +159,7 @@ TEST_CASE("a collective that hangs in the install is named, with its rank and co
   const std::string held = "\"check of all_reduce\" (communicator dp of ranks 0 and 1)";
   const scratch_folder f;
   const std::string limit =
-      "RANKC_EXCHANGE_TIMEOUT=" + std::to_string(rankc::test::scaled(4).count()) + " HANG_AT_RANK=";
+      "RANKC_EXCHANGE_TIMEOUT=" + std::to_string(rankc::test::scaled(2).count()) + " HANG_AT_RANK=";
   const outcome threads = run(f, limit + "all", "train --steps 2");
   CAPTURE(threads.err);
   CHECK(threads.code == 70);
@@ -171,7 +171,7 @@ TEST_CASE("a collective that hangs in the install is named, with its rank and co
   CHECK(apart.code == 70);
   CHECK(said_in(apart.err, 5349) ==
         said{5349,
-             {"algorithms of products 2", std::to_string(std::lround(rankc::test::scaled(4).count())), "1",
+             {"algorithms of products 2", std::to_string(std::lround(rankc::test::scaled(2).count())), "1",
               "1", "in the install (collectives) and waits for " + held + " on compute"}});
 }
 
