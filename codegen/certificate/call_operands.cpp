@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <rankc/codegen/scratch_writes.hpp>
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/hashed_call.hpp>
 
@@ -41,18 +42,13 @@ class operand_check {
     for (const access& a : all) least = std::min(least, a.begin);
     return least;
   }
-  static bool is_of(const view& v, std::size_t write) {
-    return v.written && static_cast<int>(write) >= v.accesses.first &&
-           static_cast<int>(write) < v.accesses.first + v.accesses.count;
-  }
 
   /// The first bytes of a kernel's tensors and of its scratch.
   static begins operands_of_kernel(const op& o) {
     begins all;
     for (const view& v : o.views) all.push_back(first_access(o, v).begin + v.offset);
     for (std::size_t w = 0; w < o.writes.size(); ++w)
-      if (std::none_of(o.views.begin(), o.views.end(), [&](const view& v) { return is_of(v, w); }))
-        all.push_back(o.writes[w].begin);
+      if (is_scratch(o, w)) all.push_back(o.writes[w].begin);
     return all;
   }
 

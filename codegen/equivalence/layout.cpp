@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layout.hpp"
 
+#include <rankc/codegen/scratch_writes.hpp>
 #include <rankc/runtime/fp8.hpp>
 
 #include <algorithm>
@@ -160,11 +161,7 @@ void check_sums(const op& o, const fact& f) {
 /// Scratch lies apart from all else.
 void check_scratch(const op& o) {
   for (std::size_t w = 0; w < o.writes.size(); ++w) {
-    const auto is_of = [&](const view& v) {
-      return v.written && static_cast<int>(w) >= v.accesses.first &&
-             static_cast<int>(w) < v.accesses.first + v.accesses.count;
-    };
-    if (std::any_of(o.views.begin(), o.views.end(), is_of)) continue;
+    if (!is_scratch(o, w)) continue;
     for (const auto* accesses : {&o.reads, &o.writes})
       for (const access& a : *accesses)
         if (&a != &o.writes[w] && a.begin < o.writes[w].end && o.writes[w].begin < a.end)

@@ -91,8 +91,7 @@ void check_tails(int rank, const rank_program& p) {
       if (!is_padding && !is_reduced && behind.meet(o.writes[w]))
         throw refusal(
             "RC7277: rank {}: \"{}\" writes bytes {} to {}; expected padding there, which the optimizer's "
-            "kernel "
-            "takes with the tensor before it",
+            "kernel takes with the tensor before it",
             rank, o.name, o.writes[w].begin, o.writes[w].end);
     }
 }

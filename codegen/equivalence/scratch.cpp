@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scratch.hpp"
 
+#include <rankc/codegen/scratch_writes.hpp>
 #include <rankc/runtime/cuda/attention_scratch.hpp>
 #include <rankc/runtime/kernel_scratch.hpp>
 
@@ -96,17 +97,12 @@ constexpr need needs[]{
     {"sigmoid_statistics", host_statistics, gpu_statistics},
 };
 
-bool is_of(const view& v, std::size_t write) {
-  return v.written && static_cast<int>(write) >= v.accesses.first &&
-         static_cast<int>(write) < v.accesses.first + v.accesses.count;
-}
-
 }  // namespace
 
 void check_scratch_bytes(const op& o, const fact& f, const kernel_set& calls) {
   std::size_t areas = 0, bytes = 0;
   for (std::size_t w = 0; w < o.writes.size(); ++w) {
-    if (std::any_of(o.views.begin(), o.views.end(), [&](const view& v) { return is_of(v, w); })) continue;
+    if (!is_scratch(o, w)) continue;
     ++areas;
     bytes = o.writes[w].end - o.writes[w].begin;
   }

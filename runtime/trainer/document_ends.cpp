@@ -42,8 +42,7 @@ std::vector<std::string> notes_on_documents(const description& about,
     if (by_sequence ? has_end_of_sequence(*source.tokens, end) : has_token(*source.tokens, end)) continue;
     notes.push_back(
         say("RC6199: the plan's end_of_document, token {}, is not found in {} ({}), so its documents attend "
-            "to each "
-            "other; append the token to each document where the data is made",
+            "to each other; append the token to each document where the data is made",
             end, source.from.path,
             by_sequence ? "at the ends of its first 1024 sequences" : "in its first 2^20 tokens"));
   }

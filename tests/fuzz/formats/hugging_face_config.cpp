@@ -3,16 +3,14 @@
 #include "hugging_face_config.hpp"
 
 #include "accepted_or_refused.hpp"
+#include "fuzzed_plan.hpp"
 
 using namespace rankc;
 
 namespace {
 
 const runtime::description about = [] {
-  runtime::description d{};
-  d.name = "fuzzed";
-  d.pp = d.dp = d.tp = 1;
-  d.seq = 8;
+  runtime::description d = fuzz::fuzzed_plan();
   d.vocab = d.vocab_used = 16;
   return d;
 }();

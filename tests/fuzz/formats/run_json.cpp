@@ -4,18 +4,13 @@
 
 #include "accepted_or_refused.hpp"
 #include "checked_json.hpp"
+#include "fuzzed_plan.hpp"
 
 using namespace rankc;
 
 namespace {
 
-const runtime::description about = [] {
-  runtime::description d{};
-  d.name = "fuzzed";
-  d.pp = d.dp = d.tp = 1;
-  d.seq = 8;
-  return d;
-}();
+const runtime::description about = fuzz::fuzzed_plan();
 
 }  // namespace
 
