@@ -31,6 +31,7 @@ void fit_or_throw(const lowered& l) {
 
 gated prove_or_throw(const lowered& l) {
   const specification model = specify(*l.plan);
+  const equivalence_check check = check_against(model);
   std::vector<kept_state> steps;
   gated passed;
   for (const auto expand : {expand_train, expand_evaluate}) {
@@ -40,11 +41,12 @@ gated prove_or_throw(const lowered& l) {
     if (!v.ok)
       throw runtime::failure(1, "RC7903: the lowered program is not sound: {}",
                              fmt::format("{}", fmt::join(v.reasons, "; ")));
-    const equivalence e = check_equivalence(p, v, model);
+    const equivalence e = check(p, v);
     if (!e.holds && !e.has_unknown_row) refuse_model(e);
     if (e.has_unknown_row) passed.not_compared = e.reasons.front();
     steps.push_back(kept_by(p));
     for (step_hash& f : hash_calls(p)) passed.hashes.push_back(std::move(f));
+    if (expand == expand_evaluate) passed.logits = find_logits(l, p);
   }
   if (const equivalence e = check_steps(steps, model); !e.holds) refuse_model(e);
   return passed;

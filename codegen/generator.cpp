@@ -76,7 +76,7 @@ proven prove_step(program p) {
 
 struct proven_plan {
   lowered program;
-  std::vector<step_hash> hashes;
+  gated passed;
 };
 
 proven_plan lower_and_prove(const plan_data& plan, dtype type, target to) {
@@ -87,7 +87,7 @@ proven_plan lower_and_prove(const plan_data& plan, dtype type, target to) {
                 runtime::say("RC8123: the programs of {} are proven sound and not compared with "
                              "the model: {}",
                              plan.name, passed.not_compared));
-  return {std::move(l), std::move(passed.hashes)};
+  return {std::move(l), std::move(passed)};
 }
 
 /// The command line of a generator.
@@ -156,7 +156,7 @@ void check_files(const options& o) {
 
 void write_program(const proven_plan& p, const options& o, target to) {
   const std::filesystem::path folder(o.out);
-  const auto files = emit(p.program, name_of(to), p.hashes);
+  const auto files = emit(p.program, name_of(to), p.passed);
   refuse_other_sources(folder, files);
   make_folder(folder);
   const bool changed = write_files(folder, files);

@@ -2,6 +2,7 @@
 // The emitters: each turns a lowered plan into one kind of text. They decide nothing; order, offsets and
 // sizes are the passes'.
 #pragma once
+#include <rankc/codegen/gate.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/names.hpp>
 #include <rankc/codegen/proven_calls.hpp>
@@ -70,7 +71,7 @@ std::string emit_memory(const lowered&, const pipeline_rank&);
 std::string emit_stage(const lowered&, const pipeline_rank&, const stage_plan&);
 std::string emit_pipeline(const lowered&, const pipeline_rank&);
 std::string emit_proven(const lowered&, const std::vector<step_hash>&);
-std::string emit_program(const lowered&, const std::string& target);
+std::string emit_program(const lowered&, const std::string& target, const std::vector<kept_logits>&);
 
 std::string describe_text(const lowered&);
 std::string describe_json(const lowered&);
@@ -112,8 +113,7 @@ std::string boundary_type(const lowered&, const pipeline_rank&, int stage);
 /// Namespace of a layer's text: apart from the kernels' names.
 inline std::string layer_namespace(const body& b) { return b.id + "_layer"; }
 
-/// All files of a program: name -> text.
-std::map<std::string, std::string> emit(const lowered&, const std::string& target,
-                                        const std::vector<step_hash>&);
+/// All files of a program that has passed the checks: name -> text.
+std::map<std::string, std::string> emit(const lowered&, const std::string& target, const gated&);
 
 }  // namespace rankc::codegen

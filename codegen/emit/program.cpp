@@ -11,7 +11,6 @@
 #include <rankc/version.hpp>
 
 #include "../passes/lanes.hpp"
-#include "../passes/logits.hpp"
 #include "attention_engines.hpp"
 #include "calls_of_step.hpp"
 #include "emit.hpp"
@@ -79,7 +78,7 @@ std::string call_table(const lowered& l, const pipeline_rank& r) {
                            r.index, out);
 }
 
-/// Where the forward program leaves logits, where it does.
+/// The member that says where the evaluation program keeps logits; empty where it keeps none.
 std::string logits_text(const kept_logits& k) {
   if (k.rows == 0) return "";
   return fmt::format(
@@ -132,9 +131,8 @@ std::string cp_and_ep_text(const parallel_dims& d, const coord& c) {
   return d.cp > 1 ? fmt::format(", {}", cp_of(d, c)) : "";
 }
 
-std::string tables(const lowered& l) {
+std::string tables(const lowered& l, const std::vector<kept_logits>& logits) {
   std::string out, layouts;
-  const std::vector<kept_logits> logits = find_logits(l);
   for (const pipeline_rank& r : l.ranks) {
     const std::string calls = call_table(l, r);
     out += parameter_table(r) + rope_tables(r) + lane_table(l, r) + calls;
@@ -261,7 +259,8 @@ prediction_text text_of_prediction(const lowered& l) {
 
 }  // namespace
 
-std::string emit_program(const lowered& l, const std::string& target) {
+std::string emit_program(const lowered& l, const std::string& target,
+                         const std::vector<kept_logits>& logits) {
   const plan_data& p = *l.plan;
   const training& t = p.recipe;
   std::string includes;
@@ -284,7 +283,7 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"target", target},
        {"includes", includes},
        {"interface", std::to_string(runtime::interface_version)},
-       {"tables", tables(l) + predicted.table},
+       {"tables", tables(l, logits) + predicted.table},
        {"text", describe_text(l)},
        {"json", describe_json(l)},
        {"train", l.trains() ? "train" : "nullptr"},
@@ -319,8 +318,7 @@ std::string emit_program(const lowered& l, const std::string& target) {
        {"communicators", l.communicators.empty() ? "{}" : "communicators"}});
 }
 
-std::map<std::string, std::string> emit(const lowered& l, const std::string& target,
-                                        const std::vector<step_hash>& hashes) {
+std::map<std::string, std::string> emit(const lowered& l, const std::string& target, const gated& passed) {
   std::map<std::string, std::string> files;
   const holes common{{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)}};
   files["kernels.hpp"] = emit_kernels(l, target);
@@ -330,8 +328,8 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
     files[fmt::format("pipeline_{}.hpp", r.index)] = emit_pipeline(l, r);
     for (const stage_plan& s : r.stages) files[s.name + ".hpp"] = emit_stage(l, r, s);
   }
-  files["proven.hpp"] = emit_proven(l, hashes);
-  files["program.cpp"] = emit_program(l, target);
+  files["proven.hpp"] = emit_proven(l, passed.hashes);
+  files["program.cpp"] = emit_program(l, target, passed.logits);
   holes header_holes = common, main_holes = common;
   header_holes.emplace_back("target", target);
   files["program.hpp"] = fill(templates::program_program_hpp, header_holes);

@@ -252,14 +252,14 @@ void check_keys(const std::vector<fact>& all) {
 }
 
 /// Notes the attributes of an op that the checks of its row read, or those of a row that it calls.
-void note_reads(const std::vector<fact>& all, fact& f) {
+void note_reads(std::vector<fact>& all, fact& f) {
   const bool is_of_sequences = f.sequences || f.documents || f.chunks || f.ring || f.shares;
   f.reads_rows = is_of_sequences;
   f.reads_seq = is_of_sequences || f.seq || f.positions || f.grouped;
   f.reads_number = f.number || f.chunks || f.ring;
   for (const equation& e : f.equations) {
     if (e.is != equation::kind::call) continue;
-    fact called = all[static_cast<std::size_t>(e.row)];
+    fact& called = all[static_cast<std::size_t>(e.row)];
     note_reads(all, called);
     f.reads_rows |= called.reads_rows;
     f.reads_seq |= called.reads_seq;
@@ -271,6 +271,7 @@ void note_reads(const std::vector<fact>& all, fact& f) {
 
 std::vector<fact> read_facts(std::span<const line> lines, std::vector<fact> all) {
   const std::size_t before = all.size();
+  all.reserve(before + lines.size());
   reader r(all);
   for (const line& l : lines) r.read_ports(l);
   for (std::size_t i = 0; i < lines.size(); ++i) r.read_rule(lines[i], all[before + i]);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding the logits that the forward program leaves in the arena when it is done.
-#include "logits.hpp"
-
+#include <rankc/codegen/logits.hpp>
 #include <rankc/mesh/layout.hpp>
 
 #include <algorithm>
@@ -10,12 +8,12 @@ namespace rankc::codegen {
 
 namespace {
 
-/// The view of a port, and the first byte of it in the arena.
 const view* find_view(const op& o, std::string_view port) {
   const auto found =
       std::find_if(o.views.begin(), o.views.end(), [&](const view& v) { return v.port == port; });
   return found == o.views.end() ? nullptr : &*found;
 }
+/// The first byte of a view in the arena.
 std::size_t begin_of(const op& o, const view& v) {
   return o.reads[static_cast<std::size_t>(v.accesses[0])].begin + v.offset;
 }
@@ -25,7 +23,8 @@ bool writes_into(const op& o, const access& of) {
                      [&](const access& w) { return w.begin < of.end && of.begin < w.end; });
 }
 
-/// Of the last op that compares logits with targets, where nothing after it writes there.
+/// The logits of the last op that compares logits with targets. There are none where a later op overwrites
+/// them.
 kept_logits find_in(const lowered& l, const pipeline_rank& r, const std::vector<op>& ops) {
   const auto last = std::find_if(ops.rbegin(), ops.rend(), [](const op& o) {
     return find_view(o, "logits") != nullptr && find_view(o, "targets") != nullptr;
@@ -46,10 +45,9 @@ kept_logits find_in(const lowered& l, const pipeline_rank& r, const std::vector<
 
 }  // namespace
 
-std::vector<kept_logits> find_logits(const lowered& l) {
+std::vector<kept_logits> find_logits(const lowered& l, const program& evaluation) {
   std::vector<kept_logits> all(l.ranks.size());
-  const program p = expand_evaluate(l);
-  for (const rank_program& rank : p.ranks) {
+  for (const rank_program& rank : evaluation.ranks) {
     const auto pp = static_cast<std::size_t>(layout(l.plan->dims).at(rank.number)[axis::pp]);
     if (l.ranks[pp].reads_targets && all[pp].rows == 0) all[pp] = find_in(l, l.ranks[pp], rank.ops);
   }

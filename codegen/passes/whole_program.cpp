@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <stdexcept>
 #include <utility>
@@ -194,7 +195,7 @@ flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
       for (int w : i.waits) first->waits.push_back(last_op[w]);
       if (on_lane(ops.front())) break;
     }
-    all.insert(all.end(), ops.begin(), ops.end());
+    std::move(ops.begin(), ops.end(), std::back_inserter(all));
     last_op.push_back(static_cast<int>(all.size()) - 1);
   }
   all.push_back(f.end(train));

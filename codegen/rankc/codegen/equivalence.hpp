@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -57,9 +58,15 @@ std::string name_of(const kernel_set&);
 /// of it, `check_equivalence` shows.
 equivalence check_steps(const std::vector<kept_state>&, const specification&);
 
-/// Interpret a program over terms and compare what is left at its end with the specification. `order` is a
-/// verdict of the program: an order of its ops in which every read follows the write of its value.
-/// The same seed gives the same result.
+/// Interprets a program over terms and compares the tensors that it leaves with the specification. `order` is
+/// a verdict of the program: an order of its ops in which every read follows the write of its value.
+using equivalence_check = std::function<equivalence(const program&, const verdict& order)>;
+
+/// The check of all steps of a plan. It draws the fields and makes the model's terms once. The same seed
+/// gives the same results. The specification must outlive the check.
+equivalence_check check_against(const specification&, std::uint64_t seed = random_seed());
+
+/// Compare one program with the model of its plan.
 equivalence check_equivalence(const program&, const verdict& order, const specification&,
                               std::uint64_t seed = random_seed());
 

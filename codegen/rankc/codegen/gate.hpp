@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every program passes before anything is written of it: the memory of its ranks, and the proof.
+// The checks that a program passes before text is written of it: the memory of its ranks, and the proof.
 #pragma once
+#include <rankc/codegen/logits.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/proven_calls.hpp>
 
@@ -9,10 +10,11 @@
 
 namespace rankc::codegen {
 
-/// A program of which text may be written.
+/// The facts about a program that its checks find and that its text states.
 struct gated {
-  std::string not_compared;       // why it is not compared with the model; empty: it is
-  std::vector<step_hash> hashes;  // of the calls that are proven, step by step
+  std::string not_compared;         // why the program is not compared with the model; empty: it is
+  std::vector<step_hash> hashes;    // the proven calls of each step
+  std::vector<kept_logits> logits;  // by pipeline coordinate
 };
 
 /// Check a program before text is written of it. Every rank must have the memory that it needs (RC401). The

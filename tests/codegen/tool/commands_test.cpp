@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `rankc init` and `rankc verify` leave on disk and print, and the program as a user runs it.
+// `rankc init` and `rankc verify`: the files that they write and the text that they print. The text of a
+// program.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <command_line.hpp>
 #include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/gate.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <emit/emit.hpp>
 #include <rankc/codegen/prove.hpp>
@@ -142,11 +144,14 @@ TEST_CASE("the starter's plan is valid") {
   static_assert(plans::recipe.learning_rate(4000) == 1e-4);
 }
 
+static std::string program_text(const plan_data& plan, codegen::target to, const std::string& name) {
+  const codegen::lowered l = codegen::lower(plan, runtime::dtype::f32, to);
+  return codegen::emit(l, name, codegen::check_or_throw(l)).at("program.cpp");
+}
+
 TEST_CASE("a program has its plan's schedule, and says what its target does not have") {
   plan_data plan = make_plan("starter", plans::first);
-  const auto program = [&] {
-    return codegen::emit(codegen::lower(plan, runtime::dtype::f32), "host", {}).at("program.cpp");
-  };
+  const auto program = [&] { return program_text(plan, codegen::target::host, "host"); };
   const std::string text = program();
   CHECK(text.find(
             ".schedule = {lr_piece{lr_shape::linear, 50, peak}, lr_piece{lr_shape::cosine, 350, 0.0001}}") !=
@@ -157,8 +162,7 @@ TEST_CASE("a program has its plan's schedule, and says what its target does not 
         std::string::npos);
   for (const auto& [to, name] :
        {std::pair{codegen::target::host, "host"}, std::pair{codegen::target::cuda, "cuda"}}) {
-    const std::string of_target =
-        codegen::emit(codegen::lower(plan, runtime::dtype::f32, to), name, {}).at("program.cpp");
+    const std::string of_target = program_text(plan, to, name);
     CHECK(of_target.find(
               ", .rows = 512, .columns = 256, .stride = 256, .microbatch = 3},\n     .calls = calls_") !=
           std::string::npos);
