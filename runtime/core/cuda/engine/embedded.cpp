@@ -123,7 +123,7 @@ class embedded_rank final : public engine {
     throw not_embedded(index);
   }
 
-  /// The first member, so that it is destroyed last: it makes the thread's device current again.
+  /// Makes the device of before current again, after the members below have been destroyed.
   struct current_device {
     std::optional<teardown_log> log;
     int device = 0;
