@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "write_files.hpp"
 
+#include <rankc/runtime/input_file.hpp>
 #include <rankc/runtime/output_folder.hpp>
 
-#include <fstream>
-#include <iterator>
 #include <system_error>
 #include <vector>
 
@@ -15,8 +14,8 @@ namespace fs = std::filesystem;
 
 bool contains(const fs::path& file, const std::string& text) {
   if (fs::is_symlink(file)) return false;
-  std::ifstream in(file, std::ios::binary);
-  return in && std::string(std::istreambuf_iterator<char>(in), {}) == text;
+  runtime::input_file in(file);
+  return in.size() == text.size() && in.contents() == text && in.problem().empty();
 }
 
 }  // namespace

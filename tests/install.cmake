@@ -27,6 +27,13 @@ add_test(NAME install/names COMMAND ${CMAKE_COMMAND}
   "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;-I${PROJECT_SOURCE_DIR}/codegen;${boost_includes}"
   -P "${CMAKE_CURRENT_SOURCE_DIR}/install/names.cmake")
 
+add_test(NAME install/optimization COMMAND ${CMAKE_COMMAND}
+  "-DPROJECTS=${CMAKE_CURRENT_SOURCE_DIR}/install" "-DRANKC_SOURCE=${PROJECT_SOURCE_DIR}"
+  "-DMODULE=${PROJECT_SOURCE_DIR}/codegen/cmake/rankc_program.cmake"
+  "-DBUILD=${CMAKE_CURRENT_BINARY_DIR}/install/optimization"
+  "-DOPTIONS=-G${CMAKE_GENERATOR};-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
+  -P "${CMAKE_CURRENT_SOURCE_DIR}/install/optimization.cmake")
+
 rankc_outside_project(find_package "-DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}" -DCMAKE_CXX_FLAGS_RELEASE=-O1 "-DCMAKE_PREFIX_PATH=${prefix}"
   "-DSILU=${CMAKE_CURRENT_SOURCE_DIR}/odd/silu.hpp")
 set_tests_properties(install/find_package PROPERTIES FIXTURES_REQUIRED rankc_installed)

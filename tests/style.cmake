@@ -1,6 +1,6 @@
 # Style of the sources: clang-format's, and rules of our own that it does not have.
 add_library(rankc_style_rules STATIC style/brackets.cpp style/columns.cpp style/commas.cpp style/conditionals.cpp
-  style/imports.cpp style/lexer.cpp style/messages.cpp style/rules.cpp)
+  style/imports.cpp style/lexer.cpp style/messages.cpp style/rules.cpp style/statuses.cpp)
 target_compile_features(rankc_style_rules PUBLIC cxx_std_20)
 target_link_libraries(rankc_style_rules PRIVATE rankc_warnings)
 add_executable(rankc_style style/main.cpp)
@@ -9,7 +9,7 @@ add_test(NAME style/statements COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DI
   -P ${CMAKE_CURRENT_SOURCE_DIR}/style/statements.cmake)
 
 add_executable(rankc_style_test style/brackets_test.cpp style/commas_test.cpp style/conditionals_test.cpp
-  style/lexer_test.cpp style/messages_test.cpp style/rules_test.cpp)
+  style/lexer_test.cpp style/messages_test.cpp style/rules_test.cpp style/statuses_test.cpp)
 target_link_libraries(rankc_style_test PRIVATE rankc_style_rules rankc_test_main)
 add_test(NAME style/rules COMMAND rankc_style_test)
 

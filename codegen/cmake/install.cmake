@@ -23,7 +23,7 @@ install(FILES runtime/core/rankc/runtime/cuda/attention_scratch.hpp runtime/core
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime/cuda")
 
 set(modules runtime/cmake/cuda.cmake codegen/cmake/rankc_program.cmake codegen/cmake/declared_plans.cmake
-  runtime/core/host/openblas.cmake runtime/launch/gloo.cmake)
+  codegen/cmake/optimization.cmake runtime/core/host/openblas.cmake runtime/launch/gloo.cmake)
 if(TARGET rankc_runtime_cuda)
   install(TARGETS rankc_runtime_cuda EXPORT rankcCudaTargets)
   install(EXPORT rankcCudaTargets NAMESPACE rankc:: DESTINATION "${package}")

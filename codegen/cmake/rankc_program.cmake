@@ -13,6 +13,7 @@
 # The files are known before the plan is: one source per program, which includes what the generator writes beside it.
 include_guard(DIRECTORY)
 include("${CMAKE_CURRENT_LIST_DIR}/declared_plans.cmake")
+include("${CMAKE_CURRENT_LIST_DIR}/optimization.cmake")
 
 function(add_rankc_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "PLAN;NAME;GENERATOR;TARGET;DTYPE" "OPS")
@@ -86,7 +87,8 @@ int main(int argc, char** argv) { return rankc::codegen::generator_main(rankc::m
   add_library(${name}_program STATIC "${source}" "${out}/program.hpp")
   target_include_directories(${name}_program PUBLIC "${CMAKE_CURRENT_BINARY_DIR}")
   target_link_libraries(${name}_program PUBLIC rankc::runtime_${arg_TARGET})
-  target_compile_options(${name}_program PRIVATE $<$<AND:$<CONFIG:>,$<COMPILE_LANGUAGE:CXX>>:-O2>)  # no CMAKE_BUILD_TYPE
+  rankc_optimization(optimization)
+  target_compile_options(${name}_program PRIVATE ${optimization})
   foreach(header IN LISTS arg_OPS)
     cmake_path(ABSOLUTE_PATH header BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}" NORMALIZE)
     if(NOT EXISTS "${header}")
@@ -105,4 +107,5 @@ int main(int argc, char** argv) { return rankc::codegen::generator_main(rankc::m
   endforeach()
   add_executable(${name} "${out}/main.cpp")
   target_link_libraries(${name} PRIVATE ${name}_program rankc::trainer)
+  target_compile_options(${name} PRIVATE ${optimization})
 endfunction()

@@ -43,7 +43,7 @@ tokenizer of_bytes() {
 
 #ifdef RANKC_SENTENCEPIECE
 tokenizer of_model(const std::filesystem::path& model, bool ends) {
-  codegen::require_regular_file(model);
+  codegen::require_readable(model, runtime::input_file(model));
   const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
   if (const auto status = processor->Load(model.string()); !status.ok())
     throw runtime::failure(

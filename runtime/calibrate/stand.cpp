@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stand.hpp"
 
+#include "../core/cuda/device/teardown.hpp"
 #include <rankc/runtime/engine.hpp>
 
 #include <algorithm>
@@ -10,6 +11,8 @@
 #include <vector>
 
 namespace rankc::calibrate {
+
+using runtime::cuda::check_teardown;
 
 void require(cudaError_t status) {
   if (status != cudaSuccess)
@@ -39,8 +42,8 @@ class repeated {
     require(cudaGraphInstantiate(&made_, graph_));
   }
   ~repeated() {
-    cudaGraphExecDestroy(made_);
-    cudaGraphDestroy(graph_);
+    check_teardown(cudaGraphExecDestroy(made_), "cudaGraphExecDestroy");
+    check_teardown(cudaGraphDestroy(graph_), "cudaGraphDestroy");
   }
   repeated(const repeated&) = delete;
   repeated& operator=(const repeated&) = delete;
@@ -69,8 +72,8 @@ stand::stand()
 }
 
 stand::~stand() {
-  cudaEventDestroy(begin_);
-  cudaEventDestroy(end_);
+  check_teardown(cudaEventDestroy(begin_), "cudaEventDestroy");
+  check_teardown(cudaEventDestroy(end_), "cudaEventDestroy");
 }
 
 /// Random bf16 of about unit size: zeros would run faster.

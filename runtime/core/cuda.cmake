@@ -25,6 +25,7 @@ add_library(rankc_runtime_cuda STATIC
   core/cuda/device/buffer.cpp
   core/cuda/device/check.cpp
   core/cuda/device/stream_words.cpp
+  core/cuda/device/teardown.cpp
   core/cuda/device/tensor_map.cpp
   core/cuda/elementwise/embedding_grad.cu
   core/cuda/engine/access.cpp

@@ -3,29 +3,27 @@
 #include <rankc/launch/environment.hpp>
 
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/input_file.hpp>
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 
 namespace rankc::runtime {
 namespace {
 
 constexpr std::size_t digits = 32, fewest_bytes = 16, most_bytes = 4096;
 
-/// The content without the blanks and newlines at its end; nothing where the file cannot be read.
-std::optional<std::string> content_of(const std::string& file) {
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return std::nullopt;
-  std::string all(most_bytes + 1, '\0');
-  in.read(all.data(), static_cast<std::streamsize>(all.size()));
-  if (in.bad()) return std::nullopt;
-  all.resize(static_cast<std::size_t>(in.gcount()));
+/// The content of a file without the blanks and newlines at its end.
+std::string content_of(input_file& in) {
+  std::string all = in.contents();
   all.erase(std::find_if(all.rbegin(), all.rend(), [](unsigned char c) { return c > ' '; }).base(),
             all.end());
   return all;
+}
+
+[[noreturn]] void fail_by_size(std::size_t bytes) {
+  throw failure(2, "RC5366: the file of RANKC_SECRET has {} bytes; it must have {} to {}", bytes,
+                fewest_bytes, most_bytes);
 }
 
 }  // namespace
@@ -39,17 +37,16 @@ std::string read_secret(const environment& get) {
     std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
     return text;
   }
-  errno = 0;
-  const auto content = text.empty() ? std::nullopt : content_of(text);
-  if (!content)
+  input_file file(text);
+  if (file.size() > most_bytes) fail_by_size(file.size());
+  const std::string content = content_of(file);
+  if (!file.problem().empty())
     throw failure(2,
                   "RC5365: RANKC_SECRET has {} characters, which are neither {} hexadecimal digits nor the "
                   "name of a file that can be read ({})",
-                  text.size(), digits, errno != 0 ? std::strerror(errno) : "it is empty");
-  if (content->size() < fewest_bytes || content->size() > most_bytes)
-    throw failure(2, "RC5366: the file of RANKC_SECRET has {} bytes; it must have {} to {}", content->size(),
-                  fewest_bytes, most_bytes);
-  return *content;
+                  text.size(), digits, text.empty() ? "it is empty" : file.problem());
+  if (content.size() < fewest_bytes) fail_by_size(content.size());
+  return content;
 }
 
 }  // namespace rankc::runtime

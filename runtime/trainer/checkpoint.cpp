@@ -7,7 +7,7 @@
 #include "hugging_face_source.hpp"
 #include "tensor_names.hpp"
 #include "vocabulary_source.hpp"
-#include <rankc/trainer/input_file.hpp>
+#include <rankc/trainer/model_files.hpp>
 #include <rankc/trainer/parallel.hpp>
 #include <rankc/trainer/parameters.hpp>
 

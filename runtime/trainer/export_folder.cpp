@@ -5,7 +5,7 @@
 #include "json_file.hpp"
 #include "peft_adapter.hpp"
 #include "weights_names.hpp"
-#include <rankc/trainer/input_file.hpp>
+#include <rankc/trainer/model_files.hpp>
 #include <rankc/trainer/mapped_file.hpp>
 #include <rankc/trainer/safetensors.hpp>
 

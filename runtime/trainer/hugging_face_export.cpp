@@ -4,7 +4,7 @@
 #include "hugging_face_tensors.hpp"
 #include "weights_names.hpp"
 #include <rankc/runtime/durable.hpp>
-#include <rankc/trainer/input_file.hpp>
+#include <rankc/trainer/model_files.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

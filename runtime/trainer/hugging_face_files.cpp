@@ -3,7 +3,7 @@
 
 #include "json_file.hpp"
 #include "weights_names.hpp"
-#include <rankc/trainer/input_file.hpp>
+#include <rankc/trainer/model_files.hpp>
 
 #include <algorithm>
 #include <set>

@@ -5,7 +5,7 @@
 #include "weights_names.hpp"
 #include <rankc/trainer/checkpoint.hpp>
 #include <rankc/trainer/command_line.hpp>
-#include <rankc/trainer/input_file.hpp>
+#include <rankc/trainer/model_files.hpp>
 
 namespace rankc::runtime {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "json_file.hpp"
 
-#include <rankc/trainer/input_file.hpp>
+#include <rankc/trainer/model_files.hpp>
 
 #include <fmt/format.h>
 #include <functional>

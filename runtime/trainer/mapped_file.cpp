@@ -2,8 +2,8 @@
 #include <rankc/trainer/mapped_file.hpp>
 
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/input_file.hpp>
 #include <rankc/trainer/bus_error.hpp>
-#include <rankc/trainer/input_file.hpp>
 
 #include <sys/mman.h>
 #include <cerrno>

@@ -6,7 +6,7 @@
 #include "weights_names.hpp"
 #include <rankc/runtime/durable.hpp>
 #include <rankc/trainer/checksum.hpp>
-#include <rankc/trainer/input_file.hpp>
+#include <rankc/trainer/model_files.hpp>
 
 #include <nlohmann/json.hpp>
 #include <algorithm>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/safetensors.hpp>
 
+#include <rankc/trainer/model_files.hpp>
+
 #include "json_file.hpp"
 
 #include <fmt/format.h>

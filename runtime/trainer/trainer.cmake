@@ -31,7 +31,6 @@ add_library(rankc_trainer STATIC
   trainer/hugging_face_source.cpp
   trainer/hugging_face_tensors.cpp
   trainer/injection.cpp
-  trainer/input_file.cpp
   trainer/json_file.cpp
   trainer/known_data.cpp
   trainer/learning_rate.cpp
@@ -47,6 +46,7 @@ add_library(rankc_trainer STATIC
   trainer/resume.cpp
   trainer/router_metrics.cpp
   trainer/mixture.cpp
+  trainer/model_files.cpp
   trainer/not_finite.cpp
   trainer/orderly_stop.cpp
   trainer/outputs.cpp

@@ -5,7 +5,7 @@
 #include "checkpoint_names.hpp"
 #include <rankc/runtime/durable.hpp>
 #include <rankc/trainer/checksum.hpp>
-#include <rankc/trainer/input_file.hpp>
+#include <rankc/trainer/model_files.hpp>
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -25,9 +25,8 @@ rankc_every_program(launch/programs_long rankc_launch_programs_test odd)
 # A program as users start it: each launcher, and faults, apart; without the launcher a test is skipped.
 if(RANKC_PLANS AND TARGET rankc::gloo)
   add_executable(rankc_launch_processes_test
-    runtime/launch/processes_test.cpp runtime/launch/signal_matrix_test.cpp runtime/launch/signals_test.cpp
-    runtime/launch/starts_test.cpp
-    runtime/launch/strangers_test.cpp)
+    runtime/launch/attack_test.cpp runtime/launch/processes_test.cpp runtime/launch/signal_matrix_test.cpp
+    runtime/launch/signals_test.cpp runtime/launch/starts_test.cpp runtime/launch/strangers_test.cpp)
   target_link_libraries(rankc_launch_processes_test PRIVATE rankc::trainer rankc_test_host_main nlohmann_json::nlohmann_json)
   target_compile_definitions(rankc_launch_processes_test PRIVATE RANKC_TEST_PROGRAM="$<TARGET_FILE:gpt_pp2>"
     RANKC_TEST_OTHER_PLAN="$<TARGET_FILE:gpt_gated>" RANKC_TEST_ONE_RANK="$<TARGET_FILE:gpt_one_rank>"
@@ -49,6 +48,8 @@ if(RANKC_PLANS AND TARGET rankc::gloo)
   add_test(NAME launch/processes/strangers_long COMMAND rankc_launch_processes_test "-tc=strangers:*")
   set_tests_properties(launch/processes/strangers_long PROPERTIES LABELS long TIMEOUT 240
     ENVIRONMENT RANKC_ATTACK_SECONDS=60)
+  add_test(NAME launch/processes/attack COMMAND rankc_launch_processes_test "-tc=attack:*")
+  set_tests_properties(launch/processes/attack PROPERTIES LABELS long TIMEOUT 600 RUN_SERIAL ON)
 endif()
 
 # Faults on purpose: some here, and hundreds in the long test.

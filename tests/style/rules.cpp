@@ -23,6 +23,7 @@ std::vector<finding> check(std::string_view path, std::string_view text) {
   };
   add(comma_statements(source));
   add(nested_conditionals(source));
+  if (path.starts_with("runtime/")) add(dropped_statuses(source));
   if (is_public_header(path)) add(namespace_imports(source));
   std::stable_sort(found.begin(), found.end(), [](auto& a, auto& b) { return a.line < b.line; });
   return found;

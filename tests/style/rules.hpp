@@ -27,6 +27,10 @@ std::vector<finding> long_lines(const lexed& source);
 /// `using namespace` outside a function: whoever includes the header gets every name.
 std::vector<finding> namespace_imports(const code& source);
 
+/// A statement that is a call of CUDA, cuBLAS, cuDNN or NCCL alone, so that nobody reads its status, and the
+/// launch of a kernel without cudaGetLastError in the next statement.
+std::vector<finding> dropped_statuses(const code& source);
+
 /// Whether users include the file: a header below a folder `rankc/` of `dsl`, `codegen` or `runtime`.
 bool is_public_header(std::string_view path);
 

@@ -8,6 +8,7 @@
 #include <passes/explain.hpp>
 
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -349,6 +350,11 @@ TEST_CASE("files that stay the same are not written again, and program.cpp is ne
   REQUIRE(run(plan, {"emit", "--out", folder}).code == 0);
   CHECK(written() == std::vector<std::string>{"program.cpp", "stage_1.hpp"});
   CHECK(contents(folder + "/stage_1.hpp") != changed);
+  const std::string fifo = folder + "/stage_1.hpp";  // nobody writes to it
+  fs::remove(fifo);
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  REQUIRE(run(plan, {"emit", "--out", folder}).code == 0);
+  CHECK(fs::is_regular_file(fifo));
 }
 
 TEST_CASE("usage errors are exit code 2, and what a target does not have is refused") {
@@ -378,7 +384,8 @@ TEST_CASE("usage errors are exit code 2, and what a target does not have is refu
       {{"describe", "--dtype", "bf16"}, {7907, {}}},
       {{"timeline", "--format", "html", "--measured", "/none"},
        {7902, {"/none", "No such file or directory"}}},
-      {{"timeline", "--format", "html", "--measured", "/"}, {7902, {"/", "Is a directory"}}}};
+      {{"timeline", "--format", "html", "--measured", "/"},
+       {7902, {"/", "it is a folder, not a regular file"}}}};
   for (const auto& [words, sentence] : refusals) {
     const outcome refused = run(plan, words);
     CHECK(refused.code == 1);

@@ -24,7 +24,8 @@ rankc_cuda_test(runtime_cuda_refusals 0 runtime/core/cuda/engine/install_refusal
 rankc_cuda_test(runtime_cuda_products 0 runtime/core/cuda/linear/product_choices_test.cpp)
 # The core's library alone: every library below it is one of the test's own.
 add_executable(runtime_cuda_contexts
-  runtime/core/cuda/contexts/contexts_test.cpp runtime/core/cuda/contexts/fake_cuda.cpp runtime/core/cuda/contexts/marks_test.cpp)
+  runtime/core/cuda/contexts/contexts_test.cpp runtime/core/cuda/contexts/fake_cuda.cpp runtime/core/cuda/contexts/marks_test.cpp
+  runtime/core/cuda/contexts/teardown_test.cpp)
 add_dependencies(runtime_cuda_contexts rankc_runtime_cuda)
 target_include_directories(runtime_cuda_contexts PRIVATE
   "${rankc_SOURCE_DIR}/runtime/core" ${CUDAToolkit_INCLUDE_DIRS} ${NCCL_INCLUDE_DIR})
@@ -97,7 +98,7 @@ if(RANKC_INJECT)
   add_executable(runtime_cuda_faked runtime/core/cuda/processes/processes_test.cpp)
   target_link_libraries(runtime_cuda_faked PRIVATE rankc_test_main)
   target_include_directories(runtime_cuda_faked PRIVATE "${rankc_SOURCE_DIR}/runtime/core")
-  add_test(NAME runtime_cuda_faked COMMAND runtime_cuda_faked "-tc=a rank that ends or hangs*,a collective that hangs*,choices of products*")
+  add_test(NAME runtime_cuda_faked COMMAND runtime_cuda_faked "-tc=a rank that ends or hangs*,a collective that hangs*,calls that fail*,choices of products*")
   add_dependencies(runtime_cuda_faked runtime_cuda_faked_program)
   target_compile_definitions(runtime_cuda_faked PRIVATE RANKC_INJECT RANKC_TEST_WITHOUT_GPUS=true
     RANKC_TEST_PROGRAM="$<TARGET_FILE:runtime_cuda_faked_program>")

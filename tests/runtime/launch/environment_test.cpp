@@ -8,6 +8,7 @@
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <map>
 #include <set>
@@ -200,6 +201,10 @@ TEST_CASE("the secret is 32 hexadecimal digits or a file, and is not in the sent
   CHECK(refusal_in([&] { secret(typo); }) == said{5365, {"31", "32", "No such file or directory"}});
   CHECK(refusal_of([&] { secret(typo); }).find(typo) == std::string::npos);
   CHECK(refusal_in([&] { secret(""); }) == said{5365, {"0", "32", "it is empty"}});
+  const std::string fifo = files.path("fifo");
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  CHECK(refusal_in([&] { secret(fifo); }) ==
+        said{5365, {std::to_string(fifo.size()), "32", "it is a FIFO, not a regular file"}});
   CHECK(refusal_in([&] { secret(files.write("short", "fifteen letters")); }) ==
         said{5366, {"15", "16", "4096"}});
   CHECK(refusal_in([&] { secret(files.write("long", std::string(4097, 'x'))); }).id == 5366);

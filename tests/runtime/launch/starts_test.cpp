@@ -173,6 +173,14 @@ TEST_CASE("starts: a plan of one rank has one process, which starts no other, fo
   CHECK(said_in(inner.err) == said{5341, {"RANKC_SPAWNED"}});
 }
 
+TEST_CASE("starts: the launcher ends with its ranks where its parent ignores SIGCHLD") {
+  const scratch files;
+  running job(files, {.words = {"train", "--steps", "3"}, .before = [] { signal(SIGCHLD, SIG_IGN); }});
+  const running::end ended = job.wait();
+  CHECK(ended.code == 0);
+  CHECK(ended.all_gone);
+}
+
 TEST_CASE("starts: a run that may not have its memory ends with one line, and does not loop") {
   const scratch files;
   std::set<int> causes;

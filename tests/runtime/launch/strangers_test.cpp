@@ -1,103 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job under attack by eight strangers: it starts, keeps its memory and the time of its steps, and ends with
-// the losses of a job that is left alone.
-#include "program_runs.hpp"
-
-#include <rankc/launch/frame.hpp>
-#include <rankc/launch/socket.hpp>
+// A job under attack by eight strangers starts, keeps its memory and the time of its steps, and has the
+// losses of a job that is left alone. The attack begins before the job, and is on and off by the second.
+#include "strangers.hpp"
 
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 #include <algorithm>
-#include <atomic>
-#include <fstream>
 
 namespace {
 
 using namespace rankc::test;
-using namespace rankc::runtime;
 
-constexpr long most_more_kilobytes = 16 * 1024;
 constexpr double most_longer = 2;  // a step under attack, to one that is not
-
-/// Eight threads. Each disturbs a port in another way while `attack` says so.
-class strangers {
- public:
-  explicit strangers(int port) : port_(port) {
-    for (int way = 0; way < static_cast<int>(junk_.size()); ++way)
-      threads_.emplace_back([this, way] {
-        setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 19);
-        while (!over_)
-          if (attacks_) disturb(way);
-          else std::this_thread::sleep_for(5ms);
-      });
-  }
-  ~strangers() {
-    over_ = true;
-    for (std::thread& t : threads_) t.join();
-  }
-  void attack(bool yes) { attacks_ = yes; }
-  long connections() const { return connections_; }
-
- private:
-  void disturb(int way) try {
-    const auto until = clock_of_test::now() + 200ms;
-    std::vector<socket_handle> held;
-    for (int i = 0; i < 32 && attacks_ && clock_of_test::now() < until; ++i) {
-      held.push_back(connect_to("127.0.0.1", port_, until));
-      ++connections_;
-      send_all(held.back(), junk_[static_cast<std::size_t>(way)], until);
-      if (way % 2 == 0) held.clear();
-    }
-    std::this_thread::sleep_for(2ms);
-  } catch (const failure&) {  // the queue of the port is full
-  }
-
-  /// The bytes that each way sends; two ways say nothing.
-  static std::vector<std::string> make_junk() {
-    const mac_key unknown = key_of_job("a guess", "a job");
-    const auto encoded = [&](frame_kind kind, const std::string& body) {
-      return frame_writer(unknown).encode(kind, body);
-    };
-    return {"",
-            "",
-            "GET / HTTP/1.1\r\n\r\n",
-            encoded(frame_kind::open, random_nonce()),
-            std::string(1 << 20, '\0'),
-            encoded(frame_kind::open, std::string(1 << 20, 'x')),
-            encoded(frame_kind::hello, std::string(1000, 'x')),
-            encoded(frame_kind::hello, "").substr(0, 20)};
-  }
-
-  const std::vector<std::string> junk_ = make_junk();
-  const int port_;
-  std::atomic<bool> attacks_ = false, over_ = false;
-  std::atomic<long> connections_ = 0;
-  std::vector<std::thread> threads_;
-};
-
-/// The most memory that a process has had since its start.
-/// Units: kilobytes.
-long peak_memory(pid_t process) {
-  std::istringstream in(contents("/proc/" + std::to_string(process) + "/status"));
-  for (std::string word; in >> word;)
-    if (word == "VmHWM:") {
-      long kilobytes = 0;
-      in >> kilobytes;
-      return kilobytes;
-    }
-  return 0;
-}
-
-std::vector<double> step_times(const std::string& metrics) {
-  std::vector<double> all;
-  std::istringstream in(contents(metrics));
-  const std::string name = "\"step_ms\":";
-  for (std::string line; std::getline(in, line);)
-    if (const auto at = line.find(name); at != line.npos)
-      all.push_back(std::atof(line.c_str() + at + name.size()));
-  return all;
-}
 
 double median(std::vector<double> values) {
   REQUIRE_FALSE(values.empty());

@@ -19,7 +19,7 @@ struct attention_plans {
   std::map<std::pair<bool, attention_sizes>, attention_plan> by_sizes;  // true: of the gradient
   ~attention_plans() {
     by_sizes.clear();
-    if (handle != nullptr) cudnnDestroy(handle);
+    if (handle != nullptr) check_teardown(cudnnDestroy(handle), "cudnnDestroy");
   }
 };
 

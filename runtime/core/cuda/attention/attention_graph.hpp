@@ -3,6 +3,7 @@
 // tensor has four dims and is an operand in memory, a number passed by value, or a result that stays inside.
 #pragma once
 #include "../device/check.hpp"
+#include "../device/teardown.hpp"
 
 #include <cudnn.h>
 
@@ -14,12 +15,17 @@
 namespace rankc::runtime::cuda {
 
 void check(const rank&, cudnnStatus_t, const char* call);
+inline void check_teardown(cudnnStatus_t status, const char* call) noexcept {
+  if (status != CUDNN_STATUS_SUCCESS) teardown_failed(call, cudnnGetErrorString(status));
+}
 
 using extents = std::array<std::int64_t, 4>;
 
 /// Owns one cuDNN descriptor.
 struct destroy_descriptor {
-  void operator()(void* d) const { cudnnBackendDestroyDescriptor(d); }
+  void operator()(void* d) const {
+    check_teardown(cudnnBackendDestroyDescriptor(d), "cudnnBackendDestroyDescriptor");
+  }
 };
 using descriptor = std::unique_ptr<void, destroy_descriptor>;
 

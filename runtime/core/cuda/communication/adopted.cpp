@@ -2,6 +2,7 @@
 #include "adopted.hpp"
 
 #include "../device/check.hpp"
+#include "../device/teardown.hpp"
 
 #include <algorithm>
 
@@ -50,7 +51,8 @@ adopted::adopted(context& owner, std::span<const ncclComm_t> given) {
 }
 
 adopted::~adopted() {
-  for (const lane_link* k : links_) ncclRedOpDestroy(k->scaled_sum, k->nccl);
+  for (const lane_link* k : links_)
+    check_teardown(ncclRedOpDestroy(k->scaled_sum, k->nccl), "ncclRedOpDestroy");
 }
 
 }  // namespace rankc::runtime::cuda

@@ -3,6 +3,7 @@
 
 #include "../../host_name.hpp"
 
+#include "../device/check.hpp"
 #include <rankc/runtime/cuda/device_memory.hpp>
 
 #include <sstream>
@@ -13,17 +14,20 @@ namespace {
 gpu_facts facts_of(const description& about, const placement& where, int device) {
   gpu_facts f;
   f.host = host_name();
+  rank r;
+  r.index = where.rank;
+  r.steps_done = -1;
   char name[256];
-  if (cudaDeviceGetPCIBusId(name, sizeof name, device) == cudaSuccess) f.pci_id = name;
-  std::size_t free = 0, total = 0;
-  if (cudaMemGetInfo(&free, &total) == cudaSuccess) f.free = free;
-  cudaGetLastError();
+  check(r, cudaDeviceGetPCIBusId(name, sizeof name, device), "cudaDeviceGetPCIBusId");
+  f.pci_id = name;
+  std::size_t total = 0;
+  check(r, cudaMemGetInfo(&f.free, &total), "cudaMemGetInfo");
   const layout& l = layout_of(about, where.rank);
   f.needed = l.arena_bytes;
   for (const lane_row& lane : l.lanes)
     f.needed += (lane.computes ? workspace_bytes : 0) + (lane.rounds ? rounded_bytes : 0);
-  ncclGetVersion(&f.nccl);
-  cudaRuntimeGetVersion(&f.runtime);
+  check(r, ncclGetVersion(&f.nccl), nullptr, "ncclGetVersion");
+  check(r, cudaRuntimeGetVersion(&f.runtime), "cudaRuntimeGetVersion");
   return f;
 }
 

@@ -163,7 +163,7 @@ void collective_check::enqueue() {
 
 void collective_check::judge() const {
   int version = 0;
-  ncclGetVersion(&version);
+  check(context_.of(), ncclGetVersion(&version), nullptr, "ncclGetVersion");
   for (std::size_t i = 0; i < trials_.size(); ++i) {
     if (told_[i] == 0) continue;
     const trial& wrong = trials_[i];

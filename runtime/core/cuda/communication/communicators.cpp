@@ -5,6 +5,7 @@
 #include "adopted.hpp"
 #include "../device/arena.hpp"
 #include "../device/check.hpp"
+#include "../device/teardown.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -224,8 +225,8 @@ void communicators::connect_pair(const members& made, int group_index, const std
   }
 }
 
-/// In one group, which raises the flags of all communicators before it takes any apart: that waits for the
-/// GPU, where kernels of the others would else go on waiting for their peers.
+/// One group aborts all communicators: it sets the abort flags of all of them before it destroys one.
+/// Destroying one waits for the GPU, and kernels of the others would still wait for their peers.
 void communicators::abort() {
   if (gone_ != nullptr) return;
   gone_ = std::make_shared<std::atomic<bool>>(false);
@@ -233,12 +234,12 @@ void communicators::abort() {
   for (const auto& m : all_)
     if (m->of != nullptr) of.emplace_back(m->of, m->owner->device());
   std::thread([of, gone = gone_] {
-    ncclGroupStart();
+    check_teardown(ncclGroupStart(), "ncclGroupStart");
     for (const auto& [communicator, device] : of) {
-      cudaSetDevice(device);
-      ncclCommAbort(communicator);
+      check_teardown(cudaSetDevice(device), "cudaSetDevice");
+      check_teardown(ncclCommAbort(communicator), "ncclCommAbort");
     }
-    ncclGroupEnd();
+    check_teardown(ncclGroupEnd(), "ncclGroupEnd");
     *gone = true;
   }).detach();
 }
@@ -247,18 +248,21 @@ void communicators::release() {
   if (gone_ != nullptr) {
     const auto until = std::chrono::steady_clock::now() + 5s;
     while (!*gone_ && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(1ms);
+    if (!*gone_) teardown_failed("ncclCommAbort", "it was not done after 5 s");
     return;
   }
   for (const auto& m : all_) {
-    if (m->window != nullptr) ncclCommWindowDeregister(m->of, m->window);
-    if (m->registration != nullptr) ncclCommDeregister(m->of, m->registration);
+    if (m->window != nullptr)
+      check_teardown(ncclCommWindowDeregister(m->of, m->window), "ncclCommWindowDeregister");
+    if (m->registration != nullptr)
+      check_teardown(ncclCommDeregister(m->of, m->registration), "ncclCommDeregister");
   }
-  ncclGroupStart();
+  check_teardown(ncclGroupStart(), "ncclGroupStart");
   for (const auto& m : all_) {
-    cudaSetDevice(m->owner->device());
-    ncclCommDestroy(m->of);
+    check_teardown(cudaSetDevice(m->owner->device()), "cudaSetDevice");
+    check_teardown(ncclCommDestroy(m->of), "ncclCommDestroy");
   }
-  ncclGroupEnd();
+  check_teardown(ncclGroupEnd(), "ncclGroupEnd");
 }
 
 communicators::~communicators() { release(); }

@@ -60,7 +60,7 @@ class communicators {
   const description& about_;
   std::vector<ncclUniqueId> ids_;  // by communicator; the last: of all ranks
   std::vector<std::unique_ptr<membership>> all_;
-  std::shared_ptr<std::atomic<bool>> gone_;  // after abort: whether NCCL has let go of everything
+  std::shared_ptr<std::atomic<bool>> gone_;  // after abort: whether it is done
 };
 
 }  // namespace rankc::runtime::cuda

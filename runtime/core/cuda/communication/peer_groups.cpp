@@ -2,6 +2,7 @@
 #include "peer_groups.hpp"
 
 #include "../device/check.hpp"
+#include "../device/teardown.hpp"
 #include "peer_access.hpp"
 
 #include <algorithm>
@@ -62,8 +63,8 @@ peer_groups::peer_groups(const description& about, const std::vector<std::unique
 
 peer_groups::~peer_groups() {
   for (const auto& h : all_) {
-    cudaSetDevice(h->device);
-    cudaFree(h->words);
+    check_teardown(cudaSetDevice(h->device), "cudaSetDevice");
+    check_teardown(cudaFree(h->words), "words of meetings: cudaFree");
   }
 }
 

@@ -2,6 +2,7 @@
 // The memory of a rank: one allocation of the plan's size, made so that NCCL can map it into other ranks.
 #pragma once
 #include "buffer.hpp"
+#include "teardown.hpp"
 
 #include <cstddef>
 #include <memory>
@@ -21,7 +22,7 @@ class arena {
 
  private:
   struct free_nccl {
-    void operator()(std::byte* p) const { ncclMemFree(p); }
+    void operator()(std::byte* p) const { check_teardown(ncclMemFree(p), "arena: ncclMemFree"); }
   };
   std::unique_ptr<std::byte, free_nccl> nccl_;
   buffer other_;

@@ -2,6 +2,7 @@
 #include "buffer.hpp"
 
 #include "check.hpp"
+#include "teardown.hpp"
 
 #include <string>
 #include <utility>
@@ -13,14 +14,20 @@ constexpr std::size_t alignment = 256;  // of cudaMalloc
 
 template <auto Allocate, auto Free>
 class resource final : public std::pmr::memory_resource {
+ public:
+  explicit resource(const char* free) : free_(free) {}
+
+ private:
   void* do_allocate(std::size_t bytes, std::size_t) override {
     void* made = nullptr;
     if (Allocate(&made, bytes) == cudaSuccess) return made;
     cudaGetLastError();
     return nullptr;
   }
-  void do_deallocate(void* p, std::size_t, std::size_t) override { Free(p); }
+  void do_deallocate(void* p, std::size_t, std::size_t) override { check_teardown(Free(p), free_); }
   bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+
+  const char* const free_;  // the name of `Free`
 };
 
 cudaError_t on_device(void** to, std::size_t bytes) { return cudaMalloc(to, bytes); }
@@ -31,12 +38,12 @@ cudaError_t pinned(void** to, std::size_t bytes) {
 }  // namespace
 
 std::pmr::memory_resource* device_memory() {
-  static resource<on_device, cudaFree> all;
+  static resource<on_device, cudaFree> all("cudaFree");
   return &all;
 }
 
 std::pmr::memory_resource* pinned_memory() {
-  static resource<pinned, cudaFreeHost> all;
+  static resource<pinned, cudaFreeHost> all("cudaFreeHost");
   return &all;
 }
 

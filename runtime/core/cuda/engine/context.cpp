@@ -6,6 +6,7 @@
 #include "../device/arena.hpp"
 #include "../attention/attention_plans.hpp"
 #include "../device/check.hpp"
+#include "../device/teardown.hpp"
 #include "../linear/linear_plans.hpp"
 #include "../linear/product_choices.hpp"
 #include "../progress/trace.hpp"
@@ -100,20 +101,20 @@ void context::open(lane& on, int index) {
 context::~context() { release(); }
 
 void context::release() {
-  cudaSetDevice(device_);
+  check_teardown(cudaSetDevice(device_), "cudaSetDevice");
   for (const lane& each : r_.all_lanes) {
     destroy(each.attention_graphs);
     delete each.plans;
   }
-  if (r_.blas != nullptr) cublasLtDestroy(r_.blas);
+  if (r_.blas != nullptr) check_teardown(cublasLtDestroy(r_.blas), "cublasLtDestroy");
   for (cudaEvent_t e : r_.events)
-    if (e != nullptr) cudaEventDestroy(e);
-  if (fork_ != nullptr) cudaEventDestroy(fork_);
+    if (e != nullptr) check_teardown(cudaEventDestroy(e), "cudaEventDestroy");
+  if (fork_ != nullptr) check_teardown(cudaEventDestroy(fork_), "cudaEventDestroy");
   for (cudaEvent_t e : join_)
-    if (e != nullptr) cudaEventDestroy(e);
+    if (e != nullptr) check_teardown(cudaEventDestroy(e), "cudaEventDestroy");
   const auto close = [](const lane& each) {
-    if (each.reached != nullptr) cudaEventDestroy(each.reached);
-    if (each.stream != nullptr) cudaStreamDestroy(each.stream);
+    if (each.reached != nullptr) check_teardown(cudaEventDestroy(each.reached), "cudaEventDestroy");
+    if (each.stream != nullptr) check_teardown(cudaStreamDestroy(each.stream), "cudaStreamDestroy");
   };
   for (const lane& each : r_.all_lanes) {
     if (each.copies != nullptr) close(*each.copies);
@@ -172,14 +173,15 @@ cudaGraphExec_t context::capture(const std::function<void()>& work) {
   try {
     work();
   } catch (...) {
-    cudaStreamEndCapture(compute, &graph);  // the first error is the one to tell
-    if (graph != nullptr) cudaGraphDestroy(graph);
+    // After the failure of `work` the capture is invalid, and its end fails too.
+    static_cast<void>(cudaStreamEndCapture(compute, &graph));
+    if (graph != nullptr) check_teardown(cudaGraphDestroy(graph), "cudaGraphDestroy");
     throw;
   }
   check(r_, cudaStreamEndCapture(compute, &graph), "cudaStreamEndCapture");
   cudaGraphExec_t made = nullptr;
   const cudaError_t status = cudaGraphInstantiate(&made, graph, cudaGraphInstantiateFlagUseNodePriority);
-  cudaGraphDestroy(graph);
+  check_teardown(cudaGraphDestroy(graph), "cudaGraphDestroy");
   check(r_, status, "cudaGraphInstantiate");
   return made;
 }

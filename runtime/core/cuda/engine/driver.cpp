@@ -3,6 +3,7 @@
 #include "driver.hpp"
 
 #include "../device/check.hpp"
+#include "../device/teardown.hpp"
 #include "../communication/check_collectives.hpp"
 #include "../progress/injected.hpp"
 #include "../progress/marks.hpp"
@@ -28,9 +29,9 @@ driver::driver(context& owner, const program& p, const batch& b, report& to, cud
 }
 
 driver::~driver() {
-  cudaSetDevice(context_.device());
+  check_teardown(cudaSetDevice(context_.device()), "cudaSetDevice");
   for (cudaGraphExec_t graph : graphs_)
-    if (graph != nullptr) cudaGraphExecDestroy(graph);
+    if (graph != nullptr) check_teardown(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
 }
 
 void driver::take_times(std::vector<traced>& into) {
@@ -62,7 +63,8 @@ void driver::run(const job& what) {
     case job::what::capture_traced: {
       cudaGraphExec_t& graph = graphs_[static_cast<int>(kind::traced)];
       if (graph != nullptr && by_calls_ == what.by_calls) return;
-      if (graph != nullptr) cudaGraphExecDestroy(std::exchange(graph, nullptr));
+      if (graph != nullptr)
+        check(r, cudaGraphExecDestroy(std::exchange(graph, nullptr)), "cudaGraphExecDestroy");
       if (tracer_ == nullptr) tracer_ = std::make_unique<tracer>(r);
       by_calls_ = what.by_calls;
       const tracer::recording all(*tracer_, by_calls_);

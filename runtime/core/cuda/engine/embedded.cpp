@@ -8,32 +8,40 @@
 #include "batches.hpp"
 #include "../device/buffer.hpp"
 #include "../device/check.hpp"
+#include "../device/teardown.hpp"
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 namespace rankc::runtime::cuda {
 namespace {
 
-/// The calling thread works on a device as long as this lives.
+/// The calling thread works on a device as long as this lives. Calls that free resources on the thread and
+/// fail are reported to the application's log.
 class device_of_thread {
  public:
-  explicit device_of_thread(int device) {
-    cudaGetDevice(&before_);
-    if (const cudaError_t status = cudaSetDevice(device); status != cudaSuccess)
-      throw unusable(1, device, status);
+  device_of_thread(int device, const log_lines& log) : log_(log) {
+    check(device, cudaGetDevice(&before_));
+    check(device, cudaSetDevice(device));
   }
-  ~device_of_thread() { cudaSetDevice(before_); }
+  ~device_of_thread() { check_teardown(cudaSetDevice(before_), "cudaSetDevice"); }
   device_of_thread(const device_of_thread&) = delete;
 
  private:
+  static void check(int device, cudaError_t status) {
+    if (status != cudaSuccess) throw unusable(1, device, status);
+  }
+
+  const teardown_log log_;
   int before_ = 0;
 };
 
 class embedded_rank final : public engine {
  public:
   embedded_rank(const program& p, const surroundings& s)
-      : program_(p),
+      : log_(s.log),
+        program_(p),
         context_(s.device, p.about, s.rank, {own_or_cudas(s.device_memory), s.pinned_memory}),
         communicators_(context_, s.communicators),
         batches_(p.about, context_),
@@ -46,8 +54,9 @@ class embedded_rank final : public engine {
     context_.of().steps_done = 0;
   }
   ~embedded_rank() override {
-    cudaGetDevice(&after_.device);
-    cudaSetDevice(context_.device());
+    after_.log.emplace(log_);
+    check_teardown(cudaGetDevice(&after_.device), "cudaGetDevice");
+    check_teardown(cudaSetDevice(context_.device()), "cudaSetDevice");
   }
 
   const description& about() const override { return program_.about; }
@@ -72,15 +81,15 @@ class embedded_rank final : public engine {
 
   bool holds(int index) const override { return index == context_.of().index; }
   void read(int index, region what, std::size_t first, std::size_t count, double* to) override {
-    const device_of_thread on(context_.device());
+    const device_of_thread on(context_.device(), log_);
     cuda::read(held(index), what, first, count, to);
   }
   void write(int index, region what, std::size_t first, std::size_t count, const double* from) override {
-    const device_of_thread on(context_.device());
+    const device_of_thread on(context_.device(), log_);
     if (holds(index)) cuda::write(context_, what, first, count, from);
   }
   void logits(int index, std::size_t token, double* to) override {
-    const device_of_thread on(context_.device());
+    const device_of_thread on(context_.device(), log_);
     cuda::logits(held(index), token, to);
   }
   void routers(int index, int microbatch, double* to) override {
@@ -96,7 +105,7 @@ class embedded_rank final : public engine {
   }
 
   void run(kind which) {
-    const device_of_thread on(context_.device());
+    const device_of_thread on(context_.device(), log_);
     if (broken_)
       throw failure(70, "RC5128: the program failed in an earlier step and cannot go on; embed it again");
     broken_ = true;
@@ -114,12 +123,14 @@ class embedded_rank final : public engine {
     throw not_embedded(index);
   }
 
-  /// Of the thread, once all else is gone.
+  /// Makes the device of before current again, after the members below have been destroyed.
   struct current_device {
+    std::optional<teardown_log> log;
     int device = 0;
-    ~current_device() { cudaSetDevice(device); }
+    ~current_device() { check_teardown(cudaSetDevice(device), "cudaSetDevice"); }
   };
 
+  const log_lines log_;
   current_device after_;
   const program program_;
   report report_;
@@ -137,7 +148,7 @@ status embed(const program& p, const surroundings& s, embedded& into) noexcept {
     check(p);
     layout_of(p.about, s.rank);  // refuses a rank that is none
     check_calls<rank>(p, s.rank);
-    const device_of_thread on(s.device);
+    const device_of_thread on(s.device, s.log);
     into = embedded(std::make_unique<embedded_rank>(p, s), s.rank, s.log);
     if (s.log)
       s.log((std::string("rank ") + std::to_string(s.rank) + " of the plan " + p.about.name + " has taken " +

@@ -11,6 +11,7 @@
 #include "../communication/agreement.hpp"
 #include "batches.hpp"
 #include "../device/check.hpp"
+#include "../device/teardown.hpp"
 #include "../communication/communicators.hpp"
 #include "../progress/injected.hpp"
 #include "../progress/marks.hpp"
@@ -340,7 +341,7 @@ class cuda_engine final : public engine {
     ranks_.clear();
     edges_.reset();
     groups_.reset();  // lanes that a failed rank has left waiting end with their ranks
-    cudaFreeHost(stop_);
+    check_teardown(cudaFreeHost(stop_), "cudaFreeHost");
   }
 
   /// Loss and norm are at one rank where threads are the ranks, and with every process where those are.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker.hpp"
 
+#include "../device/check.hpp"
+
 namespace rankc::runtime::cuda {
 
 worker::worker(context& owner, const program& p, const batch& b, report& to)
@@ -28,7 +30,6 @@ void worker::start(const job& what) {
 }
 
 void worker::serve() {
-  cudaSetDevice(context_.device());
   for (;;) {
     job mine;
     {
@@ -40,6 +41,7 @@ void worker::serve() {
     }
     std::exception_ptr error;
     try {
+      check(context_.of(), cudaSetDevice(context_.device()), "cudaSetDevice");
       driver_.run(mine);
     } catch (...) {
       error = std::current_exception();

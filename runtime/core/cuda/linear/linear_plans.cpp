@@ -3,6 +3,7 @@
 #include "linear_plans.hpp"
 
 #include "../device/check.hpp"
+#include "../device/teardown.hpp"
 #include "product_choices.hpp"
 
 #include <cstdint>
@@ -11,10 +12,11 @@
 namespace rankc::runtime::cuda {
 
 linear_plan::~linear_plan() {
-  if (d != nullptr) cublasLtMatrixLayoutDestroy(d);
-  if (b != nullptr) cublasLtMatrixLayoutDestroy(b);
-  if (a != nullptr) cublasLtMatrixLayoutDestroy(a);
-  if (description != nullptr) cublasLtMatmulDescDestroy(description);
+  if (d != nullptr) check_teardown(cublasLtMatrixLayoutDestroy(d), "cublasLtMatrixLayoutDestroy");
+  if (b != nullptr) check_teardown(cublasLtMatrixLayoutDestroy(b), "cublasLtMatrixLayoutDestroy");
+  if (a != nullptr) check_teardown(cublasLtMatrixLayoutDestroy(a), "cublasLtMatrixLayoutDestroy");
+  if (description != nullptr)
+    check_teardown(cublasLtMatmulDescDestroy(description), "cublasLtMatmulDescDestroy");
 }
 
 namespace {

@@ -24,7 +24,7 @@ struct preference {
   }
   preference(const preference&) = delete;
   preference& operator=(const preference&) = delete;
-  ~preference() { cublasLtMatmulPreferenceDestroy(of); }
+  ~preference() { check_teardown(cublasLtMatmulPreferenceDestroy(of), "cublasLtMatmulPreferenceDestroy"); }
   template <class V>
   void set(const lane& on, cublasLtMatmulPreferenceAttributes_t attribute, V value) {
     check(on, cublasLtMatmulPreferenceSetAttribute(of, attribute, &value, sizeof(value)),

@@ -5,6 +5,7 @@
 // was proposed before it and is as fast. What a run costs before its kernel is loaded is not counted. Time is
 // taken on the lane alone, with the other lanes that compute at rest; messages under way are not waited for.
 #include "../device/check.hpp"
+#include "../device/teardown.hpp"
 #include "linear_plans.hpp"
 
 #include <algorithm>
@@ -28,8 +29,8 @@ constexpr float equal = 1.005f;  // times the best
 constexpr std::size_t rounds = 9;
 constexpr int checked_alignment = 16;  // bytes; below, cuBLASLt does not say whether a variant can run
 
-/// Runs a product on its lane and says how long it took. Where d is c, it is put back in the end:
-/// an algorithm that is the fastest out of place need not be so in place.
+/// Runs a product on its lane and times it. The runs use the operands themselves, since the fastest algorithm
+/// may differ for copies of them. Where d is c, `restore` sets d to its old value.
 class stopwatch {
  public:
   stopwatch(const lane& on, const linear_plan& plan, const product_shape& shape, const product_operands& with)
@@ -41,11 +42,9 @@ class stopwatch {
     if (!ready_) cudaGetLastError();  // no room: nothing is timed
   }
   ~stopwatch() {
-    if (ready_ && saved_ != nullptr)
-      cudaMemcpyAsync(with_.d, saved_, bytes_, cudaMemcpyDeviceToDevice, on_.stream);
-    if (saved_ != nullptr) cudaFreeAsync(saved_, on_.stream);
-    cudaEventDestroy(begin_);
-    cudaEventDestroy(end_);
+    if (saved_ != nullptr) check_teardown(cudaFreeAsync(saved_, on_.stream), "cudaFreeAsync");
+    for (cudaEvent_t e : {begin_, end_})
+      if (e != nullptr) check_teardown(cudaEventDestroy(e), "cudaEventDestroy");
   }
   stopwatch(const stopwatch&) = delete;
   stopwatch& operator=(const stopwatch&) = delete;
@@ -55,6 +54,12 @@ class stopwatch {
     if (begin_ == nullptr) check(on_, cudaEventCreate(&begin_), "cudaEventCreate");
     if (end_ == nullptr) check(on_, cudaEventCreate(&end_), "cudaEventCreate");
     return true;
+  }
+
+  void restore() {
+    if (ready_ && saved_ != nullptr)
+      check(on_, cudaMemcpyAsync(with_.d, saved_, bytes_, cudaMemcpyDeviceToDevice, on_.stream),
+            "linear: tuning");
   }
 
   /// Milliseconds of each of `runs` runs one after another; infinite where cuBLASLt refuses.
@@ -177,9 +182,13 @@ product_choice choose_algorithm(const lane& on, const linear_plan& plan, const p
     for (const candidate& c : all.best(varied, hopeless)) all.enter(other_orders(on, plan, c.algorithm));
   }
   const auto finals = all.best(finalists, close);
-  if (finals.empty()) return {};
-  const candidate best = winner(watch, finals);
-  return {best.algorithm, best.each};
+  product_choice made;
+  if (!finals.empty()) {
+    const candidate best = winner(watch, finals);
+    made = {best.algorithm, best.each};
+  }
+  watch.restore();
+  return made;
 }
 
 }  // namespace rankc::runtime::cuda

@@ -2,6 +2,7 @@
 #include "injected.hpp"
 
 #include "../device/check.hpp"
+#include "../device/teardown.hpp"
 
 #include <signal.h>
 #include <unistd.h>
@@ -27,7 +28,9 @@ injected::injected(const injection& what) : what_(what) {
   *is_over_ = 0;
 }
 
-injected::~injected() { cudaFreeHost(const_cast<unsigned*>(is_over_)); }
+injected::~injected() {
+  check_teardown(cudaFreeHost(const_cast<unsigned*>(is_over_)), "--inject: cudaFreeHost");
+}
 
 void injected::enqueue(const lane& on, std::uint64_t action) {
   if (action == what_.op)

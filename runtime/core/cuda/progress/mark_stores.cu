@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "injected.hpp"
 #include "marks.hpp"
+#include "../device/launch.cuh"
 #include "../device/stream_words.hpp"
 
 namespace rankc::runtime::cuda {
@@ -19,16 +20,15 @@ __global__ void hold_up(const hyperparameters* input, std::uint32_t step, volati
 
 }  // namespace
 
-/// A kernel of one thread is the shortest where others have gone before it; beside others it would wait until
-/// one ends.
+/// On a lane that computes, a kernel of one thread takes the least time. On another lane it could wait until
+/// a kernel that computes ends.
 void store_mark(const lane& on, volatile std::uint32_t* to, std::uint32_t value) {
-  if (on.computes()) store<<<1, 1, 0, on.stream>>>(to, value);
+  if (on.computes()) launch(on, "mark", store, 1, 1, 0, to, value);
   else write_word(on, to, value);
 }
 
 void hold_up_device(const lane& on, std::uint32_t step, volatile unsigned* is_over, double seconds) {
-  hold_up<<<1, 1, 0, on.stream>>>(on.of->input, step, is_over,
-                                  static_cast<unsigned long long>(seconds * 1e9));
+  launch(on, "--inject", hold_up, 1, 1, 0, on.of->input, step, is_over, seconds * 1e9);
 }
 
 }  // namespace rankc::runtime::cuda

@@ -2,6 +2,7 @@
 #include "marks.hpp"
 
 #include "../device/check.hpp"
+#include "../device/teardown.hpp"
 #include "injected.hpp"
 
 #include <algorithm>
@@ -24,7 +25,7 @@ marks::marks(rank& r) : rank_(r), events_(static_cast<std::size_t>(r.where->even
 
 marks::~marks() {
   rank_.place = nullptr;
-  cudaFreeHost(const_cast<std::uint32_t*>(stored_));
+  check_teardown(cudaFreeHost(const_cast<std::uint32_t*>(stored_)), "marks: cudaFreeHost");
 }
 
 void marks::hide() {
@@ -35,6 +36,7 @@ void marks::hide() {
 
 void marks::enqueue(std::size_t which) {
   hide();
+  end_.forget();
   enqueued_ = &graphs_[which];
   for (auto& lane : enqueued_->lanes) lane.clear();
   for (auto& lane : enqueued_->waits) lane.clear();
@@ -43,6 +45,7 @@ void marks::enqueue(std::size_t which) {
 void marks::store(const lane& on, std::uint32_t value) { store_mark(on, stored_ + on.index, value); }
 
 void marks::begin(const lane& on, const char* name, int communicator) {
+  end_.throw_kept();
   const auto lane = static_cast<std::size_t>(on.index);
   std::vector<entry>& entries = enqueued_->lanes[lane];
   const bool is_action = communicator < 0;
@@ -53,8 +56,9 @@ void marks::begin(const lane& on, const char* name, int communicator) {
     rank_.fault->enqueue(on, actions);
 }
 
-void marks::end(const lane& on) {
-  store(on, 2 * static_cast<std::uint32_t>(enqueued_->lanes[static_cast<std::size_t>(on.index)].size()));
+void marks::end(const lane& on) noexcept {
+  const std::size_t entries = enqueued_->lanes[static_cast<std::size_t>(on.index)].size();
+  end_.keep_of([&] { store(on, 2 * static_cast<std::uint32_t>(entries)); });
 }
 
 void marks::record(const lane& on, event e) {
@@ -79,11 +83,13 @@ void marks::begin_phase(const char* name) {
 }
 
 void marks::run_enqueued() {
+  end_.throw_kept();
   ++launches_;
   launched_ = enqueued_;
 }
 
 void marks::launch(std::size_t which, std::int64_t step) {
+  end_.throw_kept();
   launched_ = &graphs_[which];
   ++launches_;
   std::fill_n(stored_, rank_.all_lanes.size(), 0u);

@@ -4,6 +4,7 @@
 // GPU hangs. Collectives over tp between the kernels of a computing lane have no marks: they are part of
 // their action. The collectives of the install are marked alike, as those of step 0.
 #pragma once
+#include "kept_failure.hpp"
 #include <rankc/runtime/cuda/rank.hpp>
 
 #include <atomic>
@@ -28,8 +29,10 @@ class marks {
   /// The calls that follow belong to this graph; 0 is the graph of training steps.
   void enqueue(std::size_t graph);
   /// An action, or a communication, begins on a lane; everything that the lane has begun ends.
+  /// Errors: failure (70) where the store of this mark, or of an end before it, fails.
   void begin(const lane&, const char* name, int communicator = -1);
-  void end(const lane&);
+  /// The failure of its store is kept for the next call that throws: destructors call this.
+  void end(const lane&) noexcept;
   /// An event is recorded on a lane, or waited for there.
   void record(const lane&, event);
   void wait(const lane&, event);
@@ -88,6 +91,7 @@ class marks {
   std::atomic<const graph*> launched_{nullptr};  // null while calls are added to a graph
   std::atomic<std::uint64_t> launches_{0};
   std::vector<place> events_;  // by event: where it was recorded
+  kept_failure end_;
   std::uint32_t followed_ = 0;
   progress_words own_;
   progress_words* words_ = &own_;
@@ -119,7 +123,7 @@ class marked {
   const bool is_;
 };
 
-/// Enqueue a store that the host sees.
+/// Enqueue a store that the host sees. Errors: failure (70).
 void store_mark(const lane&, volatile std::uint32_t* to, std::uint32_t value);
 
 }  // namespace rankc::runtime::cuda

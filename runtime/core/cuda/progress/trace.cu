@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "../device/launch.cuh"
+#include "../device/teardown.hpp"
 #include "marks.hpp"
 #include "trace.hpp"
 
@@ -22,16 +24,15 @@ tracer::tracer(rank& r) : rank_(r) {
   check(r, cudaMalloc(&times_, most_stamps * sizeof *times_), "trace: cudaMalloc");
 }
 
-tracer::~tracer() { cudaFree(times_); }
+tracer::~tracer() { check_teardown(cudaFree(times_), "trace: cudaFree"); }
 
-/// An error of the launch shows in the next call that is checked: a stamp may be set while another error is
-/// thrown.
 std::size_t tracer::stamp(const lane& on) {
-  store_clock<<<1, 1, 0, on.stream>>>(times_ + stamps_);
+  launch(on, "trace: store_clock", store_clock, 1, 1, 0, times_ + stamps_);
   return stamps_++;
 }
 
 std::size_t tracer::begin(what of, const lane& on, const char* name) {
+  end_.throw_kept();
   if (stamps_ + 2 > most_stamps)
     fail(rank_,
          "RC5139: trace: the step has more than {} beginnings and ends; trace a plan with fewer microbatches",
@@ -41,9 +42,12 @@ std::size_t tracer::begin(what of, const lane& on, const char* name) {
   return entries_.size() - 1;
 }
 
-void tracer::end(std::size_t entry) { entries_[entry].end = stamp(*entries_[entry].on); }
+void tracer::end(std::size_t entry) noexcept {
+  end_.keep_of([&] { entries_[entry].end = stamp(*entries_[entry].on); });
+}
 
 void tracer::take(std::vector<traced>& into) {
+  end_.throw_kept();
   std::vector<unsigned long long> times(stamps_);
   check(rank_, cudaMemcpy(times.data(), times_, stamps_ * sizeof *times_, cudaMemcpyDeviceToHost),
         "trace: cudaMemcpy");

@@ -5,6 +5,7 @@
 // For a profiler, actions are NVTX ranges of the thread that enqueues them, and lanes have names.
 #pragma once
 #include "../device/check.hpp"
+#include "kept_failure.hpp"
 
 #include <vector>
 
@@ -18,12 +19,13 @@ class tracer {
   tracer(const tracer&) = delete;
   tracer& operator=(const tracer&) = delete;
 
-  /// What is enqueued or captured while this lives is stamped, action by action or call by call, into a list
-  /// that begins anew.
+  /// While this lives, everything that is enqueued or captured gets stamps, by action or by call, in a new
+  /// list.
   class recording {
    public:
     recording(tracer& t, bool by_calls) : rank_(t.rank_) {
       t.entries_.clear();
+      t.end_.forget();
       t.stamps_ = 0;
       (by_calls ? rank_.calls : rank_.trace) = &t;
     }
@@ -42,12 +44,14 @@ class tracer {
     alone
   };  // alone: a communication, an action on another lane than 0, or a call
 
-  /// Stamp the beginning of something on a lane, and its end.
-  /// Errors: failure (70) where a step has more stamps than there is room for.
+  /// Stamp the beginning of something on a lane.
+  /// Errors: failure (70) where a step has more stamps than there is room for, or where the launch of this
+  ///         stamp, or of one before it, fails.
   std::size_t begin(what, const lane&, const char* name);
-  void end(std::size_t entry);
+  /// Stamp its end. A failure is kept for the next call that throws: destructors call this.
+  void end(std::size_t entry) noexcept;
 
-  /// What the last replay did, in the order of issue; the device must be done with it.
+  /// The times of the last replay, in the order of issue; the device must be done with it.
   /// Units: microseconds since the rank's first stamp. Clocks of two GPUs need not agree, and each rank has
   /// its own zero.
   void take(std::vector<traced>& into);
@@ -66,6 +70,7 @@ class tracer {
   rank& rank_;
   std::vector<entry> entries_;
   std::size_t stamps_ = 0;
+  kept_failure end_;
   unsigned long long* times_ = nullptr;  // device memory, nanoseconds
 };
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a rank is in its step: words that it stores as it goes, without locks, and what is said of them.
+// The position of a rank in its step. The rank stores it without locks, and other threads and processes read
+// it at any time.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -10,11 +14,52 @@
 
 namespace rankc::runtime {
 
-/// The words of a thread of a rank. One thread stores; others, and other processes, read at any time.
+/// The name of the action in progress: its first 15 letters. One thread stores it. Readers in other threads
+/// and processes always see a whole name, also where the storing process was killed.
+class action_name {
+ public:
+  /// The number that comes with a name grows with each store.
+  struct numbered {
+    std::string name;
+    std::uint64_t number;
+  };
+
+  void store(const char* text) {
+    words of_name{};
+    std::memcpy(of_name.data(), text, std::min(std::strlen(text), most_letters));
+    const std::uint64_t number = number_.load(std::memory_order_relaxed) + 1;
+    for (std::size_t i = 0; i < of_name.size(); ++i)
+      names_[number % 2][i].store(of_name[i], std::memory_order_release);
+    number_.store(number, std::memory_order_release);
+  }
+
+  /// A store writes the older name of the two. A name is whole if no store has ended while it was read.
+  numbered load() const {
+    for (;;) {
+      const std::uint64_t number = number_.load(std::memory_order_acquire);
+      words of_name;
+      for (std::size_t i = 0; i < of_name.size(); ++i)
+        of_name[i] = names_[number % 2][i].load(std::memory_order_acquire);
+      if (number_.load(std::memory_order_relaxed) != number) continue;
+      char letters[most_letters + 1];
+      std::memcpy(letters, of_name.data(), sizeof letters);
+      return {letters, number};
+    }
+  }
+
+ private:
+  static constexpr std::size_t most_letters = 15;
+  using words = std::array<std::uint64_t, 2>;  // the letters and a zero
+
+  std::atomic<std::uint64_t> number_{0};
+  std::atomic<std::uint64_t> names_[2][2]{};  // the last one is at number_ % 2
+};
+
+/// The position of a rank. One thread stores it; other threads and processes read it at any time.
 struct progress_words {
-  std::atomic<std::int64_t> step{0};       // the last that has begun
-  std::atomic<std::uint64_t> calls{0};     // that have been issued in it
-  std::atomic<std::uint64_t> action[2]{};  // the first 15 letters of its name
+  std::atomic<std::int64_t> step{0};    // the last that has begun
+  std::atomic<std::uint64_t> calls{0};  // that have been issued in it
+  action_name action;
   std::atomic<std::uint32_t> in_step{0};
 
   void begin_step(std::int64_t number) {
@@ -25,16 +70,10 @@ struct progress_words {
   }
   void end_step() { in_step.store(0, std::memory_order_relaxed); }
   void count() { calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
-  void name(const char* text) {
-    char letters[16]{};
-    std::strncpy(letters, text, sizeof letters - 1);
-    std::uint64_t words[2];
-    std::memcpy(words, letters, sizeof words);
-    for (const int i : {0, 1}) action[i].store(words[i], std::memory_order_relaxed);
-  }
+  void name(const char* text) { action.store(text); }
 };
 
-/// What a rank does, as it is asked. `moved` changes whenever the rank gets on.
+/// The position of a rank at one moment. `moved` changes whenever the rank makes progress.
 struct standing {
   std::int64_t step = 0;
   std::uint64_t calls = 0;
@@ -52,18 +91,15 @@ struct standing {
   std::string text() const;
 };
 
-/// What the words alone say.
+/// The part of a position that `progress_words` hold.
 inline standing standing_of(const progress_words& w) {
   standing s;
   s.step = w.step.load(std::memory_order_relaxed);
   s.calls = w.calls.load(std::memory_order_relaxed);
   s.in_step = w.in_step.load(std::memory_order_relaxed) != 0;
-  std::uint64_t words[2];
-  for (const int i : {0, 1}) words[i] = w.action[i].load(std::memory_order_relaxed);
-  char letters[sizeof words + 1]{};
-  std::memcpy(letters, words, sizeof words);
-  s.action = letters;
-  s.moved = {static_cast<std::uint64_t>(s.step), s.calls, s.in_step, words[0], words[1]};
+  const action_name::numbered last = w.action.load();
+  s.action = last.name;
+  s.moved = {static_cast<std::uint64_t>(s.step), s.calls, s.in_step, last.number};
   return s;
 }
 

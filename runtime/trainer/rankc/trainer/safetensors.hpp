@@ -7,7 +7,7 @@
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/durable.hpp>
 #include <rankc/trainer/checksum.hpp>
-#include <rankc/trainer/input_file.hpp>
+#include <rankc/runtime/input_file.hpp>
 
 #include <cstddef>
 #include <filesystem>

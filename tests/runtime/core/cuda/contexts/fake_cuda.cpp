@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The libraries below the CUDA runtime core, without a GPU: device memory is the process's own, kernels and
-// transfers do nothing, and every call that would make a context notes the GPU that is current on its thread.
-// A call that is missing here does not link. The functions have their libraries' names and none of their
-// headers: those that return a handle or memory are written out, the others take what they are given and
-// succeed. Another file of an executable may have graphs of its own (fake_graphs.cpp).
+// The libraries below the CUDA runtime core, without a GPU: device memory is memory of the process, and
+// kernels and transfers do nothing. Every call that would make a context notes the current GPU of its thread.
+// A call that is missing here does not link. The functions have the names of the libraries and none of their
+// headers: those that return a handle or memory are written out, the others accept all arguments. All of them
+// succeed, except `failing_call`. Another file of an executable may replace graphs (fake_graphs.cpp).
 #include "fake_cuda.hpp"
 
 #include <cstdlib>
@@ -15,6 +15,7 @@
 namespace {
 
 thread_local int current = 0;  // CUDA's default
+thread_local int last_error = 0;
 
 std::mutex mutex;
 std::set<int> devices;
@@ -24,6 +25,13 @@ int touch() {
   const std::lock_guard lock(mutex);
   devices.insert(current);
   return 0;
+}
+
+int status_of(const char* call) { return failing_call == call ? 1 : 0; }
+
+int touch(const char* call) {
+  touch();
+  return status_of(call);
 }
 
 int make(void** handle) {
@@ -39,10 +47,12 @@ int allocate(void** memory, std::size_t bytes) {
   return touch();
 }
 
-int release(void* memory) {
+int release(void* memory, const char* call) {
   std::free(memory);
-  return touch();
+  return touch(call);
 }
+
+int write_stream_words() { return touch("cuStreamBatchMemOp"); }
 
 int move(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) std::memmove(to, from, bytes);
@@ -63,6 +73,11 @@ void* last_pinned() { return pinned; }
 
 int multiprocessors = 132;
 
+std::string failing_call = [] {
+  const char* given = std::getenv("RANKC_FAKE_FAILS");
+  return std::string(given != nullptr ? given : "");
+}();
+
 extern "C" {
 
 // What asks nothing of a GPU.
@@ -72,20 +87,20 @@ int cudaGetDeviceCount(int* count) {
 }
 int cudaGetDevice(int* device) {
   *device = current;
-  return 0;
+  return status_of("cudaGetDevice");
 }
-int cudaGetLastError() { return 0; }
+int cudaGetLastError() { return std::exchange(last_error, 0); }
 int cudaDeviceGetPCIBusId(char* id, int) {
   *id = '\0';
-  return 0;
+  return status_of("cudaDeviceGetPCIBusId");
 }
 int cudaRuntimeGetVersion(int* version) {
   *version = 13000;
-  return 0;
+  return status_of("cudaRuntimeGetVersion");
 }
 int ncclGetVersion(int* version) {
   *version = 22800;
-  return 0;
+  return status_of("ncclGetVersion");
 }
 int cudaDeviceGetAttribute(int* value, int which, int) {
   constexpr int multiprocessor_count = 16;
@@ -96,10 +111,10 @@ int cudaDeviceCanAccessPeer(int* can, int, int) {
   *can = 1;
   return 0;
 }
-const char* cudaGetErrorString() { return ""; }
-const char* ncclGetErrorString() { return ""; }
+const char* cudaGetErrorString() { return "a planted error"; }
+const char* ncclGetErrorString() { return "a planted error"; }
 const char* ncclGetLastError() { return ""; }
-const char* cublasLtGetStatusString() { return ""; }
+const char* cublasLtGetStatusString() { return "a planted error"; }
 const char* cudnnGetErrorString() { return ""; }
 void cudnnGetLastErrorString() {}
 int ncclGetUniqueId(void* id) {
@@ -121,7 +136,7 @@ int __cudaPopCallConfiguration() { return 0; }
 // Since CUDA 12 it makes the context.
 int cudaSetDevice(int device) {
   current = device;
-  return touch();
+  return touch("cudaSetDevice");
 }
 
 int cudaMalloc(void** p, std::size_t n) { return allocate(p, n); }
@@ -131,19 +146,19 @@ int cudaHostAlloc(void** p, std::size_t n, unsigned) {
   return taken;
 }
 int ncclMemAlloc(void** p, std::size_t n) { return allocate(p, n); }
-int cudaFree(void* p) { return release(p); }
-int cudaFreeHost(void* p) { return release(p); }
-int ncclMemFree(void* p) { return release(p); }
+int cudaFree(void* p) { return release(p, "cudaFree"); }
+int cudaFreeHost(void* p) { return release(p, "cudaFreeHost"); }
+int ncclMemFree(void* p) { return release(p, "ncclMemFree"); }
 int cudaMemGetInfo(std::size_t* free, std::size_t* total) {
   *free = *total = std::size_t{1} << 40;
-  return touch();
+  return touch("cudaMemGetInfo");
 }
 int cudaMemcpy(void* to, const void* from, std::size_t n, int) { return move(to, from, n); }
 int cudaMemcpyAsync(void* to, const void* from, std::size_t n, int, void*) { return move(to, from, n); }
 
 int cudaGetDriverEntryPointByVersion(const char*, void** function, unsigned, unsigned long long,
                                      int* answer) {
-  *function = reinterpret_cast<void*>(&touch);
+  *function = reinterpret_cast<void*>(&write_stream_words);
   return *answer = 0;
 }
 
@@ -185,10 +200,10 @@ int ncclCommCount(void*, int* count) {
   return 0;
 }
 int ncclCommUserRank(void*, int* rank) { return *rank = 0; }
+__attribute__((weak)) int __cudaLaunchKernel() { return last_error = touch("__cudaLaunchKernel"); }
 
 #define TAKEN(name) \
-  __attribute__((weak)) int name() { return touch(); }
-TAKEN(__cudaLaunchKernel);
+  __attribute__((weak)) int name() { return touch(#name); }
 TAKEN(cudaDeviceEnablePeerAccess);
 TAKEN(cudaGetDeviceProperties);
 TAKEN(cudaFuncSetAttribute);

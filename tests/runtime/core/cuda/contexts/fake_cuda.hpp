@@ -8,5 +8,9 @@ std::string take_contexts();
 /// The pinned memory that was last given.
 void* last_pinned();
 
+/// The name of the function whose calls fail from now on; empty: none does. A process begins with that of the
+/// variable RANKC_FAKE_FAILS.
+extern std::string failing_call;
+
 /// Multiprocessors of each GPU.
 extern int multiprocessors;

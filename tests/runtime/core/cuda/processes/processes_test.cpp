@@ -175,6 +175,23 @@ TEST_CASE("a collective that hangs in the install is named, with its rank and co
               "1", "in the install (collectives) and waits for " + held + " on compute"}});
 }
 
+TEST_CASE("calls that fail while resources are freed are a note below all other lines" *
+          doctest::skip(!RANKC_TEST_WITHOUT_GPUS)) {  // fake_cuda.cpp has them fail
+  const scratch_folder f;
+  const outcome done = run(f, "RANKC_FAKE_FAILS=ncclCommDestroy", "train --steps 2");
+  CAPTURE(done.err);
+  CHECK(done.code == 0);
+  CHECK(done.err.starts_with("note: "));
+  CHECK(said_in(done.err) == said{5150, {"2", "ncclCommDestroy", "a planted error"}});
+
+  const outcome failed =
+      run(f, "FAIL_AT_RANK=1 HOW=throw RANKC_FAKE_FAILS=cublasLtDestroy", "train --steps 2");
+  CAPTURE(failed.err);
+  CHECK(failed.code == 70);
+  CHECK(failed.err.starts_with("tables: rank 1, install: fails on purpose\n"));
+  CHECK(said_in(failed.err, 5150) == said{5150, {"2", "cublasLtDestroy", "a planted error"}});
+}
+
 TEST_CASE("choices of products are kept in the user's cache, or where --products says") {
   const scratch_folder f;
   const fs::path cache = f.path / "rankc" / "products.tsv", own = f.path / "own.tsv";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that are no regular files, names that lead elsewhere, and what the file system refuses: a sentence
 // each, and never a wait.
-#include <rankc/trainer/input_file.hpp>
 #include <rankc/trainer/mapped_file.hpp>
+#include <rankc/trainer/model_files.hpp>
 
 #include "../../exit_with.hpp"
 #include "scratch.hpp"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <cstring>
 
-namespace input_file_test {
+namespace model_files_test {
 
 using namespace rankc::runtime;
 using rankc::test::exit_of, rankc::test::exit_with;
@@ -116,4 +116,4 @@ TEST_CASE("a file names another one of its folder, and none elsewhere") {
   CHECK(named(std::string("a\0b", 3)).message.id == 6588);
 }
 
-}  // namespace input_file_test
+}  // namespace model_files_test

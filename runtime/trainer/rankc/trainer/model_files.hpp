@@ -1,41 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a command reads. Only regular files are read, so neither opening nor reading one waits for
-// another process.
+// Files and folders of checkpoints and models, and their refusals.
 #pragma once
-#include <rankc/runtime/failure.hpp>
-
-#include <sys/types.h>
 #include <cstddef>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 namespace rankc::runtime {
-
-class input_file {
- public:
-  /// Open a file for reading. Links are followed. `problem` tells whether it can be read.
-  explicit input_file(const std::filesystem::path&);
-  ~input_file();
-  input_file(input_file&&) noexcept;
-  input_file& operator=(input_file&&) = delete;
-
-  /// The reason why the file cannot be read; empty where it can.
-  const std::string& problem() const { return problem_; }
-  int descriptor() const { return descriptor_; }
-  /// The size in bytes when the file was opened.
-  std::size_t size() const { return size_; }
-
- private:
-  int descriptor_;
-  std::size_t size_ = 0;
-  std::string problem_;
-};
-
-/// Read some bytes of an open file.
-/// Returns: how many were read, fewer than `bytes` only at the end of the file; -1 with errno where it
-/// failed.
-ssize_t read_fully(int descriptor, std::size_t offset, void* to, std::size_t bytes);
 
 /// Throw the failure of a checkpoint or model file that cannot be read.
 [[noreturn]] void fail_to_read(const std::filesystem::path&, int exit_code, const std::string& problem);
