@@ -2,6 +2,7 @@
 #include <rankc/trainer/data_record.hpp>
 
 #include "data_record_json.hpp"
+#include "json_file.hpp"
 #include "json_text.hpp"
 #include <rankc/trainer/checksum.hpp>
 #include <rankc/trainer/mapped_file.hpp>
@@ -28,7 +29,7 @@ ordered_json json_of_files(const std::vector<file_mark>& files) {
 std::vector<file_mark> files_of_json(const ordered_json& list) {
   std::vector<file_mark> files;
   for (const ordered_json& f : list)
-    files.push_back({text_of_json(f.at("path")), f.at("bytes"), f.at("hash")});
+    files.push_back({text_field(f, "path"), field<std::uint64_t>(f, "bytes"), field<std::string>(f, "hash")});
   return files;
 }
 
@@ -54,15 +55,16 @@ std::vector<source_record> sources_of_json(const ordered_json& list) {
   std::vector<source_record> sources;
   for (const ordered_json& s : list) {
     source_record& r = sources.emplace_back();
-    r = {.name = text_of_json(s.at("source")),
-         .share = s.at("share"),
-         .samples = s.at("samples"),
-         .tokens = s.at("tokens"),
-         .seq = s.at("seq"),
-         .shuffle = s.at("shuffle"),
-         .place = {s.at("first_sample"), s.at("first_token"), std::nullopt},
-         .files = files_of_json(s.at("files"))};
-    if (!s.at("held_from").is_null()) r.place.held_from = s.at("held_from").get<std::uint64_t>();
+    r = {.name = text_field(s, "source"),
+         .share = field<double>(s, "share"),
+         .samples = field<std::uint64_t>(s, "samples"),
+         .tokens = field<std::uint64_t>(s, "tokens"),
+         .seq = field<int>(s, "seq"),
+         .shuffle = field<std::string>(s, "shuffle"),
+         .place = {field<std::uint64_t>(s, "first_sample"), field<std::uint64_t>(s, "first_token"),
+                   std::nullopt},
+         .files = files_of_json(value_of(s, "files"))};
+    if (!value_of(s, "held_from").is_null()) r.place.held_from = field<std::uint64_t>(s, "held_from");
   }
   return sources;
 }
@@ -131,10 +133,11 @@ ordered_json json_of_record(const data_record& record) {
 }
 
 data_record record_of_json(const ordered_json& root) {
-  data_record record{.first = root.at("since_sample"),
-                     .sources = sources_of_json(root.at("sources")),
-                     .earlier = sources_of_json(root.at("earlier_sources"))};
-  for (const ordered_json& gap : root.at("gaps")) record.gaps.push_back({gap.at("at"), gap.at("samples")});
+  data_record record{.first = field<std::uint64_t>(root, "since_sample"),
+                     .sources = sources_of_json(value_of(root, "sources")),
+                     .earlier = sources_of_json(value_of(root, "earlier_sources"))};
+  for (const ordered_json& gap : value_of(root, "gaps"))
+    record.gaps.push_back({field<std::uint64_t>(gap, "at"), field<std::uint64_t>(gap, "samples")});
   if (root.contains("held_out_files")) record.held_out = files_of_json(root["held_out_files"]);
   check(record);
   return record;

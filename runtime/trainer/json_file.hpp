@@ -4,12 +4,14 @@
 #pragma once
 #include <rankc/runtime/failure.hpp>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <concepts>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -47,12 +49,14 @@ std::string shown(const Json& value) {
   return text;
 }
 
-/// A value as a type: text, a whole number in its range, a number, or a list of one of these. Empty where it
-/// has another type or is out of range.
+/// A value as a type: text, a boolean, a whole number in its range, a number, or a list of one of these. Empty
+/// where it has another type or is out of range.
 template <class T, class Json>
 std::optional<T> value_as(const Json& value) {
   if constexpr (std::same_as<T, std::string>) {
     if (value.is_string()) return value.template get<std::string>();
+  } else if constexpr (std::same_as<T, bool>) {
+    if (value.is_boolean()) return value.template get<bool>();
   } else if constexpr (std::integral<T>) {
     if (value.is_number_unsigned() && std::in_range<T>(value.template get<std::uint64_t>()))
       return static_cast<T>(value.template get<std::uint64_t>());
@@ -77,6 +81,7 @@ std::optional<T> value_as(const Json& value) {
 template <class T>
 constexpr const char* json_type_name() {
   if constexpr (std::same_as<T, std::string>) return "a text";
+  else if constexpr (std::same_as<T, bool>) return "true or false";
   else if constexpr (std::unsigned_integral<T>) return "a whole number that is not negative";
   else if constexpr (std::integral<T>) return "a whole number";
   else if constexpr (std::floating_point<T>) return "a number";
@@ -105,6 +110,22 @@ T required(const Json& object, const char* key, const std::string& of, const std
   const Json& found = value_of(object, key);
   if (std::optional<T> typed = value_as<T>(found)) return *std::move(typed);
   refuse_value(name, exit_code, of + key, shown(found), json_type_name<T>());
+}
+
+/// The typed value of a key, for a reader that names the file itself.
+/// Errors: std::invalid_argument that names key, value and expected type.
+template <class T, class Json>
+T field(const Json& object, const char* key) {
+  const Json& found = value_of(object, key);
+  if (std::optional<T> typed = value_as<T>(found)) return *std::move(typed);
+  throw std::invalid_argument(fmt::format("{} is {}, expected {}", key, shown(found), json_type_name<T>()));
+}
+
+/// The same; `otherwise` where the object lacks the key.
+template <class T, class Json>
+T field_or(const Json& object, const char* key, T otherwise) {
+  if (!object.is_object()) throw std::invalid_argument(shown(object) + " is no object");
+  return object.contains(key) ? field<T>(object, key) : otherwise;
 }
 
 }  // namespace rankc::runtime

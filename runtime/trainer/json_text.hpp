@@ -4,7 +4,11 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <charconv>
+#include <stdexcept>
 #include <string>
+
+#include "json_file.hpp"
 
 namespace rankc::runtime {
 
@@ -25,17 +29,29 @@ inline nlohmann::ordered_json json_of_text(const std::string& text) {
   return nlohmann::ordered_json::object({{"escaped", escaped}});
 }
 
-/// The text that json_of_text has written. Errors: exceptions of JSON and of std::stoi.
-inline std::string text_of_json(const nlohmann::ordered_json& value) {
-  if (!value.is_object()) return value.get<std::string>();
-  const std::string escaped = value.at("escaped");
+/// The byte of "E9".
+/// Errors: std::invalid_argument.
+inline char byte_of_digits(std::string_view digits) {
+  unsigned char byte = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+  if (digits.size() != 2 || error != std::errc{} || end != digits.data() + 2)
+    throw std::invalid_argument(fmt::format("%{} is no byte, expected % and two hexadecimal digits", digits));
+  return static_cast<char>(byte);
+}
+
+/// The text that json_of_text has written under a key.
+/// Errors: std::invalid_argument that names the key and the value.
+inline std::string text_field(const nlohmann::ordered_json& object, const char* key) {
+  const nlohmann::ordered_json& value = value_of(object, key);
+  if (!value.is_object()) return field<std::string>(object, key);
+  const auto escaped = field<std::string>(value, "escaped");
   std::string text;
   for (std::size_t i = 0; i < escaped.size(); ++i) {
     if (escaped[i] != '%') {
       text += escaped[i];
       continue;
     }
-    text += static_cast<char>(std::stoi(escaped.substr(i + 1, 2), nullptr, 16));
+    text += byte_of_digits(std::string_view(escaped).substr(i + 1, 2));
     i += 2;
   }
   return text;

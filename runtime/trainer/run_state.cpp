@@ -8,6 +8,7 @@
 #include <rankc/trainer/learning_rate.hpp>
 
 #include <fmt/format.h>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -30,18 +31,40 @@ ordered_json json_of_plan(const recipe& r) {
 }
 
 recipe plan_of_json(const ordered_json& r) {
-  return {.lr = r.at("lr"),
-          .weight_decay = r.at("weight_decay"),
-          .clip = r.at("clip"),
-          .beta1 = r.at("beta1"),
-          .beta2 = r.at("beta2"),
-          .eps = r.at("eps"),
+  return {.lr = field<double>(r, "lr"),
+          .weight_decay = field<double>(r, "weight_decay"),
+          .clip = field<double>(r, "clip"),
+          .beta1 = field<double>(r, "beta1"),
+          .beta2 = field<double>(r, "beta2"),
+          .eps = field<double>(r, "eps"),
           .warmup_steps = 0,
           .decay_steps = 0,
           .min_lr = 0,
-          .momentum = r.at("momentum"),
-          .nesterov = r.at("nesterov"),
-          .schedule = read_schedule(r.at("schedule").get<std::string>())};
+          .momentum = field<double>(r, "momentum"),
+          .nesterov = field<bool>(r, "nesterov"),
+          .schedule = read_schedule(field<std::string>(r, "schedule"))};
+}
+
+/// Replaces the values of a recipe that a run can set.
+void read_settings(const ordered_json& r, recipe& to) {
+  to.lr = field<double>(r, "lr");
+  to.weight_decay = field<double>(r, "weight_decay");
+  to.clip = field<double>(r, "clip");
+  to.warmup_steps = field<int>(r, "warmup_steps");
+  to.decay_steps = field<int>(r, "decay_steps");
+  to.min_lr = field<double>(r, "min_lr");
+  to.schedule = read_schedule(field_or<std::string>(r, "schedule", ""));
+  to.rounding_seed = field<std::uint32_t>(r, "rounding_seed");
+}
+
+/// Errors: std::invalid_argument that names key and value.
+std::uint64_t hash_field(const ordered_json& object, const char* key) {
+  const auto text = field<std::string>(object, key);
+  std::uint64_t hash = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hash, 16);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw std::invalid_argument(fmt::format("{} is {}, expected hexadecimal digits", key, text));
+  return hash;
 }
 
 }  // namespace
@@ -97,36 +120,28 @@ void write_run_state(const run_state& state, const description& about, const std
 run_state read_run_state(const description& about, const std::filesystem::path& file) {
   const ordered_json root = read_checked_json(file, checkpoint_code);
   try {
-    run_state state{.step = root.at("step"),
-                    .samples = root.at("samples"),
-                    .last_step = root.value("last_step", std::int64_t{0}),
-                    .init = text_of_json(root.at("init")),
-                    .data = text_of_json(root.at("data")),
-                    .shuffle = root.value("shuffle", ""),
-                    .eval_data = text_of_json(root.value("eval_data", ordered_json(""))),
-                    .eval_fraction = root.value("eval_fraction", 0.0),
+    run_state state{.step = field<std::int64_t>(root, "step"),
+                    .samples = field<std::uint64_t>(root, "samples"),
+                    .last_step = field_or<std::int64_t>(root, "last_step", 0),
+                    .init = text_field(root, "init"),
+                    .data = text_field(root, "data"),
+                    .shuffle = field_or<std::string>(root, "shuffle", ""),
+                    .eval_data = root.contains("eval_data") ? text_field(root, "eval_data") : "",
+                    .eval_fraction = field_or<double>(root, "eval_fraction", 0),
                     .train = about.train,
-                    .plan_hash = std::stoull(root.at("plan_hash").get<std::string>(), nullptr, 16),
-                    .seq = root.at("layout").value("seq", about.seq),
-                    .eval_every = root.value("eval_every", std::int64_t{0}),
-                    .eval_batches = root.value("eval_batches", std::int64_t{10})};
-    if (state.seq < 1 || state.eval_every < 0 || state.eval_batches < 1)
-      throw std::invalid_argument("seq, eval_every or eval_batches is below its least value");
-    state.plan = root.value("plan", "");
-    state.tokens = root.value("tokens", state.samples * static_cast<std::uint64_t>(state.seq));
+                    .plan_hash = hash_field(root, "plan_hash"),
+                    .seq = field_or<int>(value_of(root, "layout"), "seq", about.seq),
+                    .eval_every = field_or<std::int64_t>(root, "eval_every", 0),
+                    .eval_batches = field_or<std::int64_t>(root, "eval_batches", 10)};
+    if (state.step < 0 || state.seq < 1 || state.eval_every < 0 || state.eval_batches < 1)
+      throw std::invalid_argument("step, seq, eval_every or eval_batches is below its least value");
+    state.plan = field_or<std::string>(root, "plan", "");
+    state.tokens = field_or(root, "tokens", state.samples * static_cast<std::uint64_t>(state.seq));
     if (root.contains("read")) state.read = record_of_json(root["read"]);
     if (state.read && state.read->first > state.samples)
       throw std::invalid_argument("its data begins after its last sample");
     if (root.contains("plan_recipe")) state.plan_train = plan_of_json(root["plan_recipe"]);
-    const ordered_json& r = root.at("recipe");
-    state.train.lr = r.at("lr");
-    state.train.weight_decay = r.at("weight_decay");
-    state.train.clip = r.at("clip");
-    state.train.warmup_steps = r.at("warmup_steps");
-    state.train.decay_steps = r.at("decay_steps");
-    state.train.min_lr = r.at("min_lr");
-    state.train.schedule = read_schedule(r.value("schedule", ""));
-    state.train.rounding_seed = r.at("rounding_seed");
+    read_settings(value_of(root, "recipe"), state.train);
     return state;
   } catch (const std::exception& e) {
     refuse_other_version(file, checkpoint_code, e);

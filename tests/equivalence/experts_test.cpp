@@ -334,7 +334,7 @@ TEST_CASE(
   check_refused(of_replicas(), [](subject& s) {
     for (int r = 0; r < 4; ++r)
       for (op* o : s.find(r, "F0: layers.0", "swiglu"))
-        for (view& v : o->views) v.shape = {v.shape[0] / 2, v.shape[1]};
+        for (view& v : o->views) v.shape = {{v.shape[0] / 2, v.shape[1]}};
   });
   check_refused(of_replicas(), [](subject& s) {
     for (int r = 0; r < 4; ++r) s.find(r, "F0: layers.0", "normalize").at(0)->number = 2;

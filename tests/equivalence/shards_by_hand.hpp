@@ -45,7 +45,7 @@ struct shards {
 class sharded_rank {
  public:
   sharded_rank(const shards& s, int rank)
-      : s_(s), rank_(rank), replica_(rank / s.present), shard_(rank % s.present), made_(rank) {
+      : s_(s), replica_(rank / s.present), shard_(rank % s.present), made_(rank) {
     begin();
     gather();
     for (int k = 0; k < 2; ++k) {
@@ -175,7 +175,7 @@ class sharded_rank {
 
   static constexpr const char *ids[]{"ids0", "ids1"}, *targets[]{"targets0", "targets1"};
   shards s_;
-  int rank_, replica_, shard_;
+  int replica_, shard_;
   rank_by_hand made_;
 };
 

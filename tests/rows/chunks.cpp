@@ -151,7 +151,7 @@ std::set<std::string> needs_without_effect(machine& on, const row& r, const sett
     }
     expect_other(std::string("whole(") + letter + ")", got);
   }
-  if (const char letter = first_letter(r)) {
+  if (first_letter(r)) {
     setting moved = s;
     moved.first = 1;
     expect_other("first", on.run(r, moved, o));

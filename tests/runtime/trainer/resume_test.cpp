@@ -375,11 +375,24 @@ TEST_CASE("run.json with places that cannot be is refused") {
                                        {"/read/sources/0/share", nlohmann::json(0)},
                                        {"/read/sources/0/tokens", nlohmann::json("many")},
                                        {"/read/gaps", nlohmann::json::array({1})},
+                                       {"/step", nlohmann::json(2.5)},
+                                       {"/step", nlohmann::json(-1)},
+                                       {"/samples", nlohmann::json(2e45)},
+                                       {"/tokens", nlohmann::json(-1)},
+                                       {"/init", nlohmann::json(1)},
+                                       {"/data", nlohmann::json({{"escaped", "a%zz"}})},
+                                       {"/plan_hash", nlohmann::json("seven")},
+                                       {"/layout", nlohmann::json("wide")},
+                                       {"/recipe/warmup_steps", nlohmann::json(1e10)},
+                                       {"/plan_recipe/nesterov", nlohmann::json(1)},
+                                       {"/read/sources/0/seq", nlohmann::json(1ull << 40)},
+                                       {"/read/sources/0/files/0/bytes", nlohmann::json(-7)},
                                        {"/plan_recipe/lr", nlohmann::json("high")}}) {
     CAPTURE(pointer);
     const watched refused = edited(pointer, value);
     CHECK(refused.code == 65);
     CHECK(said_in(refused.err).id == 6556);
+    CHECK(refused.err.find("json.exception") == std::string::npos);
   }
 }
 
