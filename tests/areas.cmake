@@ -11,8 +11,8 @@ set(rankc_areas
   "install:^install"
   "style:^(style|folders)")
 set(rankc_costs
-  equivalence/field:50 codegen/lowering:45 dsl/rejects/memory/g++:45 programs_parity:46 hugging_face:40 translation/mutants:35
-  cost_model:31 launch:38 launch/processes/signals:38 dsl:38 codegen/proof:25 equivalence:26 programs_losses_f64:26
+  equivalence/field:50 codegen/lowering:45 programs_parity:46 hugging_face:40 translation/mutants:35
+  cost_model:31 launch:38 launch/processes/signals:38 codegen/proof:25 equivalence:26 programs_losses_f64:26
   launch/faults:26 trainer:26 launch/processes/starts:25 translation/experts:23 dsl/heuristics:22 fp8:22 experts:17
   translation/sequences:17 translation/examples:16 translation/starts:15 install/names:15 dsl/rejects/schedule/g++:15
   documents:15 odd:14 columns:14)

@@ -12,6 +12,7 @@ function(rankc_family name)
   target_include_directories(rankc_${name}_plans PRIVATE "${rankc_SOURCE_DIR}/dsl/plans")
   target_link_libraries(rankc_${name}_plans PUBLIC rankc_split_plans PRIVATE rankc_warnings)
   target_compile_options(rankc_${name}_plans PRIVATE -O0)  # most of their time are the plans
+  rankc_use_precompiled(rankc_pch_plans rankc_${name}_plans)
   add_executable(rankc_${name}_generate ${name}/generate.cpp)
   target_link_libraries(rankc_${name}_generate PRIVATE rankc_${name}_plans rankc_write_programs)
 endfunction()
@@ -31,6 +32,9 @@ function(rankc_registered_programs library generator target parts)
   target_include_directories(${library} PRIVATE "${rankc_SOURCE_DIR}/tests/programs" "${rankc_SOURCE_DIR}/tests/odd" "${out}")
   target_link_libraries(${library} PUBLIC rankc::runtime_${target} rankc::trainer PRIVATE rankc_warnings)
   target_compile_options(${library} PRIVATE -O0 ${rankc_without_collection})  # most of their time are their headers
+  if(target STREQUAL "host")
+    rankc_use_precompiled(rankc_pch_programs ${library})
+  endif()
 endfunction()
 
 
@@ -204,6 +208,10 @@ target_link_libraries(rankc_hugging_face_test PRIVATE rankc_hugging_face_host ra
 target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=11)
 add_test(NAME hugging_face COMMAND rankc_hugging_face_test)
 
+foreach(family IN ITEMS fp8 hugging_face)
+  add_test(NAME ${family}_every_step COMMAND rankc_${family}_test "-tc=losses *")
+  set_tests_properties(${family}_every_step PROPERTIES LABELS long ENVIRONMENT RANKC_EVERY_STEP=1)
+endforeach()
 foreach(family IN ITEMS odd experts balance routing documents)
   add_test(NAME ${family}_every_element COMMAND rankc_${family}_test "-tc=gradients of plans*")
   set_tests_properties(${family}_every_element PROPERTIES LABELS long TIMEOUT 3600 ENVIRONMENT RANKC_EVERY_ELEMENT=1)

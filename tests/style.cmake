@@ -35,3 +35,13 @@ else()
   add_test(NAME style/format COMMAND sh -c "echo 'clang-format 19 is not found'; exit 77")
 endif()
 set_tests_properties(style/format PROPERTIES SKIP_RETURN_CODE 77 PROCESSORS 2)
+
+# A precompiled header hides a missing include: `long` compiles all sources without it.
+if(RANKC_PCH)
+  add_test(NAME style/includes COMMAND ${CMAKE_CTEST_COMMAND}
+    --build-and-test "${rankc_SOURCE_DIR}" "${CMAKE_CURRENT_BINARY_DIR}/without_pch" --build-generator "${CMAKE_GENERATOR}"
+    --build-options -DRANKC_PCH=OFF -DRANKC_CUDA=OFF "-DRANKC_INJECT=${RANKC_INJECT}" "-DRANKC_WERROR=${RANKC_WERROR}"
+                    "-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}" "-DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}"
+                    "-DCMAKE_CXX_FLAGS_RELEASE=${CMAKE_CXX_FLAGS_RELEASE}")
+  set_tests_properties(style/includes PROPERTIES LABELS long TIMEOUT 7200 PROCESSORS 2)
+endif()
