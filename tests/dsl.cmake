@@ -9,7 +9,6 @@ add_executable(rankc_dsl_test
   dsl/schedule_test.cpp
   dsl/schedules_test.cpp
   dsl/split_layers_test.cpp
-  dsl/tile_test.cpp
   dsl/models/models_test.cpp
   dsl/axes/table_test.cpp
   dsl/typed/collectives_test.cpp
@@ -63,23 +62,6 @@ target_link_libraries(dsl_heuristics PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(dsl_heuristics PRIVATE -Wno-missing-field-initializers)
 set_target_properties(rankc_dsl_dims_test dsl_heuristics PROPERTIES computes ON)
 add_test(NAME dsl/heuristics COMMAND dsl_heuristics)
-
-# The cost model of transformer-perf-estimates, against the Python.
-add_executable(dsl_transformer_perf
-  dsl/transformer_perf/candidates_test.cpp
-  dsl/transformer_perf/collectives_test.cpp
-  dsl/transformer_perf/compile_time_test.cpp
-  dsl/transformer_perf/corrected_test.cpp
-  dsl/transformer_perf/modules_test.cpp
-  dsl/transformer_perf/search_test.cpp
-  dsl/transformer_perf/speed_test.cpp)
-target_compile_definitions(dsl_transformer_perf PRIVATE RANKC_PLANNER_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/planner")
-target_link_libraries(dsl_transformer_perf PRIVATE rankc::dsl rankc_test_main)
-target_compile_options(dsl_transformer_perf PRIVATE -Wno-missing-field-initializers)
-set_target_properties(dsl_transformer_perf PROPERTIES computes ON)
-add_test(NAME dsl/transformer_perf COMMAND dsl_transformer_perf --test-suite-exclude=speed)
-add_test(NAME dsl/transformer_perf_speed COMMAND dsl_transformer_perf --test-suite=speed)
-set_tests_properties(dsl/transformer_perf_speed PROPERTIES LABELS long RUN_SERIAL ON)
 
 # All headers in either order, and each alone.
 set(boost_includes)
@@ -145,11 +127,6 @@ endfunction()
 find_program(RANKC_TEST_GXX g++)
 find_program(RANKC_TEST_CLANGXX NAMES clang++-19 clang++-18 clang++-17)
 if(RANKC_TEST_GXX)
-  add_test(NAME dsl/transformer_perf_compile_time
-    COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/transformer_perf/while_compiling.cpp"
-            "-DCOMPILER=${RANKC_TEST_GXX};-std=c++20;-fconstexpr-ops-limit=2147483647;-I${PROJECT_SOURCE_DIR}/dsl"
-            -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/transformer_perf/compile_time.cmake")
-  set_tests_properties(dsl/transformer_perf_compile_time PROPERTIES LABELS long RUN_SERIAL ON)
   # Rules call deep: where results of more than the eight outermost calls are remembered, a sixth of the time is saved.
   rankc_front_end(g++ "${RANKC_TEST_GXX}" -fconstexpr-ops-limit=2147483647 -fconstexpr-cache-depth=64 ${rankc_gxx_without_collection})
   rankc_added_axis(g++ "${RANKC_TEST_GXX}")

@@ -46,7 +46,7 @@ bool is_shown(const layout&, axis);
 /// The axes of views that are listed, then all that join several.
 std::vector<axis> shown_groups(const layout&);
 
-/// Append the groups of every axis and alias as JSON: {"pp":[[0,4],[1,5]],...}.
+/// Append the groups of every axis as JSON: {"pp":[[0,4],[1,5]],...}.
 void write_groups(std::string& out, const layout&);
 
 /// Tables of the axes, aliases and communicators, for a person.

@@ -534,7 +534,7 @@ constexpr rule_text texts[]{
     {311, "an answer is of bounded length",
      "Of a schedule, pp times microbatches is at most the number in the sentence; of dims with "
      "\"groups\":true, world is.",
-     "The answer holds every action twice, or every rank once for each axis and alias. One line must not "
+     "The answer holds every action twice, or every rank once for each axis. One line must not "
      "take all the memory of the machine that answers it.",
      R"({"schedule": "gpipe", "pp": 1024, "microbatches": 1000000})",
      "Leave groups out: sizes and strides say the same. Or ask for fewer microbatches: their order repeats, "

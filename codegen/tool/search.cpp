@@ -6,14 +6,12 @@ namespace rankc::tool {
 
 namespace {
 
-namespace tp = cost_model::transformer_perf;
-
-json to_json(const tp::problem& q, const tp::plan& p) {
-  if (q.by == tp::strategy::tp1d)
+json to_json(const published_model::problem& q, const published_model::plan& p) {
+  if (q.by == published_model::strategy::tp1d)
     return {{"dp", p.dp},        {"tp", p.tp1},      {"pp", p.pp},      {"mbs", p.mbs},
             {"nv_tp", p.nv_tp1}, {"nv_dp", p.nv_dp}, {"nv_pp", p.nv_pp}};
   json out{{"dp", p.dp}, {"tp", p.tp1 * p.tp2}, {"tp1", p.tp1}, {"tp2", p.tp2}, {"pp", p.pp}, {"mbs", p.mbs}};
-  if (q.by == tp::strategy::tp2d) out["nb"] = p.nb;
+  if (q.by == published_model::strategy::tp2d) out["nb"] = p.nb;
   out.update({{"nv_tp1", p.nv_tp1}, {"nv_tp2", p.nv_tp2}, {"nv_dp", p.nv_dp}, {"nv_pp", p.nv_pp}});
   return out;
 }
@@ -26,8 +24,8 @@ void answer_search(const json& line, json& answer, report& out) {
   if (asks_rankc(line)) return answer_plans(line, answer, out);
   const search_request r = read_search(line, out);
   if (!accepts(out)) return;
-  const tp::problem& q = r.of;
-  const tp::search_result found = tp::search(q, static_cast<std::size_t>(r.top));
+  const published_model::problem& q = r.of;
+  const published_model::search_result found = published_model::search(q, static_cast<std::size_t>(r.top));
   answer = {{"n_candidates", found.candidates},
             {"n_feasible", found.feasible},
             {"sum_t_all", found.sum_t},
@@ -35,10 +33,12 @@ void answer_search(const json& line, json& answer, report& out) {
             {"sum_t_feasible", found.sum_t_feasible},
             {"sum_mem_feasible", found.sum_mem_feasible},
             {"top", json::array()}};
-  for (const tp::ranked_plan& best : found.top) {
+  for (const published_model::ranked_plan& best : found.top) {
     json plan = to_json(q, best.plan);
-    const tp::step_cost cost = tp::cost_of_step(q.on, q.by, best.plan, q.global_batch);
-    for (const tp::step_cost_field& f : tp::step_cost_fields) plan[f.name] = cost.*f.at;
+    const published_model::step_cost cost =
+        published_model::cost_of_step(q.on, q.by, best.plan, q.global_batch);
+    for (const published_model::step_cost_field& f : published_model::step_cost_fields)
+      plan[f.name] = cost.*f.at;
     answer["top"].push_back(std::move(plan));
   }
 }

@@ -2,7 +2,7 @@
 // `rankc search`: the fastest plans by a cost model. A line of JSON asks, or a person by flags, which make
 // the same line. By the model of transformer-perf-estimates, that is: plan_request.hpp has rankc's own.
 #pragma once
-#include <rankc/cost_model/transformer_perf/search.hpp>
+#include "published_model/search.hpp"
 
 #include <iosfwd>
 #include <optional>
@@ -16,7 +16,7 @@ inline constexpr std::string_view strategies[]{"1d", "2d", "seqp"};
 
 /// What a line asks for.
 struct search_request {
-  cost_model::transformer_perf::problem of;
+  published_model::problem of;
   std::string model;  // its name, empty of sizes
   int top = 10;
 };

@@ -8,20 +8,18 @@ namespace rankc::tool {
 
 namespace {
 
-namespace tp = cost_model::transformer_perf;
-
 /// "4x2": so many ranks on both axes of tensor parallelism, or of one.
-std::string both(const tp::problem& q, int tp1, int tp2) {
-  return q.by == tp::strategy::tp1d ? fmt::format("{}", tp1) : fmt::format("{}x{}", tp1, tp2);
+std::string both(const published_model::problem& q, int tp1, int tp2) {
+  return q.by == published_model::strategy::tp1d ? fmt::format("{}", tp1) : fmt::format("{}x{}", tp1, tp2);
 }
 
 constexpr std::string_view heading =
     "   seconds       GB     dp      tp     pp    mbs   nb   domain tp dp pp   compute  memory    tp    dp   "
     " pp  bubble\n";
 
-std::string row(const tp::problem& q, const tp::plan& p) {
-  const tp::step_cost c = tp::cost_of_step(q.on, q.by, p, q.global_batch);
-  const std::string nb = q.by == tp::strategy::tp2d ? fmt::format("{}", p.nb) : "";
+std::string row(const published_model::problem& q, const published_model::plan& p) {
+  const published_model::step_cost c = published_model::cost_of_step(q.on, q.by, p, q.global_batch);
+  const std::string nb = q.by == published_model::strategy::tp2d ? fmt::format("{}", p.nb) : "";
   const std::string domain = fmt::format("{} {} {}", both(q, p.nv_tp1, p.nv_tp2), p.nv_dp, p.nv_pp);
   return fmt::format(
       "{:>10.4f} {:>8.1f} {:>6} {:>7} {:>6} {:>6} {:>4} {:>17}  {:>6.1f}% {:>6.1f}% {:>4.1f}% {:>4.1f}% "
@@ -31,11 +29,11 @@ std::string row(const tp::problem& q, const tp::plan& p) {
 }
 
 /// The best plan of the same problem with the other form of the model, where it is another plan.
-std::string other_best(tp::problem q, const std::vector<tp::ranked_plan>& top) {
+std::string other_best(published_model::problem q, const std::vector<published_model::ranked_plan>& top) {
   const bool was_faithful = !q.on.fix.norm_width;
-  q.on.fix = was_faithful ? tp::corrected : tp::faithful;
-  const tp::ranked_plan best = tp::fastest(q);
-  const bool any = best.t != tp::ranked_plan{}.t;
+  q.on.fix = was_faithful ? published_model::corrected : published_model::faithful;
+  const published_model::ranked_plan best = published_model::fastest(q);
+  const bool any = best.t != published_model::ranked_plan{}.t;
   if (any ? !top.empty() && top[0].plan == best.plan : top.empty()) return "";
   return fmt::format("\nbest with the model's known defects {}:\n",
                      was_faithful ? "corrected" : "as they are") +
@@ -50,14 +48,14 @@ int show_search(const json& line, std::ostream& out, std::ostream& errors, bool 
   const search_request r = read_search(line, said);
   print(said, errors);
   if (!accepts(said)) return 1;
-  const tp::problem& q = r.of;
-  const tp::search_result found = tp::search(q, static_cast<std::size_t>(r.top));
+  const published_model::problem& q = r.of;
+  const published_model::search_result found = published_model::search(q, static_cast<std::size_t>(r.top));
   out << fmt::format("{}, {}, {} GPUs {} in domains of {}, {} sequences: {} plans, {} in {} GB\n",
                      r.model.empty() ? "model" : r.model, strategies[static_cast<std::size_t>(q.by)], q.gpus,
                      q.on.gpu.name, q.on.gpu.nvlink_size, q.global_batch, found.candidates, found.feasible,
                      q.on.gpu.hbm_capacity);
   if (!found.top.empty()) out << heading;
-  for (const tp::ranked_plan& best : found.top) out << row(q, best.plan);
+  for (const published_model::ranked_plan& best : found.top) out << row(q, best.plan);
   out << other_best(q, found.top);
   return 0;
 }

@@ -28,3 +28,30 @@ add_test(NAME codegen/tool/emitted_plan COMMAND ${CMAKE_COMMAND} -DTOOL=$<TARGET
   -DOUT=${CMAKE_CURRENT_BINARY_DIR}/emitted_plan -P "${CMAKE_CURRENT_SOURCE_DIR}/codegen/tool/emitted_plan.cmake")
 add_test(NAME codegen/tool/version COMMAND rankc_tool --version)
 set_tests_properties(codegen/tool/version PROPERTIES PASS_REGULAR_EXPRESSION "^rankc ${PROJECT_VERSION}\n$")
+
+# The cost model of transformer-perf-estimates, against the Python.
+set(model codegen/tool/published_model)
+add_executable(rankc_published_model_test
+  ${model}/candidates_test.cpp
+  ${model}/collectives_test.cpp
+  ${model}/compile_time_test.cpp
+  ${model}/corrected_test.cpp
+  ${model}/modules_test.cpp
+  ${model}/search_test.cpp
+  ${model}/speed_test.cpp)
+target_compile_definitions(rankc_published_model_test PRIVATE RANKC_PLANNER_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/planner")
+target_include_directories(rankc_published_model_test PRIVATE "${PROJECT_SOURCE_DIR}/codegen/tool")
+target_link_libraries(rankc_published_model_test PRIVATE rankc::dsl rankc_test_main)
+target_compile_options(rankc_published_model_test PRIVATE -Wno-missing-field-initializers)
+set_target_properties(rankc_published_model_test PROPERTIES computes ON)
+add_test(NAME ${model} COMMAND rankc_published_model_test --test-suite-exclude=speed)
+add_test(NAME ${model}_speed COMMAND rankc_published_model_test --test-suite=speed)
+set_tests_properties(${model}_speed PROPERTIES LABELS long RUN_SERIAL ON)
+find_program(RANKC_TEST_GXX g++)
+if(RANKC_TEST_GXX)
+  add_test(NAME ${model}_compile_time
+    COMMAND ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/${model}/while_compiling.cpp"
+            "-DCOMPILER=${RANKC_TEST_GXX};-std=c++20;-fconstexpr-ops-limit=2147483647;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/codegen/tool"
+            -P "${CMAKE_CURRENT_SOURCE_DIR}/${model}/compile_time.cmake")
+  set_tests_properties(${model}_compile_time PROPERTIES LABELS long RUN_SERIAL ON)
+endif()

@@ -2,7 +2,7 @@
 // Predicted steps and memory of programs of others, against what was published of them.
 #include <doctest/doctest.h>
 
-#include <rankc/cost_model/megatron_memory.hpp>
+#include "megatron_memory.hpp"
 #include <rankc/cost_model/step_time.hpp>
 #include <rankc/make_plan.hpp>
 #include <rankc/plan/counted_plan.hpp>

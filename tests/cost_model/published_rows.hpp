@@ -3,7 +3,7 @@
 // to.
 #pragma once
 #include <rankc/cost_model/calibrations.hpp>
-#include <rankc/cost_model/frameworks.hpp>
+#include "frameworks.hpp"
 #include <rankc/plan/plan_data.hpp>
 
 #include <string>

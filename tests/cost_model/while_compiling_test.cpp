@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 
 #include <rankc/best_plan.hpp>
-#include <rankc/cost_model/frameworks.hpp>
-#include <rankc/cost_model/megatron_memory.hpp>
+#include "frameworks.hpp"
+#include "megatron_memory.hpp"
 #include <rankc/cost_model/step_time.hpp>
 #include <rankc/make_plan.hpp>
 #include <rankc/models/gpt2.hpp>

@@ -9,9 +9,9 @@
 
 namespace rankc {
 
-/// What is communicated over an alias.
+/// A communication over the groups of an axis, and the ranks' relation in it.
 struct communicator_purpose {
-  alias over;
+  axis over;
   purpose as;
   std::string_view what;
 };
@@ -56,7 +56,7 @@ constexpr std::vector<planned_communicator> plan_communicators(const layout& l, 
   };
   for (const communicator_purpose& c : communicator_purposes)
     if (experts || is_dense(c.over)) add(c);
-  if (tied_embeddings) add(detail::purpose_of(row(alias::embedding)));
+  if (tied_embeddings) add(detail::purpose_of(row(axis::embedding)));
   return out;
 }
 

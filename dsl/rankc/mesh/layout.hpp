@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of legal dims: the dense and the expert view of one span of ranks, coordinates in both, and the
-// groups of every axis and alias. An alias is always defined, possibly of size 1.
+// The layout of legal dims: the dense and the expert view of the ranks, coordinates in both, and the groups of
+// every axis. A joined axis has groups too. Every axis is defined; its size may be 1.
 #pragma once
 #include <rankc/mesh/dims.hpp>
 #include <rankc/mesh/group.hpp>
@@ -38,11 +38,6 @@ class coordinates {
 using coord = coordinates<&axis_row::dense>;
 using expert_coord = coordinates<&axis_row::expert>;
 
-/// What groups are asked for by: each axis is one; the others join axes.
-using alias = axis;
-inline constexpr auto& alias_names = axis_names;
-inline constexpr int n_aliases = n_axis_rows;
-
 namespace detail {
 /// A view of resolved dims: the axes that it has, in the order of their rows.
 constexpr view make_view(const parallel_dims& d, seen axis_row::* of) {
@@ -73,7 +68,7 @@ class layout {
   constexpr const view& dense() const { return dense_; }
   constexpr const view& expert() const { return expert_; }
 
-  constexpr group_shape groups(alias a) const {
+  constexpr group_shape groups(axis a) const {
     const view& v = is_dense(a) ? dense_ : expert_;
     axis_set across = parts_of(a);
     const cp_joins cp = row(a).cp;

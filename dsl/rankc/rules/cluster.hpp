@@ -10,7 +10,7 @@
 namespace rankc {
 
 /// Whether some group of a layout has ranks on different nodes.
-constexpr bool leaves_node(const layout& l, alias over, int ranks_per_node) {
+constexpr bool leaves_node(const layout& l, axis over, int ranks_per_node) {
   const group_shape groups = l.groups(over);
   if (groups.size() == 1) return false;
   const int block =
@@ -25,12 +25,12 @@ namespace detail {
 
 constexpr long long places(const cluster& c) { return static_cast<long long>(c.nodes) * c.ranks_per_node; }
 
-/// RC112 of an alias whose groups exchange activations in every layer.
-template <alias Over>
+/// RC112: an axis whose groups exchange activations in every layer.
+template <axis Over>
 constexpr bool stays_in_node(const setting& s) {
   return has_layout(s.dims) && !leaves_node(layout(s.dims), Over, s.machines.ranks_per_node);
 }
-template <alias Over>
+template <axis Over>
 inline constexpr rule stays{
     112, stays_in_node<Over>,
     [](sentence& t, const setting& s) {

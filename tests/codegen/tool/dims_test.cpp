@@ -68,11 +68,11 @@ TEST_CASE(
     report none;
     const dims_request r = read_dims(json::parse(line), none);
     const layout l = lay_out(r, none).value();
-    const bool has_inner = l.groups(alias::edp_inner).size() > 1;
-    CHECK(a["groups"].size() == static_cast<std::size_t>(n_aliases - !has_inner));
+    const bool has_inner = l.groups(axis::edp_inner).size() > 1;
+    CHECK(a["groups"].size() == static_cast<std::size_t>(n_axis_rows - !has_inner));
     for (const auto& [name, listed] : a["groups"].items()) {
-      const auto* at = std::find(std::begin(alias_names), std::end(alias_names), name);
-      CHECK(listed == json(l.groups(static_cast<alias>(at - alias_names)).groups(l.ranks())));
+      const auto* at = std::find(std::begin(axis_names), std::end(axis_names), name);
+      CHECK(listed == json(l.groups(static_cast<axis>(at - axis_names)).groups(l.ranks())));
     }
     int n_groups = 0;
     for (const json& c : a["communicators"])

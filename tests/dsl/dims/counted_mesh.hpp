@@ -101,64 +101,64 @@ inline partition agreeing(const counted_mesh& m, const std::vector<axis_size>& a
   return of_labels(labels);
 }
 
-/// An alias's groups, by what its ranks have in common.
-inline partition groups_of(alias a, const parallel_dims& d, const counted_mesh& m) {
+/// The groups of an axis, found by the coordinates that their ranks share.
+inline partition groups_of(axis a, const parallel_dims& d, const counted_mesh& m) {
   using enum mesh_axis;
   const auto dense = [&](std::initializer_list<mesh_axis> except) { return agreeing(m, m.dense, except); };
   const auto expert = [&](std::initializer_list<mesh_axis> except) { return agreeing(m, m.expert, except); };
   const bool cp_shards = d.cp_weights == cp_weights::shard;
   switch (a) {
-    case alias::pp:
+    case axis::pp:
       return dense({pp});
-    case alias::dp_replicate:
+    case axis::dp_replicate:
       return dense({dp_replicate});
-    case alias::dp_shard:
+    case axis::dp_shard:
       return dense({dp_shard});
-    case alias::ring:
+    case axis::ring:
       return dense({ring});
-    case alias::ulysses:
+    case axis::ulysses:
       return dense({ulysses});
-    case alias::tp:
+    case axis::tp:
       return dense({tp});
-    case alias::edp_replicate:
+    case axis::edp_replicate:
       return expert({edp_replicate});
-    case alias::edp_shard:
+    case axis::edp_shard:
       return expert({edp_shard});
-    case alias::ep:
+    case axis::ep:
       return expert({ep});
-    case alias::edp_inner:
+    case axis::edp_inner:
       return expert({edp_inner});
-    case alias::etp:
+    case axis::etp:
       return expert({etp});
-    case alias::cp:
+    case axis::cp:
       return dense({ring, ulysses});
-    case alias::dp:
+    case axis::dp:
       return dense({dp_replicate, dp_shard});
-    case alias::batch:
+    case axis::batch:
       return dense({dp_replicate, dp_shard});
-    case alias::fsdp:
+    case axis::fsdp:
       return cp_shards ? dense({dp_shard, ring, ulysses}) : dense({dp_shard});
-    case alias::replicas:
+    case axis::replicas:
       return cp_shards ? dense({dp_replicate}) : dense({dp_replicate, ring, ulysses});
-    case alias::loss:
+    case axis::loss:
       return dense({dp_replicate, dp_shard, ring, ulysses});
-    case alias::dp_cp:
+    case axis::dp_cp:
       return dense({dp_replicate, dp_shard, ring, ulysses});
-    case alias::tp_cp:
+    case axis::tp_cp:
       return dense({tp, ring, ulysses});
-    case alias::tp_dp:
+    case axis::tp_dp:
       return dense({tp, dp_replicate, dp_shard});
-    case alias::model:
+    case axis::model:
       return dense({pp, tp});
-    case alias::efsdp:
+    case axis::efsdp:
       return expert({edp_shard, edp_inner});
-    case alias::expert_replicas:
+    case axis::expert_replicas:
       return expert({edp_replicate});
-    case alias::edp:
+    case axis::edp:
       return expert({edp_replicate, edp_shard, edp_inner});
-    case alias::ep_etp:
+    case axis::ep_etp:
       return expert({ep, etp});
-    case alias::embedding: {
+    case axis::embedding: {
       partition ends = dense({pp});
       for (int r = 0; r < d.world; ++r)
         if (const int stage = m.index(r, pp); stage != 0 && stage != d.pp - 1)

@@ -118,7 +118,7 @@ class numbered_partitions {
 
 }  // namespace
 
-TEST_CASE("coordinates and groups of every axis and alias are those of counting") {
+TEST_CASE("coordinates and groups of every axis are those of counting") {
   int configurations = 0, view_pairs = 0;
   for (int world = 1; world <= 64; ++world) {
     CAPTURE(world);
@@ -140,8 +140,8 @@ TEST_CASE("coordinates and groups of every axis and alias are those of counting"
       ++view_pairs;
       const counted_mesh m = count(d);
       CHECK(same_coordinates(l, m));
-      for (int i = 0; i < n_aliases; ++i) {
-        const alias a = static_cast<alias>(i);
+      for (int i = 0; i < n_axis_rows; ++i) {
+        const axis a = static_cast<axis>(i);
         CAPTURE(std::string(name(a)));
         CHECK(partitions.number_of(l.groups(a)) == partitions.number_of(groups_of(a, d, m)));
       }
@@ -157,19 +157,19 @@ TEST_CASE("the plan of communicators has one for every distinct partition, and n
     numbered_partitions partitions(world);
     for_each_legal(world, [&](const parallel_dims& d) {
       const layout l(d);
-      std::array<int, n_aliases> number{};
-      const auto at = [](alias a) { return static_cast<std::size_t>(a); };
+      std::array<int, n_axis_rows> number{};
+      const auto at = [](axis a) { return static_cast<std::size_t>(a); };
       for (const communicator_purpose& c : communicator_purposes)
         number[at(c.over)] = partitions.number_of(l.groups(c.over));
-      number[at(alias::embedding)] = partitions.number_of(l.groups(alias::embedding));
+      number[at(axis::embedding)] = partitions.number_of(l.groups(axis::embedding));
       for (const bool all : {true, false}) {
         std::vector<int> wanted, served;
         for (const communicator_purpose& c : communicator_purposes) {
-          const bool of_experts = c.over == alias::expert_replicas || c.over == alias::efsdp ||
-                                  c.over == alias::ep || c.over == alias::etp;
+          const bool of_experts = c.over == axis::expert_replicas || c.over == axis::efsdp ||
+                                  c.over == axis::ep || c.over == axis::etp;
           if (all || !of_experts) wanted.push_back(number[at(c.over)]);
         }
-        if (all) wanted.push_back(number[at(alias::embedding)]);
+        if (all) wanted.push_back(number[at(axis::embedding)]);
         std::erase(wanted, 0);
         std::sort(wanted.begin(), wanted.end());
 

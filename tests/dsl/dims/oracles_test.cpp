@@ -112,15 +112,15 @@ const group_exception group_exceptions[]{
      77},
 };
 
-partition join_of(const layout& l, const std::vector<alias>& aliases) {
+partition join_of(const layout& l, const std::vector<axis>& aliases) {
   partition out = of_shape({}, l.ranks());
-  for (alias a : aliases) out = join(out, of_shape(l.groups(a), l.ranks()));
+  for (axis a : aliases) out = join(out, of_shape(l.groups(a), l.ranks()));
   return out;
 }
 
-long long product_of(const layout& l, const std::vector<alias>& aliases) {
+long long product_of(const layout& l, const std::vector<axis>& aliases) {
   long long n = 1;
-  for (alias a : aliases) n *= l.groups(a).size();
+  for (axis a : aliases) n *= l.groups(a).size();
   return n;
 }
 

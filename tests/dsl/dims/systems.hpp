@@ -38,7 +38,7 @@ std::optional<parallel_dims> in_rankc(const oracle&);
 struct same_groups {
   std::string_view system;  // and all whose names begin so
   std::vector<std::string> theirs;
-  std::vector<alias> ours;
+  std::vector<axis> ours;
 };
 extern const std::vector<same_groups> correspondences;
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // An op of a layer as the model sees it: its work, which a roofline times, and its collectives.
 #pragma once
-#include <rankc/cost_model/transformer_perf/collective.hpp>
+#include "collective.hpp"
 
-namespace rankc::cost_model::transformer_perf {
+namespace rankc::published_model {
 
 /// Units: an element and an element of a mask in GB, a FLOP in TFLOP.
 inline constexpr double element = 2e-9, mask_element = 1e-9, flop = 1e-12;
@@ -97,4 +97,4 @@ constexpr both_ways time_of_transfers(const setting& on, const transfer& first, 
           exposed_transfers(on, panels, one * first.backward + other * second.backward, computing.backward)};
 }
 
-}  // namespace rankc::cost_model::transformer_perf
+}  // namespace rankc::published_model

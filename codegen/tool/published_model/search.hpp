@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fastest plans of a problem, by looking at all of them.
 #pragma once
-#include <rankc/cost_model/transformer_perf/candidates.hpp>
+#include "candidates.hpp"
 
 #include <limits>
 
-namespace rankc::cost_model::transformer_perf {
+namespace rankc::published_model {
 
 namespace detail {
 
@@ -73,7 +73,7 @@ constexpr void visit_plans(const problem& q, Visit&& visit) {
 /// Units: `t` seconds, infinity of no plan.
 struct ranked_plan {
   double t = std::numeric_limits<double>::infinity();
-  transformer_perf::plan plan = {};
+  published_model::plan plan = {};
   constexpr auto operator<=>(const ranked_plan&) const = default;
 };
 
@@ -119,4 +119,4 @@ constexpr ranked_plan fastest(const problem& q) {
   return r.top.empty() ? ranked_plan{} : r.top.front();
 }
 
-}  // namespace rankc::cost_model::transformer_perf
+}  // namespace rankc::published_model

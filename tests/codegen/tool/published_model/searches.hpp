@@ -7,7 +7,7 @@ namespace oracle {
 
 struct best_plan {
   int tie = 0;  // the same of plans whose times differ by rounding
-  rankc::cost_model::transformer_perf::plan plan = {};
+  rankc::published_model::plan plan = {};
   std::vector<double> stats = {};  // as step_cost_fields
 };
 

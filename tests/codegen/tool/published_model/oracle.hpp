@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Results of transformer-perf-estimates, in tests/oracles/planner: how they are read and compared.
 #pragma once
-#include <rankc/cost_model/transformer_perf/search.hpp>
+#include <published_model/search.hpp>
 
 #include <charconv>
 #include <cmath>
@@ -12,7 +12,7 @@
 
 namespace oracle {
 
-using namespace rankc::cost_model::transformer_perf;
+using namespace rankc::published_model;
 
 /// The fields of a line, taken one after the other.
 class fields {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ops of a layer, in order, under each way to split it over tensor-parallel ranks.
 #pragma once
-#include <rankc/cost_model/transformer_perf/attention.hpp>
-#include <rankc/cost_model/transformer_perf/elementwise.hpp>
+#include "attention.hpp"
+#include "elementwise.hpp"
 
-namespace rankc::cost_model::transformer_perf {
+namespace rankc::published_model {
 
 /// How a layer is split. `tp1d`: weights and heads over tp1, and the sequence between blocks. `seqp`: the
 /// sequence over tp2 too. `tp2d`: linears by SUMMA over tp1 x tp2, attention as in seqp.
@@ -108,4 +108,4 @@ constexpr void visit_attention(const setting& on, const layer_split& s, attentio
   detail::end_block(on, s, {"vproj-bias", "dpr_v", "ln2"}, rows, bias_width, visit);
 }
 
-}  // namespace rankc::cost_model::transformer_perf
+}  // namespace rankc::published_model

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix multiplications with weights: sharded by rows or by columns, or in panels over both (SUMMA).
 #pragma once
-#include <rankc/cost_model/transformer_perf/op.hpp>
+#include "op.hpp"
 
-namespace rankc::cost_model::transformer_perf {
+namespace rankc::published_model {
 
 /// (rows, in) x (in, out), weights sharded over tp1 along `in` (`by_in` ranks) or along `out` (`by_out`
 /// ranks).
@@ -49,4 +49,4 @@ constexpr op linear_summa(const setting& on, std::string_view name, double rows,
   return x;
 }
 
-}  // namespace rankc::cost_model::transformer_perf
+}  // namespace rankc::published_model

@@ -2,11 +2,11 @@
 // The plans that a search looks at: every degree of parallelism and every placement in NVLink domains.
 #pragma once
 #include <rankc/base/divisors.hpp>
-#include <rankc/cost_model/transformer_perf/step.hpp>
+#include "step.hpp"
 
 #include <vector>
 
-namespace rankc::cost_model::transformer_perf {
+namespace rankc::published_model {
 
 /// What a search is asked. A plan is feasible that needs no more than `on.gpu.hbm_capacity`.
 struct problem {
@@ -120,4 +120,4 @@ constexpr std::vector<plan> placed_plans(const problem& q, const std::vector<dom
   return all;
 }
 
-}  // namespace rankc::cost_model::transformer_perf
+}  // namespace rankc::published_model

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "../../slowness.hpp"
+#include "../../../slowness.hpp"
 #include "searches.hpp"
 
 using namespace oracle;

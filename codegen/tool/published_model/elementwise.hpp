@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops on vector units: bias, GELU, dropout, softmax, layer norms.
 #pragma once
-#include <rankc/cost_model/transformer_perf/op.hpp>
+#include "op.hpp"
 
-namespace rankc::cost_model::transformer_perf {
+namespace rankc::published_model {
 
 /// Added to (rows, width).
 constexpr op bias(const setting& on, std::string_view name, double rows, double width) {
@@ -85,4 +85,4 @@ constexpr op layer_norm_2d(const setting& on, std::string_view name, int b, int 
   return x;
 }
 
-}  // namespace rankc::cost_model::transformer_perf
+}  // namespace rankc::published_model

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training step of a plan: data parallelism, the 1F1B pipeline, memory, and where the time goes.
 #pragma once
-#include <rankc/cost_model/transformer_perf/layer_cost.hpp>
+#include "layer_cost.hpp"
 
 #include <compare>
 
-namespace rankc::cost_model::transformer_perf {
+namespace rankc::published_model {
 
 /// A plan and its placement: the nv_ members are the ranks of an axis in one domain. tp1d has tp2 = 1; `nb`
 /// is of tp2d.
@@ -30,12 +30,12 @@ constexpr link_time hop_time(const setting& on, group pp) {
 /// A plan but for its microbatch and panels, and what follows from it alone.
 /// Units: seconds to gather one layer's weights, or to scatter their gradients, over their replicas; GB.
 struct placement {
-  transformer_perf::plan plan;
+  published_model::plan plan;
   int local_batch = 0, layers = 0;
   link_time hop;
   double gather = 0, weights = 0, optimizer = 0;
 
-  constexpr placement(const setting& on, strategy by, const transformer_perf::plan& p, int global_batch,
+  constexpr placement(const setting& on, strategy by, const published_model::plan& p, int global_batch,
                       double layer_weights)
       : plan(p),
         local_batch(global_batch / p.dp),
@@ -48,8 +48,8 @@ struct placement {
     optimizer = 6 * (weights / replicas.size);  // master weights, momentum, variance of 4 bytes each
   }
 
-  constexpr transformer_perf::plan with(int mbs, int nb) const {
-    transformer_perf::plan p = plan;
+  constexpr published_model::plan with(int mbs, int nb) const {
+    published_model::plan p = plan;
     p.mbs = mbs;
     p.nb = nb;
     return p;
@@ -148,4 +148,4 @@ constexpr step_cost cost_of_step(const setting& on, strategy by, const plan& p, 
   return c;
 }
 
-}  // namespace rankc::cost_model::transformer_perf
+}  // namespace rankc::published_model

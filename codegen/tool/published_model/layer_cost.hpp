@@ -2,9 +2,9 @@
 // What a layer costs: first the work, which is the same wherever its ranks lie, then the collectives of one
 // placement.
 #pragma once
-#include <rankc/cost_model/transformer_perf/layer.hpp>
+#include "layer.hpp"
 
-namespace rankc::cost_model::transformer_perf {
+namespace rankc::published_model {
 
 /// Sums over a layer's ops for one microbatch. Units: TFLOP, seconds, GB; parts of the time are of both
 /// directions.
@@ -72,4 +72,4 @@ constexpr layer_work work_of_layer(const setting& on, const layer_split& s,
   return work;
 }
 
-}  // namespace rankc::cost_model::transformer_perf
+}  // namespace rankc::published_model

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of collectives on rings through NVLink domains, and of a message between two GPUs.
 #pragma once
-#include <rankc/cost_model/transformer_perf/setting.hpp>
+#include "setting.hpp"
 
 #include <algorithm>
 
-namespace rankc::cost_model::transformer_perf {
+namespace rankc::published_model {
 
 /// By what the model tells apart: broadcast or reduce; all-gather or reduce-scatter; all-reduce.
 enum class collective { rooted, sharded, all_reduce };
@@ -50,4 +50,4 @@ constexpr link_time collective_time(const setting& on, collective kind, group ra
   return {passes * latency, (twice ? 2 : 1) * share / narrowest};
 }
 
-}  // namespace rankc::cost_model::transformer_perf
+}  // namespace rankc::published_model

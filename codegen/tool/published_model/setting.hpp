@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the cost model of transformer-perf-estimates is asked about: a model, a GPU system, and whether its
-// known defects are reproduced or corrected.
+// The questions that the cost model of transformer-perf-estimates answers: a model, a GPU system, and whether
+// the known defects of that model are reproduced or corrected.
 //
 // Source: ShashankSubramanian/transformer-perf-estimates at 54278b0 (arXiv 2410.00273). Units are its: TFLOP,
 // GB (1e9 bytes), seconds. All its numbers are made of + - * / and comparisons: a constant expression and a
@@ -11,7 +11,7 @@
 #include <array>
 #include <string_view>
 
-namespace rankc::cost_model::transformer_perf {
+namespace rankc::published_model {
 
 /// A GPT-2 block times `depth`: no embedding and no head.
 struct transformer {
@@ -77,4 +77,4 @@ struct setting {
   corrections fix = faithful;
 };
 
-}  // namespace rankc::cost_model::transformer_perf
+}  // namespace rankc::published_model

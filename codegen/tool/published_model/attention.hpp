@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention between its projections: fused, or as logits and attend, with whole or sharded sequences.
 #pragma once
-#include <rankc/cost_model/transformer_perf/linear.hpp>
+#include "linear.hpp"
 
-namespace rankc::cost_model::transformer_perf {
+namespace rankc::published_model {
 
 /// Heads are sharded over tp1. Queries are over tp2, which gathers keys and values.
 struct attention_shard {
@@ -105,4 +105,4 @@ constexpr op attend_summa(const setting& on, std::string_view name, int b, int t
   return x;
 }
 
-}  // namespace rankc::cost_model::transformer_perf
+}  // namespace rankc::published_model
