@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters: as a layer declares them, and as a model hands one to several layers.
+// Parameters: as a layer declares them, and as a model gives one to several layers.
 #pragma once
 #include <rankc/runtime/load_balance.hpp>
 #include <rankc/typed/complaint.hpp>
@@ -29,13 +29,28 @@ struct shard {
   std::string_view along;
 };
 
-/// Whether two layers declare one parameter: of one handle. Handles of one name and line are one.
-constexpr bool is_same_parameter(const weight_info& a, const weight_info& b) {
-  return a.handle.line && a.handle.line == b.handle.line && a.name == b.name &&
-         std::string_view(a.handle.file) == b.handle.file;
+/// A path without the "./" and "../" that it begins with.
+constexpr std::string_view without_leading_dots(std::string_view path) {
+  while (path.starts_with("./") || path.starts_with("../")) path.remove_prefix(path.find('/') + 1);
+  return path;
 }
 
-/// A parameter that a model makes and hands to its layers: those that declare it have one tensor and one
+/// Whether two spellings name one source file: one is the end of the other. A compiler spells a header by the
+/// path that includes it, which may be relative in one translation unit and absolute in another.
+constexpr bool is_same_source(std::string_view a, std::string_view b) {
+  a = without_leading_dots(a);
+  b = without_leading_dots(b);
+  const std::string_view whole = a.size() < b.size() ? b : a, end = a.size() < b.size() ? a : b;
+  return whole.ends_with(end) && (whole.size() == end.size() || whole[whole.size() - end.size() - 1] == '/');
+}
+
+/// Whether two layers declare one parameter. Handles of one name, made at one line, are one handle.
+constexpr bool is_same_parameter(const weight_info& a, const weight_info& b) {
+  return a.handle.line && a.handle.line == b.handle.line && a.name == b.name &&
+         is_same_source(a.handle.file, b.handle.file);
+}
+
+/// A parameter that a model makes and gives to its layers. The layers that declare it share one tensor and one
 /// gradient.
 struct parameter_handle {
   std::string_view name;
