@@ -208,10 +208,6 @@ target_link_libraries(rankc_hugging_face_test PRIVATE rankc_hugging_face_host ra
 target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=11)
 add_test(NAME hugging_face COMMAND rankc_hugging_face_test)
 
-foreach(family IN ITEMS fp8 hugging_face)
-  add_test(NAME ${family}_every_step COMMAND rankc_${family}_test "-tc=losses *")
-  set_tests_properties(${family}_every_step PROPERTIES LABELS long ENVIRONMENT RANKC_EVERY_STEP=1)
-endforeach()
 foreach(family IN ITEMS odd experts balance routing documents)
   add_test(NAME ${family}_every_element COMMAND rankc_${family}_test "-tc=gradients of plans*")
   set_tests_properties(${family}_every_element PROPERTIES LABELS long TIMEOUT 3600 ENVIRONMENT RANKC_EVERY_ELEMENT=1)

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that tests take of many faults, plans and steps. `long` sets RANKC_EVERY_MUTANT and
-// RANKC_EVERY_STEP, which make the tests take all.
+// Tests of many faults or plans take a third of them, and all if RANKC_EVERY_MUTANT is set, as in `long`.
 #pragma once
-#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <utility>
@@ -28,11 +26,6 @@ std::vector<T> some_of(std::vector<T> all, std::size_t first = 0) {
   for (std::size_t n = 0; n < all.size(); ++n)
     if (takes(n + 3 - first)) some.push_back(std::move(all[n]));
   return some;
-}
-
-/// The first six steps of many, or all of them.
-inline std::size_t some_steps(std::size_t all) {
-  return std::getenv("RANKC_EVERY_STEP") ? all : std::min<std::size_t>(all, 6);
 }
 
 }  // namespace rankc::test
