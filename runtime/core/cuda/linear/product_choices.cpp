@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "product_choices.hpp"
 
+#include <rankc/runtime/input_file.hpp>
 #include <rankc/runtime/output_file.hpp>
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -208,10 +205,11 @@ std::string open_products(const std::string& file) try {
     fs::create_directories(folder, error);
   const runtime::output_file can_be_kept(file, 1);
   if (!fs::exists(file)) return "";
-  std::ifstream in(file, std::ios::binary);
-  if (!in)
-    throw failure(1, "RC5135: the choices of GEMMs in {} cannot be read: {}", file, std::strerror(errno));
-  return {std::istreambuf_iterator<char>(in), {}};
+  runtime::input_file in(file);
+  std::string text = in.contents();
+  if (!in.problem().empty())
+    throw failure(1, "RC5135: the choices of GEMMs in {} cannot be read: {}", file, in.problem());
+  return text;
 } catch (const failure& f) {
   throw failure(
       1, "RC5136: the choices of GEMMs cannot be kept in this file; use another one, or --products none: {}",

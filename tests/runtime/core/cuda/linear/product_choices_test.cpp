@@ -5,6 +5,7 @@
 #include "../../../trainer/scratch.hpp"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -211,6 +212,16 @@ TEST_CASE("a file that cannot be kept is refused before anything is tuned") {
   };
   check_refused(s.path("plain/products.tsv"), "Not a directory");
   check_refused(s.path(), "Is a directory");
+}
+
+TEST_CASE("a FIFO in the place of the file is refused, and not waited for") {
+  const scratch s;
+  const std::string file = s.path("products.tsv");
+  REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
+  const std::string text = refusal_of([&] { open_products(file); });
+  CHECK(text.starts_with("1: RC5136: "));
+  CHECK(rankc::test::said_in(text, 5135) ==
+        rankc::test::said{5135, {file, "it is a FIFO, not a regular file"}});
 }
 
 }  // namespace
