@@ -14,8 +14,10 @@ namespace rankc::runtime::cuda {
 /// Count a call that failed. `answer` is a text of static lifetime.
 void teardown_failed(const char* call, const char* answer) noexcept;
 
+/// While the process exits, CUDA may be unloaded already; the driver then frees all resources.
 inline void check_teardown(cudaError_t status, const char* call) noexcept {
-  if (status != cudaSuccess) teardown_failed(call, cudaGetErrorString(status));
+  if (status != cudaSuccess && status != cudaErrorCudartUnloading)
+    teardown_failed(call, cudaGetErrorString(status));
 }
 /// Calls of communicators that do not block may still be in progress when they return.
 inline void check_teardown(ncclResult_t status, const char* call) noexcept {

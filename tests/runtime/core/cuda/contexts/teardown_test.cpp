@@ -81,6 +81,23 @@ TEST_CASE("an engine whose calls succeed is destroyed without a line") {
   CHECK(lines.empty());
 }
 
+TEST_CASE("a call after CUDA is unloaded has nothing to free, and is no failure") {
+  std::vector<std::string> lines;
+  const std::function<void(const char*)> log = [&](const char* line) { lines.emplace_back(line); };
+  {
+    const teardown_log to(log);
+    check_teardown(cudaErrorCudartUnloading, "cudaFree");
+  }
+  CHECK(lines.empty());
+  {
+    const teardown_log to(log);
+    check_teardown(cudaErrorCudartUnloading, "cudaFree");
+    check_teardown(cudaErrorInvalidValue, "cudaFreeHost");
+  }
+  check_line(lines, "cudaFreeHost");
+  CHECK(said_in(lines.front()).arguments[0] == "1");
+}
+
 TEST_CASE("an embedded rank reports them to the application's log") {
   const data_parallel t;
   std::vector<std::string> lines;
