@@ -49,8 +49,8 @@ std::string shown(const Json& value) {
   return text;
 }
 
-/// A value as a type: text, a boolean, a whole number in its range, a number, or a list of one of these. Empty
-/// where it has another type or is out of range.
+/// A value as a type: text, a boolean, a whole number in its range, a number, or a list of one of these.
+/// Empty where it has another type or is out of range.
 template <class T, class Json>
 std::optional<T> value_as(const Json& value) {
   if constexpr (std::same_as<T, std::string>) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of legal dims: the dense and the expert view of the ranks, coordinates in both, and the groups of
-// every axis. A joined axis has groups too. Every axis is defined; its size may be 1.
+// The layout of legal dims: the dense and the expert view of the ranks, coordinates in both, and the groups
+// of every axis, joined ones too. Every axis is defined; its size may be 1.
 #pragma once
 #include <rankc/mesh/dims.hpp>
 #include <rankc/mesh/group.hpp>

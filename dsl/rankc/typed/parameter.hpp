@@ -50,8 +50,8 @@ constexpr bool is_same_parameter(const weight_info& a, const weight_info& b) {
          is_same_source(a.handle.file, b.handle.file);
 }
 
-/// A parameter that a model makes and gives to its layers. The layers that declare it share one tensor and one
-/// gradient.
+/// A parameter that a model makes and gives to its layers. The layers that declare it share one tensor and
+/// one gradient.
 struct parameter_handle {
   std::string_view name;
   dim shape[2]{};

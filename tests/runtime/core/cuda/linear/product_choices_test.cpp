@@ -5,7 +5,9 @@
 #include "../../../trainer/scratch.hpp"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -218,10 +220,17 @@ TEST_CASE("a FIFO in the place of the file is refused, and not waited for") {
   const scratch s;
   const std::string file = s.path("products.tsv");
   REQUIRE(::mkfifo(file.c_str(), 0600) == 0);
-  const std::string text = refusal_of([&] { open_products(file); });
-  CHECK(text.starts_with("1: RC5136: "));
-  CHECK(rankc::test::said_in(text, 5135) ==
+  const auto refused = [&] {
+    const std::string text = refusal_of([&] { open_products(file); });
+    CHECK(text.starts_with("1: RC5136: "));
+    return text;
+  };
+  CHECK(rankc::test::said_in(refused(), 5024) == rankc::test::said{5024, {file}});
+  const int reader = ::open(file.c_str(), O_RDONLY | O_NONBLOCK);
+  REQUIRE(reader >= 0);
+  CHECK(rankc::test::said_in(refused(), 5135) ==
         rankc::test::said{5135, {file, "it is a FIFO, not a regular file"}});
+  ::close(reader);
 }
 
 }  // namespace
