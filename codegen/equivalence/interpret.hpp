@@ -43,6 +43,7 @@ class interpreter {
   void end(const op&, int rank);
   const fact& fact_of(std::string_view row);
   void compute(const op&);
+  void check_whole_places(const op&, const fact&);
   void kernel(const op&, const fact&);
   bool add_tensors(const op&, const fact&);
   void sum_squares(const op&);

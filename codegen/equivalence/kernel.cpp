@@ -163,6 +163,23 @@ static void check_sums_stay_wide(const fact& f, const std::vector<operand>& port
     }
 }
 
+/// A place counts the slots of all tokens that were arranged together: some of the places, or those of two
+/// arrangements, are not places in the slots of these tokens.
+void interpreter::check_whole_places(const op& o, const fact& f) {
+  for (std::size_t i = static_cast<std::size_t>(f.results); i < f.ports.size(); ++i) {
+    const view& v = o.views[i];
+    if (!(f.owns || f.by == static_cast<int>(i)) || v.port != "places") continue;
+    const access& a = first_access(o, v);
+    const std::size_t bytes = store_.at(a).bytes;
+    if (v.accesses.count != 1 || v.offset != 0 || a.end - a.begin != bytes || v.shape.size() != 2 ||
+        static_cast<std::size_t>(v.shape[0] * v.shape[1] * size_of(a.type)) != bytes)
+      throw refusal(
+          "RC7760: tensor {} is a part of the places of an arrangement, or of several; expected all "
+          "of one",
+          v.port);
+  }
+}
+
 void interpreter::kernel(const op& o, const fact& f) {
   if (o.views.size() != f.ports.size())
     throw refusal("RC7557: the op is given {} tensors; expected {}", o.views.size(), f.ports.size());
@@ -171,6 +188,7 @@ void interpreter::kernel(const op& o, const fact& f) {
       throw refusal("RC7558: the op is given tensor {} in the place of {}", o.views[i].port, f.ports[i].name);
   check_layout(o, f);
   check_unread(o, f);
+  check_whole_places(o, f);
   if (f.ports[0].is_fp8()) {
     using rounding = specification::rounding;
     if (!model_.rounds(f.ports[0].holds == "e4m3_rows" ? rounding::fp8_rows : rounding::fp8))
@@ -202,6 +220,13 @@ refusal adds_unread(const view& v) {
   return refusal("RC7560: result {} is added to a buffer that the op does not read", v.port);
 }
 
+/// The contents that a result is added to, or that a write leaves beside its results, keep their type.
+void check_kept_type(element_type before, element_type now, const view& v) {
+  if (before != now)
+    throw refusal("RC7755: result {} is in {}, and its buffer holds {}; expected one type", v.port,
+                  element_type_names[static_cast<int>(now)], element_type_names[static_cast<int>(before)]);
+}
+
 /// Stores the results of the op's views in a buffer. The rest of the buffer is unchanged.
 void interpreter::write(const op& o, int index) {
   const access& a = o.writes[static_cast<std::size_t>(index)];
@@ -212,11 +237,14 @@ void interpreter::write(const op& o, int index) {
     const view& v = o.views[i];
     if (!v.written || index < v.accesses.first || index >= v.accesses.first + v.accesses.count) continue;
     const segment s = segments(o, v)[index - v.accesses.first];
-    if (keeps && static_cast<std::size_t>(s.at.rows * s.at.cols * size_of(a.type)) != made.bytes)
+    if (keeps && static_cast<std::size_t>(s.at.rows * s.at.cols * size_of(a.type)) != made.bytes) {
+      check_kept_type(store_.at(*before).type, a.type, v);
       made = store_.at(*before);
+    }
     keeps = false;
     if (v.adds) {
       if (!before) throw adds_unread(v);
+      check_kept_type(store_.at(*before).type, a.type, v);
       operand sum = ports_[i];
       add_before(*before, s, sum);
       write_tiles(made, s, sum);

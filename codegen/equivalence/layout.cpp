@@ -75,12 +75,25 @@ bool takes_first(const fact& f, int port) {
   return own || std::any_of(f.equations.begin(), f.equations.end(), is_taken_by);
 }
 
-/// Where a part begins is said to the ops that need it alone.
+/// The port whose beginning a kernel is told: its first operand that takes one and is no gradient; null where
+/// there is none.
+const view* told_port(const op& o, const fact& f) {
+  for (std::size_t i = static_cast<std::size_t>(f.results); i < f.ports.size(); ++i)
+    if (takes_first(f, static_cast<int>(i)) && !f.ports[i].name.starts_with("d_")) return &o.views[i];
+  return nullptr;
+}
+
+/// A kernel is told one beginning. Its other tensors begin there too, or are not told.
 void check_first(const op& o, const fact& f) {
+  const view* const told = told_port(o, f);
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
-    if (o.views[i].first != 0 && !takes_first(f, static_cast<int>(i)))
-      throw refusal("RC7567: tensor {} begins at {}, which the kernel is not told", o.views[i].port,
-                    o.views[i].first);
+    const view& v = o.views[i];
+    if (v.first == 0) continue;
+    if (!takes_first(f, static_cast<int>(i)))
+      throw refusal("RC7567: tensor {} begins at {}, which the kernel is not told", v.port, v.first);
+    if (told != nullptr && told->first != v.first)
+      throw refusal("RC7756: tensor {} begins at {}; the kernel is told {}, where {} begins", v.port, v.first,
+                    told->first, told->port);
   }
 }
 

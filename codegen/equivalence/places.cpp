@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "places.hpp"
 
-#include <rankc/runtime/hashed_call.hpp>
-
 #include <algorithm>
-#include <iterator>
-#include <map>
+#include <optional>
 #include <vector>
 
 #include "claims.hpp"
 #include "refusal.hpp"
+#include "tails.hpp"
 
 namespace rankc::codegen::algebra {
 
@@ -58,42 +56,47 @@ class places {
   std::vector<place> of_;  // of each value, on the last rank that writes it
 };
 
-/// Bytes behind the tensors of an optimizer, or of a norm: its kernel takes ranges of multiples of elements.
-class tails {
- public:
-  explicit tails(const rank_program& p) {
-    for (const op& o : p.ops)
-      for (const view& v : o.views) {
-        const bool is_in_range =
-            v.port == "gradient" || v.port.ends_with("weight") || v.port.ends_with("moment");
-        if (v.written || !is_in_range || !(is_update(o) || o.row == "sum_squares")) continue;
-        const access& a = first_access(o, v);
-        const std::size_t apart = runtime::elements_apart * element_size(a.type), bytes = a.end - a.begin;
-        if (bytes % apart != 0) ends_[a.end] = a.begin + (bytes / apart + 1) * apart;
-      }
-  }
-  bool meet(const access& a) const {
-    const auto behind = ends_.lower_bound(a.end);  // the first tail that begins where the access has ended
-    return behind != ends_.begin() && std::prev(behind)->second > a.begin;
-  }
-
- private:
-  std::map<std::size_t, std::size_t> ends_;  // of each tail, by its begin
-};
-
-/// Nothing but padding is written there, which a reduction may add up in place.
+/// The kernel of an optimizer or a norm stays in the arena with the tails. Nothing but padding is written there
+/// in its step, which a reduction may add up in place.
 void check_tails(int rank, const rank_program& p) {
   const tails behind(p);
+  if (behind.end() > p.arena_bytes)
+    throw refusal(
+        "RC7757: rank {}: a kernel of the optimizer or the norm goes on to byte {}; the arena has {}", rank,
+        behind.end(), p.arena_bytes);
   for (const op& o : p.ops)
     for (std::size_t w = 0; w < o.writes.size(); ++w) {
-      const bool is_padding = w < o.holds.size() && o.holds[w].kind == holding_kind::padding;
       const bool is_reduced = o.kind == op_kind::collective && o.writes[w].replaces >= 0;
-      if (!is_padding && !is_reduced && behind.meet(o.writes[w]))
+      if (!is_padding(o, w) && !is_reduced && behind.meet(o.writes[w]))
         throw refusal(
             "RC7277: rank {}: \"{}\" writes bytes {} to {}; expected padding there, which the optimizer's "
             "kernel takes with the tensor before it",
             rank, o.name, o.writes[w].begin, o.writes[w].end);
     }
+}
+
+/// The kernel of an optimizer finds the working copies of all parameters by one beginning of theirs and the
+/// numbers of their elements.
+void check_copies(int rank, const rank_program& p) {
+  std::optional<std::size_t> known;
+  for (const op& o : p.ops) {
+    if (!is_update(o) || o.operands.empty()) continue;
+    std::size_t element = 0;
+    for (const view& v : o.views) {
+      const access& a = first_access(o, v);
+      if (!v.written && v.port.ends_with("weight"))
+        element = (a.begin - o.operands[0]) / element_size(a.type);
+      if (v.port != "working_copy") continue;
+      const std::size_t first = a.begin - element * element_size(a.type);
+      if (known.value_or(first) != first)
+        throw refusal(
+            "RC7758: rank {}: \"{}\" updates the working copy of element {} at byte {}; expected byte {}, "
+            "where "
+            "its kernel writes it",
+            rank, o.name, element, a.begin, *known + element * element_size(a.type));
+      known = first;
+    }
+  }
 }
 
 }  // namespace
@@ -103,6 +106,7 @@ void check_places(const program& p) {
   for (std::size_t r = 0; r < p.ranks.size(); ++r) {
     known.add(static_cast<int>(r), p.ranks[r]);
     check_tails(static_cast<int>(r), p.ranks[r]);
+    check_copies(static_cast<int>(r), p.ranks[r]);
   }
 }
 

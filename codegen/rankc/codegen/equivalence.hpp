@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,8 @@ struct kept_state {
   struct rank {
     int number;  // among the ranks of the world
     std::vector<kept_tensor> tensors;
+    std::map<std::size_t, std::size_t> tails = {};  // ends by begins: bytes that kernels take behind tensors
+    std::map<std::size_t, std::size_t> written = {};  // ends by begins: bytes that the step writes
   };
   std::string step;
   kernel_set calls;

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors that move to other bytes, or are read in part: each program passed all other checks and was wrong.
+#include <doctest/doctest.h>
+
+#include <rankc/make_plan.hpp>
+#include <rankc/rankc.hpp>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "plans.hpp"
+#include "refused.hpp"
+
+namespace places_test {
+
+using namespace equivalence_tests;
+
+namespace {
+
+constexpr rankc::parallel_dims two_stages{.world = 2, .pp = 2};
+
+/// Tensors of 18 elements and more, whose tails the optimizer takes; sums are reduced in bf16.
+rankc::plan_data odd_gpt(rankc::parallel_dims dims = two_stages) {
+  using namespace rankc;
+  return make_plan("odd_gpt", models::gpt2{.layers = 2, .hidden = 18, .heads = 3, .ffn = 20, .vocab = 22},
+                   dims, schedules::one_f_one_b{2},
+                   training{.seq = 8, .global_batch = 4, .precision = bf16, .reductions = bf16},
+                   clusters::h200<1>);
+}
+rankc::plan_data experts() {
+  using namespace rankc;
+  const models::qwen3_moe model{.layers = 1,
+                                .hidden = 16,
+                                .heads = 4,
+                                .kv_heads = 2,
+                                .head_dim = 4,
+                                .experts = 4,
+                                .top_k = 2,
+                                .expert_ffn = 8,
+                                .vocab = 32};
+  return make_plan("experts", model, parallel_dims{.world = 1}, schedules::gpipe{1},
+                   training{.seq = 8, .global_batch = 4, .precision = f32}, clusters::cpu);
+}
+const subject& trained() {
+  static const subject made(odd_gpt(), target::cuda, dtype::bf16);
+  return made;
+}
+const subject& evaluated() {
+  static const subject made(odd_gpt(), target::cuda, dtype::bf16, true);
+  return made;
+}
+
+/// All accesses of a rank to the bytes of one tensor go to other bytes.
+void move(rank_program& r, std::size_t begin, std::size_t end, std::size_t to) {
+  for (op& o : r.ops)
+    for (auto* accesses : {&o.reads, &o.writes})
+      for (rankc::codegen::access& a : *accesses)
+        if (a.begin == begin && a.end == end) {
+          a.begin = to;
+          a.end = to + (end - begin);
+        }
+}
+
+/// A value of a rank has other bytes.
+void give_bytes(rank_program& r, int value, std::size_t begin, std::size_t bytes) {
+  for (op& o : r.ops)
+    for (auto* accesses : {&o.reads, &o.writes})
+      for (rankc::codegen::access& a : *accesses)
+        if (a.value == value) {
+          a.begin = begin;
+          a.end = begin + bytes;
+        }
+}
+
+/// A tensor that a rank begins with or leaves.
+rankc::codegen::access held(const rank_program& r, holding_kind kind, const std::string& name = "") {
+  const auto look = [&](const op& o, const auto& accesses) -> const rankc::codegen::access* {
+    for (std::size_t i = 0; i < o.holds.size(); ++i)
+      if (o.holds[i].kind == kind && (name.empty() || o.holds[i].name == name)) return &accesses[i];
+    return nullptr;
+  };
+  if (const auto* begun = look(r.ops.front(), r.ops.front().writes)) return *begun;
+  if (const auto* left = look(r.ops.back(), r.ops.back().reads)) return *left;
+  throw std::logic_error("the rank has no such tensor");
+}
+
+/// A tensor of a kind whose last range of elements is not full, with which the rank begins.
+rankc::codegen::access with_tail(const rank_program& r, holding_kind kind) {
+  const op& begun = r.ops.front();
+  for (std::size_t i = 0; i < begun.holds.size(); ++i) {
+    const rankc::codegen::access& a = begun.writes[i];
+    if (begun.holds[i].kind == kind && (a.end - a.begin) % (16 * element_size(a.type)) != 0) return a;
+  }
+  throw std::logic_error("the rank has no such tensor");
+}
+
+rank_program& last_rank(subject& s) { return s.p.ranks.back(); }
+
+/// The loss of the last rank moves behind a tensor.
+void put_loss_behind(subject& s, const rankc::codegen::access& tensor) {
+  const rankc::codegen::access loss = held(last_rank(s), holding_kind::loss);
+  move(last_rank(s), loss.begin, loss.end, (tensor.end + 3) / 4 * 4);
+}
+
+}  // namespace
+
+TEST_CASE("programs to change are accepted as they are") {
+  CHECK(trained().reason() == "");
+  CHECK(evaluated().reason() == "");
+}
+
+TEST_CASE("the loss lies behind a tensor, where the optimizer's kernel writes") {
+  for (const holding_kind kind :
+       {holding_kind::weight, holding_kind::working_copy, holding_kind::first_moment})
+    check_refused(trained(), 7277, [&](subject& s) { put_loss_behind(s, with_tail(last_rank(s), kind)); });
+}
+
+TEST_CASE("evaluation writes behind a gradient of training") {
+  subject evaluation = evaluated();
+  const subject& training = trained();
+  REQUIRE(check_steps({kept_by(training.p), kept_by(evaluation.p)}, training.model).holds);
+  const auto norm_op = std::find_if(training.p.ranks.back().ops.begin(), training.p.ranks.back().ops.end(),
+                                    [](const op& o) { return o.row == "sum_squares"; });
+  REQUIRE(norm_op != training.p.ranks.back().ops.end());
+  const op& norm = *norm_op;
+  const auto gradient = std::find_if(norm.reads.begin(), norm.reads.end(), [](const auto& a) {
+    return (a.end - a.begin) % (16 * element_size(a.type)) != 0;
+  });
+  REQUIRE(gradient != norm.reads.end());
+  put_loss_behind(evaluation, *gradient);
+  CHECK(evaluation.reason() == "");
+  const equivalence together = check_steps({kept_by(training.p), kept_by(evaluation.p)}, training.model);
+  REQUIRE(together.reasons.size() == 1);
+  CHECK(rankc::test::said_in(together.reasons.front()).id == 7759);
+}
+
+TEST_CASE("the last tensor of the optimizer ends with the arena, and its kernel does not") {
+  check_refused(trained(), 7757, [](subject& s) {
+    rank_program& r = last_rank(s);
+    const rankc::codegen::access moment = with_tail(r, holding_kind::second_moment);
+    r.arena_bytes = (r.arena_bytes + 255) / 256 * 256;
+    move(r, moment.begin, moment.end, r.arena_bytes);
+    r.arena_bytes += moment.end - moment.begin;
+  });
+}
+
+TEST_CASE("a working copy lies where the optimizer's kernel does not write it") {
+  check_refused(trained(), 7758, [](subject& s) {
+    rank_program& r = last_rank(s);
+    const rankc::codegen::access copy = held(r, holding_kind::working_copy);
+    const std::size_t elsewhere = (r.arena_bytes + 255) / 256 * 256;
+    move(r, copy.begin, copy.end, elsewhere);
+    r.arena_bytes = elsewhere + 2 * (copy.end - copy.begin) + 256;
+  });
+}
+
+TEST_CASE("a gradient of f32 is added to as f64") {
+  static const subject sound(small_llama(), target::host);
+  check_refused(sound, 7755, [](subject& s) {
+    rank_program& r = s.p.ranks[0];
+    const auto adds = std::find_if(r.ops.begin(), r.ops.end(), [](const op& o) {
+      return o.row == "linear_dw" && !o.writes.empty() && o.writes[0].replaces >= 0;
+    });
+    REQUIRE(adds != r.ops.end());
+    const rankc::codegen::access sum = adds->reads[static_cast<std::size_t>(adds->writes[0].replaces)];
+    const std::size_t bytes = 2 * (sum.end - sum.begin), begin = (r.arena_bytes + 255) / 256 * 256;
+    r.arena_bytes = begin + bytes;
+    give_bytes(r, sum.value, begin, bytes);
+    adds->writes[0].begin = begin;
+    adds->writes[0].end = begin + bytes;
+    adds->writes[0].type = element_type::f64;
+  });
+}
+
+TEST_CASE("a result begins elsewhere than the operand by which its kernel is told") {
+  static const subject sound(eight_ranks(), target::cuda, dtype::bf16);
+  check_refused(sound, 7756, [](subject& s) {
+    for (std::size_t r = 0; r < s.p.ranks.size(); ++r)
+      for (op* o : s.find(static_cast<int>(r), "", "softmax_grad")) {
+        view& dlogits = subject::port(*o, "dlogits");
+        dlogits.first = dlogits.first == 0 ? dlogits.shape[1] : 0;
+      }
+  });
+}
+
+TEST_CASE("tokens are dispatched by a part of the places of an arrangement") {
+  static const subject sound(experts(), target::host);
+  CHECK(sound.reason() == "");
+  check_refused(sound, 7760, [](subject& s) {
+    rank_program& r = s.p.ranks[0];
+    const rankc::codegen::access places = subject::read_of(*s.find(0, "", "dispatch").at(0), "places");
+    const std::size_t begin = (r.arena_bytes + 255) / 256 * 256, bytes = 2 * (places.end - places.begin);
+    r.arena_bytes = begin + bytes;
+    give_bytes(r, places.value, begin, bytes);
+  });
+}
+
+}  // namespace places_test
