@@ -220,7 +220,7 @@ refusal adds_unread(const view& v) {
   return refusal("RC7560: result {} is added to a buffer that the op does not read", v.port);
 }
 
-/// The contents that a result is added to, or that a write leaves beside its results, keep their type.
+/// An op that adds to a buffer, or keeps a part of it, has results of the type of its contents.
 void check_kept_type(element_type before, element_type now, const view& v) {
   if (before != now)
     throw refusal("RC7755: result {} is in {}, and its buffer holds {}; expected one type", v.port,

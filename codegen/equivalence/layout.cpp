@@ -75,15 +75,15 @@ bool takes_first(const fact& f, int port) {
   return own || std::any_of(f.equations.begin(), f.equations.end(), is_taken_by);
 }
 
-/// The port whose beginning a kernel is told: its first operand that takes one and is no gradient; null where
-/// there is none.
+/// The port whose beginning an op passes to its kernel: its first operand that takes one and is no gradient.
+/// Null where there is none.
 const view* told_port(const op& o, const fact& f) {
   for (std::size_t i = static_cast<std::size_t>(f.results); i < f.ports.size(); ++i)
     if (takes_first(f, static_cast<int>(i)) && !f.ports[i].name.starts_with("d_")) return &o.views[i];
   return nullptr;
 }
 
-/// A kernel is told one beginning. Its other tensors begin there too, or are not told.
+/// An op passes one beginning to its kernel. Its other tensors begin there or at 0.
 void check_first(const op& o, const fact& f) {
   const view* const told = told_port(o, f);
   for (std::size_t i = 0; i < f.ports.size(); ++i) {

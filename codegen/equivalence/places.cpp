@@ -56,8 +56,8 @@ class places {
   std::vector<place> of_;  // of each value, on the last rank that writes it
 };
 
-/// The kernel of an optimizer or a norm stays in the arena with the tails. Nothing but padding is written there
-/// in its step, which a reduction may add up in place.
+/// Tails end within the arena. Their step writes nothing but padding there, which a reduction may sum in
+/// place.
 void check_tails(int rank, const rank_program& p) {
   const tails behind(p);
   if (behind.end() > p.arena_bytes)

@@ -8,7 +8,7 @@ namespace rankc::tool {
 
 namespace {
 
-/// "4x2": so many ranks on both axes of tensor parallelism, or of one.
+/// "4x2": the ranks on both axes of tensor parallelism; "8": those on its only axis.
 std::string both(const published_model::problem& q, int tp1, int tp2) {
   return q.by == published_model::strategy::tp1d ? fmt::format("{}", tp1) : fmt::format("{}x{}", tp1, tp2);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which declarations of layers are one parameter.
+// Declarations in layers that are one parameter.
 #include <doctest/doctest.h>
 
 #include <rankc/typed/parameter.hpp>
