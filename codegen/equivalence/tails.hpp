@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tails: bytes behind the tensors of an optimizer or a norm. Its kernel takes ranges of multiples of elements,
-// so it takes these bytes too.
+// Tails: bytes behind the tensors of an optimizer or a norm. Its kernel takes ranges of multiples of
+// elements, so it takes these bytes too.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
