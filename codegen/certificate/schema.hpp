@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields of a certificate's steps, each listed once, for the writer, the strict reader and the page
-// FORMAT.md.
+// The fields of a certificate's steps. The writer, the strict reader and FORMAT.md share this list.
 //
 // A schema lists the fields of one struct. `is_line`: a JSON array of the values in this order; else a JSON
 // object. `own_line`: each begins on a new line.

@@ -142,8 +142,8 @@ void interpreter::collective(op_ref r) {
   for (std::size_t i = 0; i < count; ++i) {
     std::vector<const content*> given;
     for (const op_ref m : members) given.push_back(&store_.at(at(m).reads[i]));
-    for (const content* c : given)
-      if (o.in_bf16) check_sent_in_bf16(o, *c);
+    if (o.in_bf16)
+      for (const content* c : given) check_sent_in_bf16(o, *c);
     std::vector<content> made = combine(o.does, given, group.members());
     for (std::size_t m = 0; m < members.size(); ++m) {
       const access& w = at(members[m]).writes[i];

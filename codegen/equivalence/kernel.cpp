@@ -174,8 +174,7 @@ void interpreter::check_whole_places(const op& o, const fact& f) {
     if (v.accesses.count != 1 || v.offset != 0 || a.end - a.begin != bytes || v.shape.size() != 2 ||
         static_cast<std::size_t>(v.shape[0] * v.shape[1] * size_of(a.type)) != bytes)
       throw refusal(
-          "RC7760: tensor {} is a part of the places of an arrangement, or of several; expected all "
-          "of one",
+          "RC7760: tensor {} is a part of the places of an arrangement, or of several; expected all of one",
           v.port);
   }
 }

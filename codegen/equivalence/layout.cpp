@@ -85,13 +85,12 @@ const view* told_port(const op& o, const fact& f) {
 
 /// An op passes one beginning to its kernel. Its other tensors begin there or at 0.
 void check_first(const op& o, const fact& f) {
-  const view* const told = told_port(o, f);
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
     const view& v = o.views[i];
     if (v.first == 0) continue;
     if (!takes_first(f, static_cast<int>(i)))
       throw refusal("RC7567: tensor {} begins at {}, which the kernel is not told", v.port, v.first);
-    if (told != nullptr && told->first != v.first)
+    if (const view* const told = told_port(o, f); told != nullptr && told->first != v.first)
       throw refusal("RC7756: tensor {} begins at {}; the kernel is told {}, where {} begins", v.port, v.first,
                     told->first, told->port);
   }

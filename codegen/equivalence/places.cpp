@@ -59,15 +59,15 @@ class places {
 /// Tails end within the arena. Their step writes nothing but padding there, which a reduction may sum in
 /// place.
 void check_tails(int rank, const rank_program& p) {
-  const tails behind(p);
-  if (behind.end() > p.arena_bytes)
+  const byte_ranges tails = tails_of(p);
+  if (!tails.empty() && tails.rbegin()->second > p.arena_bytes)
     throw refusal(
         "RC7757: rank {}: a kernel of the optimizer or the norm goes on to byte {}; the arena has {}", rank,
-        behind.end(), p.arena_bytes);
+        tails.rbegin()->second, p.arena_bytes);
   for (const op& o : p.ops)
     for (std::size_t w = 0; w < o.writes.size(); ++w) {
       const bool is_reduced = o.kind == op_kind::collective && o.writes[w].replaces >= 0;
-      if (!is_padding(o, w) && !is_reduced && behind.meet(o.writes[w]))
+      if (!is_padding(o, w) && !is_reduced && meets(tails, o.writes[w]))
         throw refusal(
             "RC7277: rank {}: \"{}\" writes bytes {} to {}; expected padding there, which the optimizer's "
             "kernel takes with the tensor before it",
@@ -90,9 +90,8 @@ void check_copies(int rank, const rank_program& p) {
       const std::size_t first = a.begin - element * element_size(a.type);
       if (known.value_or(first) != first)
         throw refusal(
-            "RC7758: rank {}: \"{}\" updates the working copy of element {} at byte {}; expected byte {}, "
-            "where "
-            "its kernel writes it",
+            "RC7758: rank {}: \"{}\" updates the working copy of element {} at byte {}; its kernel writes it "
+            "at byte {}",
             rank, o.name, element, a.begin, *known + element * element_size(a.type));
       known = first;
     }

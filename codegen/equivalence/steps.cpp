@@ -5,8 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
-#include <utility>
 
 #include "claims.hpp"
 #include "tails.hpp"
@@ -74,34 +72,26 @@ void check_same(const kept_state& first, const kept_state& other) {
   }
 }
 
-/// The bytes that a step writes, without padding: disjoint ranges, ends by begins.
-std::map<std::size_t, std::size_t> written_by(const rank_program& p) {
-  std::vector<std::pair<std::size_t, std::size_t>> ranges;
+/// The writes of a rank, without padding.
+std::vector<access> written_by(const rank_program& p) {
+  std::vector<access> all;
   for (const op& o : p.ops)
     for (std::size_t w = 0; w < o.writes.size(); ++w)
-      if (!algebra::is_padding(o, w)) ranges.emplace_back(o.writes[w].begin, o.writes[w].end);
-  std::sort(ranges.begin(), ranges.end());
-  std::map<std::size_t, std::size_t> joined;
-  for (const auto& [begin, end] : ranges) {
-    if (!joined.empty() && begin <= joined.rbegin()->second)
-      joined.rbegin()->second = std::max(joined.rbegin()->second, end);
-    else joined.emplace(begin, end);
-  }
-  return joined;
+      if (!algebra::is_padding(o, w)) all.push_back(o.writes[w]);
+  return all;
 }
 
 /// A step writes nothing where the kernels of another one take bytes behind their tensors.
-void check_tails(const kept_state& taken_by, const kept_state& written_by) {
-  for (std::size_t r = 0; r < taken_by.ranks.size(); ++r) {
-    const std::map<std::size_t, std::size_t>& written = written_by.ranks[r].written;
-    for (const auto& [begin, end] : taken_by.ranks[r].tails) {
-      const auto behind = written.lower_bound(end);  // the first write that begins where the tail has ended
-      if (behind == written.begin() || std::prev(behind)->second <= begin) continue;
-      throw refusal(
-          "RC7759: rank {}: {} writes bytes {} to {}, which a kernel of {} takes as padding behind a tensor",
-          taken_by.ranks[r].number, written_by.step, std::max(begin, std::prev(behind)->first),
-          std::min(end, std::prev(behind)->second), taken_by.step);
-    }
+void check_tails(const kept_state& taking, const kept_state& writing) {
+  for (std::size_t r = 0; r < taking.ranks.size(); ++r) {
+    if (taking.ranks[r].tails.empty()) continue;
+    for (const access& a : writing.ranks[r].written)
+      if (algebra::meets(taking.ranks[r].tails, a))
+        throw refusal(
+            "RC7759: rank {}: {} writes bytes {} to {}; expected padding there, which a kernel of {} takes "
+            "with "
+            "the tensor before it",
+            taking.ranks[r].number, writing.step, a.begin, a.end, taking.step);
   }
 }
 
@@ -122,7 +112,7 @@ kept_state kept_by(const program& p) {
     }
     std::stable_sort(of.tensors.begin(), of.tensors.end(),
                      [](const kept_tensor& x, const kept_tensor& y) { return x.at.begin < y.at.begin; });
-    of.tails = algebra::tails(p.ranks[r]).ends();
+    of.tails = algebra::tails_of(p.ranks[r]);
     of.written = written_by(p.ranks[r]);
     all.ranks.push_back(std::move(of));
   }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Texts of any bytes as JSON, which holds UTF-8 alone: a path need not be UTF-8.
 #pragma once
+#include <rankc/runtime/parse.hpp>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <charconv>
 #include <stdexcept>
 #include <string>
 
@@ -32,11 +33,10 @@ inline nlohmann::ordered_json json_of_text(const std::string& text) {
 /// The byte of "E9".
 /// Errors: std::invalid_argument.
 inline char byte_of_digits(std::string_view digits) {
-  unsigned char byte = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
-  if (digits.size() != 2 || error != std::errc{} || end != digits.data() + 2)
+  const auto byte = parse_number<unsigned char>(digits, 16);
+  if (digits.size() != 2 || !byte)
     throw std::invalid_argument(fmt::format("%{} is no byte, expected % and two hexadecimal digits", digits));
-  return static_cast<char>(byte);
+  return static_cast<char>(*byte);
 }
 
 /// The text that json_of_text has written under a key.

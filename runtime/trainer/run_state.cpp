@@ -5,10 +5,10 @@
 #include "json_checksum.hpp"
 #include "json_text.hpp"
 #include <rankc/runtime/output_file.hpp>
+#include <rankc/runtime/parse.hpp>
 #include <rankc/trainer/learning_rate.hpp>
 
 #include <fmt/format.h>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -60,11 +60,9 @@ void read_settings(const ordered_json& r, recipe& to) {
 /// Errors: std::invalid_argument that names key and value.
 std::uint64_t hash_field(const ordered_json& object, const char* key) {
   const auto text = field<std::string>(object, key);
-  std::uint64_t hash = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hash, 16);
-  if (error != std::errc{} || end != text.data() + text.size())
-    throw std::invalid_argument(fmt::format("{} is {}, expected hexadecimal digits", key, text));
-  return hash;
+  const auto hash = parse_number<std::uint64_t>(text, 16);
+  if (!hash) throw std::invalid_argument(fmt::format("{} is {}, expected hexadecimal digits", key, text));
+  return *hash;
 }
 
 }  // namespace

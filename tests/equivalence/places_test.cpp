@@ -4,6 +4,7 @@
 
 #include <rankc/make_plan.hpp>
 #include <rankc/rankc.hpp>
+#include <rankc/runtime/hashed_call.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -17,13 +18,11 @@ using namespace equivalence_tests;
 
 namespace {
 
-constexpr rankc::parallel_dims two_stages{.world = 2, .pp = 2};
-
 /// Tensors of 18 elements and more, whose tails the optimizer takes; sums are reduced in bf16.
-rankc::plan_data odd_gpt(rankc::parallel_dims dims = two_stages) {
+rankc::plan_data odd_gpt() {
   using namespace rankc;
   return make_plan("odd_gpt", models::gpt2{.layers = 2, .hidden = 18, .heads = 3, .ffn = 20, .vocab = 22},
-                   dims, schedules::one_f_one_b{2},
+                   parallel_dims{.world = 2, .pp = 2}, schedules::one_f_one_b{2},
                    training{.seq = 8, .global_batch = 4, .precision = bf16, .reductions = bf16},
                    clusters::h200<1>);
 }
@@ -89,9 +88,18 @@ rankc::codegen::access with_tail(const rank_program& r, holding_kind kind) {
   const op& begun = r.ops.front();
   for (std::size_t i = 0; i < begun.holds.size(); ++i) {
     const rankc::codegen::access& a = begun.writes[i];
-    if (begun.holds[i].kind == kind && (a.end - a.begin) % (16 * element_size(a.type)) != 0) return a;
+    if (begun.holds[i].kind == kind &&
+        (a.end - a.begin) % (rankc::runtime::elements_apart * element_size(a.type)) != 0)
+      return a;
   }
   throw std::logic_error("the rank has no such tensor");
+}
+
+/// More bytes at the end of an arena. Returns their begin.
+std::size_t grow(rank_program& r, std::size_t bytes) {
+  const std::size_t begin = (r.arena_bytes + 255) / 256 * 256;
+  r.arena_bytes = begin + bytes;
+  return begin;
 }
 
 rank_program& last_rank(subject& s) { return s.p.ranks.back(); }
@@ -124,7 +132,7 @@ TEST_CASE("evaluation writes behind a gradient of training") {
   REQUIRE(norm_op != training.p.ranks.back().ops.end());
   const op& norm = *norm_op;
   const auto gradient = std::find_if(norm.reads.begin(), norm.reads.end(), [](const auto& a) {
-    return (a.end - a.begin) % (16 * element_size(a.type)) != 0;
+    return (a.end - a.begin) % (rankc::runtime::elements_apart * element_size(a.type)) != 0;
   });
   REQUIRE(gradient != norm.reads.end());
   put_loss_behind(evaluation, *gradient);
@@ -138,9 +146,7 @@ TEST_CASE("the last tensor of the optimizer ends with the arena, and its kernel 
   check_refused(trained(), 7757, [](subject& s) {
     rank_program& r = last_rank(s);
     const rankc::codegen::access moment = with_tail(r, holding_kind::second_moment);
-    r.arena_bytes = (r.arena_bytes + 255) / 256 * 256;
-    move(r, moment.begin, moment.end, r.arena_bytes);
-    r.arena_bytes += moment.end - moment.begin;
+    move(r, moment.begin, moment.end, grow(r, moment.end - moment.begin));
   });
 }
 
@@ -148,9 +154,7 @@ TEST_CASE("a working copy lies where the optimizer's kernel does not write it") 
   check_refused(trained(), 7758, [](subject& s) {
     rank_program& r = last_rank(s);
     const rankc::codegen::access copy = held(r, holding_kind::working_copy);
-    const std::size_t elsewhere = (r.arena_bytes + 255) / 256 * 256;
-    move(r, copy.begin, copy.end, elsewhere);
-    r.arena_bytes = elsewhere + 2 * (copy.end - copy.begin) + 256;
+    move(r, copy.begin, copy.end, grow(r, 2 * (copy.end - copy.begin) + 256));
   });
 }
 
@@ -163,8 +167,7 @@ TEST_CASE("a gradient of f32 is added to as f64") {
     });
     REQUIRE(adds != r.ops.end());
     const rankc::codegen::access sum = adds->reads[static_cast<std::size_t>(adds->writes[0].replaces)];
-    const std::size_t bytes = 2 * (sum.end - sum.begin), begin = (r.arena_bytes + 255) / 256 * 256;
-    r.arena_bytes = begin + bytes;
+    const std::size_t bytes = 2 * (sum.end - sum.begin), begin = grow(r, bytes);
     give_bytes(r, sum.value, begin, bytes);
     adds->writes[0].begin = begin;
     adds->writes[0].end = begin + bytes;
@@ -189,9 +192,8 @@ TEST_CASE("tokens are dispatched by a part of the places of an arrangement") {
   check_refused(sound, 7760, [](subject& s) {
     rank_program& r = s.p.ranks[0];
     const rankc::codegen::access places = subject::read_of(*s.find(0, "", "dispatch").at(0), "places");
-    const std::size_t begin = (r.arena_bytes + 255) / 256 * 256, bytes = 2 * (places.end - places.begin);
-    r.arena_bytes = begin + bytes;
-    give_bytes(r, places.value, begin, bytes);
+    const std::size_t bytes = 2 * (places.end - places.begin);
+    give_bytes(r, places.value, grow(r, bytes), bytes);
   });
 }
 

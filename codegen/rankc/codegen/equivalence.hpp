@@ -34,6 +34,9 @@ struct equivalence {
   fingerprints drawn;
 };
 
+/// Ranges of bytes: their ends, by their begins.
+using byte_ranges = std::map<std::size_t, std::size_t>;
+
 /// Tensors that the ranks of a step begin with and leave to the next step, by the bytes of each: weights,
 /// working copies, moments, rotary tables and padding.
 struct kept_tensor {
@@ -44,8 +47,8 @@ struct kept_state {
   struct rank {
     int number;  // among the ranks of the world
     std::vector<kept_tensor> tensors;
-    std::map<std::size_t, std::size_t> tails = {};  // ends by begins: bytes that kernels take behind tensors
-    std::map<std::size_t, std::size_t> written = {};  // ends by begins: bytes that the step writes
+    byte_ranges tails = {};            // behind tensors: kernels of an optimizer or a norm take them too
+    std::vector<access> written = {};  // without padding
   };
   std::string step;
   kernel_set calls;

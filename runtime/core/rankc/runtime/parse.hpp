@@ -7,10 +7,11 @@
 
 namespace rankc::runtime {
 
+/// `base`: of whole numbers; none: 10.
 template <class T>
-std::optional<T> parse_number(std::string_view text) {
+std::optional<T> parse_number(std::string_view text, auto... base) {
   T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base...);
   if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
