@@ -12,10 +12,10 @@ add_executable(rankc_dsl_test
   dsl/split_layers_test.cpp
   dsl/models/models_test.cpp
   dsl/axes/table_test.cpp
-  dsl/typed/collectives_test.cpp
-  dsl/typed/gradients_test.cpp
-  dsl/typed/rules_test.cpp
-  dsl/typed/tokens_test.cpp)
+  dsl/trace/collectives_test.cpp
+  dsl/trace/gradients_test.cpp
+  dsl/trace/rules_test.cpp
+  dsl/trace/tokens_test.cpp)
 target_include_directories(rankc_dsl_test PRIVATE dsl)
 target_link_libraries(rankc_dsl_test PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(rankc_dsl_test PRIVATE -Wno-missing-field-initializers)

@@ -1,7 +1,8 @@
 # cmake -DROOT=<repository> -P folders.cmake
 #
-# No folder of the sources includes another one in a circle. Folders that include none of the others, or only such as
-# have been taken away, are taken away until nothing is left: what is left stands in a circle, or behind one.
+# No folder of the sources includes another one in a circle. Folders that include none that are left are removed until
+# none can be: a folder that remains is in a circle, or includes one that is. The folders of the language keep the order
+# of the table in dsl/README.md, which lists each of them once.
 cmake_minimum_required(VERSION 3.25)
 set(trees dsl codegen runtime)
 set(include_folders dsl codegen runtime/core runtime/launch runtime/trainer)
@@ -60,3 +61,31 @@ foreach(folder IN LISTS left)
   message(SEND_ERROR "${folder} is in a circle, or needs one: it includes ${others}")
 endforeach()
 message(STATUS "${number} folders, ${count} includes between them, no circle")
+
+file(STRINGS "${ROOT}/dsl/README.md" rows REGEX "^\\| `[a-z_/]+` \\|")
+set(order)
+foreach(row IN LISTS rows)
+  string(REGEX REPLACE "^\\| `([a-z_/]+)` \\|.*" "\\1" folder "${row}")
+  if(IS_DIRECTORY "${ROOT}/dsl/rankc/${folder}")
+    list(APPEND order "dsl/rankc/${folder}")
+  endif()
+endforeach()
+foreach(folder IN LISTS folders)
+  if(NOT folder MATCHES "^dsl/rankc/")
+    continue()
+  endif()
+  list(FIND order "${folder}" place)
+  if(place EQUAL -1)
+    message(SEND_ERROR "dsl/README.md does not list ${folder}")
+    continue()
+  endif()
+  list(REMOVE_DUPLICATES "from_${folder}")
+  foreach(other IN LISTS "from_${folder}")
+    list(FIND order "${other}" place_of_other)
+    if(other MATCHES "^dsl/" AND (place_of_other EQUAL -1 OR place_of_other GREATER place))
+      message(SEND_ERROR "${folder} includes ${other}, which dsl/README.md does not list above it")
+    endif()
+  endforeach()
+endforeach()
+list(LENGTH order listed)
+message(STATUS "${listed} folders of the language in the order of dsl/README.md")

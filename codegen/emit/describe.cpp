@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <rankc/ops/experts.hpp>
-#include <rankc/program/expected.hpp>
-#include <rankc/rules/batch.hpp>
+#include <rankc/plan/expected.hpp>
+#include <rankc/rules/values/batch.hpp>
 #include <rankc/schedule/gather.hpp>
 
 #include "attention_engines.hpp"

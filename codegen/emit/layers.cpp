@@ -259,7 +259,7 @@ class layer_text {
       return of_part && has_rows ? "part(" + of + ")" : of;
     };
     for (std::size_t p = 0; p < n.ports.size(); ++p)
-      give(m.operands[p], part(rankc::program::has_token_rows(n.row->ports[p]), name(n.ports[p])));
+      give(m.operands[p], part(rankc::lowering::has_token_rows(n.row->ports[p]), name(n.ports[p])));
     for (const auto& [symbol, member] : m.given) give(member, "size<" + size_of(b_, n, symbol).text + ">");
     for (const auto& [symbol, member] : m.run_time) give(member, size_of(b_, n, symbol).text);
     if (!m.into.empty() && !(m.may_add && n.accumulate == accumulation::overwrite))
@@ -343,7 +343,7 @@ class layer_text {
     out += places.empty() ? "" : "  // Size, and the kernels that write and read it:\n" + places;
     const auto list = b_.calls(p);
     for (std::size_t i = 0; i < list.size(); ++i) {
-      const std::size_t last = rankc::program::find_partner(list, i);
+      const std::size_t last = rankc::lowering::find_partner(list, i);
       out += last > i ? statement_by_rows(list.subspan(i, last - i + 1)) : statement(list[i]);
       i = last;
     }

@@ -11,8 +11,8 @@ namespace rankc::codegen {
 std::optional<prediction> predict(const lowered& l) {
   const cost_model::gpu_speed* const g = cost_model::find_speed(l.plan->machines.gpu);
   if (l.target != target::cuda || l.type != dtype::bf16 || !g) return {};
-  const rankc::program::layer_setting s = rankc::program::setting_of(*l.plan, bf16, l.target);
-  const std::vector<rankc::program::layer_program> layers = rankc::program::lower_layers(*l.plan, s);
+  const rankc::lowering::layer_setting s = rankc::lowering::setting_of(*l.plan, bf16, l.target);
+  const std::vector<rankc::lowering::layer_program> layers = rankc::lowering::lower_layers(*l.plan, s);
   return prediction{g->name, cost_model::predict_step(*l.plan, *g, s, layers),
                     cost_model::predict_stages(*l.plan, *g, s, layers)};
 }

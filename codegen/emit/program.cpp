@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <set>
 
-#include <rankc/program/expected.hpp>
-#include <rankc/rules/batch.hpp>
+#include <rankc/plan/expected.hpp>
+#include <rankc/rules/values/batch.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/ops/table.hpp>
 #include <rankc/version.hpp>

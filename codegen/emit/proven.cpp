@@ -2,7 +2,7 @@
 // The hashes of the proven calls as a table. A program compares its calls with it when it starts.
 #include <fmt/format.h>
 
-#include <rankc/program/parameters.hpp>
+#include <rankc/lowering/parameters.hpp>
 #include <rankc/runtime/hashed_call.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
@@ -13,7 +13,7 @@ namespace rankc::codegen {
 
 namespace {
 
-static_assert(runtime::elements_apart == rankc::program::element_alignment);
+static_assert(runtime::elements_apart == rankc::lowering::element_alignment);
 
 /// The most entries of a step. A step of more calls has an entry for several calls.
 constexpr std::size_t most_entries = 4096;

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <rankc/codegen/names.hpp>
-#include <rankc/program/layer_cost.hpp>
-#include <rankc/program/repeated_ops.hpp>
+#include <rankc/stages/layer_cost.hpp>
+#include <rankc/lowering/repeated_ops.hpp>
 
 #include <utility>
 

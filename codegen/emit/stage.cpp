@@ -34,7 +34,7 @@ std::string parameters_of(const lowered& l, const layer_use& use, bool gradients
   const std::string kept = gradients ? "gradients" : weights;
   const std::string gathered = gradients ? "full_gradients" : "gathered";
   const auto region = [&](group g) {
-    return rankc::program::is_shared_out(g, l.plan->dims) ? gathered : kept;
+    return rankc::lowering::is_shared_out(g, l.plan->dims) ? gathered : kept;
   };
   std::vector<std::string> pieces;
   for (int g = 0; g < n_groups; ++g)

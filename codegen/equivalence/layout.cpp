@@ -2,7 +2,7 @@
 #include "layout.hpp"
 
 #include <rankc/codegen/scratch_writes.hpp>
-#include <rankc/runtime/fp8.hpp>
+#include <rankc/contract/fp8.hpp>
 
 #include <algorithm>
 

@@ -2,8 +2,8 @@
 #include "scratch.hpp"
 
 #include <rankc/codegen/scratch_writes.hpp>
-#include <rankc/runtime/cuda/attention_scratch.hpp>
-#include <rankc/runtime/kernel_scratch.hpp>
+#include <rankc/contract/attention_scratch.hpp>
+#include <rankc/contract/kernel_scratch.hpp>
 
 #include <algorithm>
 

@@ -41,7 +41,7 @@ std::string place_of(const layout& mesh, const coord& c, axis across) {
                         across == (d.cp_weights == cp_weights::shard ? axis::fsdp : axis::replicas);
   std::string s = " at";
   for (axis a : listed_axes) {
-    if (row(a).lowered == lowering::nothing ||
+    if (row(a).lowered == lowered_values::nothing ||
         (row(a).fills != fills::world && !(a == axis::ep && repeats_tokens(d))) ||
         role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
         (a == axis::dp_shard && d.dp_shard == 1))

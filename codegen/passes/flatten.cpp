@@ -255,7 +255,7 @@ void flattener::set_replaced(access& written, const op& o, const std::vector<int
 static std::vector<int> replaced_by(const node& n, const operand& out, const std::vector<operand>& writes,
                                     const std::vector<operand>& reads) {
   std::vector<int> all;
-  for (const auto& [to, from] : rankc::program::may_replace(n)) {
+  for (const auto& [to, from] : rankc::lowering::may_replace(n)) {
     const auto is_port = [](int port) { return [port](const operand& o) { return o.port == port; }; };
     const operand& written = *std::find_if(writes.begin(), writes.end(), is_port(to));
     if (written.at.value == out.at.value)

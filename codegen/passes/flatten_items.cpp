@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include <rankc/rules/batch.hpp>
+#include <rankc/rules/values/batch.hpp>
 
 #include "contents.hpp"
 #include "lanes.hpp"

@@ -51,9 +51,9 @@ std::vector<std::vector<std::size_t>> gatherings_of_layers(const pipeline_rank& 
   return all;
 }
 
-std::vector<rankc::program::gather_order::extent> memory_of(
+std::vector<rankc::lowering::gather_order::extent> memory_of(
     const pipeline_rank& r, const std::vector<std::vector<std::size_t>>& layers) {
-  std::vector<rankc::program::gather_order::extent> all;
+  std::vector<rankc::lowering::gather_order::extent> all;
   for (const auto& gatherings : layers)
     all.push_back({r.gatherings[gatherings.front()].first, r.gatherings[gatherings.front()].last});
   return all;

@@ -2,7 +2,7 @@
 // When the weights of a rank's layers are gathered, where layers take turns in the places for them.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
-#include <rankc/program/gather_order.hpp>
+#include <rankc/memory/gather_order.hpp>
 
 #include <vector>
 
@@ -29,7 +29,7 @@ class layer_gathers {
   const lowered& l_;
   const pipeline_rank& r_;
   std::vector<std::vector<std::size_t>> gatherings_;  // of each layer that has some
-  rankc::program::gather_order order_;
+  rankc::lowering::gather_order order_;
 };
 
 }  // namespace rankc::codegen

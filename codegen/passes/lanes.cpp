@@ -2,7 +2,7 @@
 #include "lanes.hpp"
 
 #include <fmt/format.h>
-#include <rankc/schedule/opened.hpp>
+#include <rankc/memory/opened.hpp>
 
 #include <algorithm>
 #include <stdexcept>
@@ -40,7 +40,7 @@ int ring_lane(const std::vector<lane>& lanes) {
       std::find_if(lanes.begin(), lanes.end(), [](const lane& l) { return l.name == "ring"; }) -
       lanes.begin());
 }
-int lane_of(const std::vector<lane>& lanes, const rankc::program::node& n, int on) {
+int lane_of(const std::vector<lane>& lanes, const rankc::lowering::node& n, int on) {
   return n.is_beside() && on == compute_lane ? ring_lane(lanes) : on;
 }
 

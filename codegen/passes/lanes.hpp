@@ -20,7 +20,7 @@ int gather_lane(const std::vector<lane>&);
 int ring_lane(const std::vector<lane>&);
 
 /// The lane of an op of an item: beside lane 0 what goes around a ring has its own.
-int lane_of(const std::vector<lane>&, const rankc::program::node&, int on);
+int lane_of(const std::vector<lane>&, const rankc::lowering::node&, int on);
 
 /// The lane of messages to a rank, or from it.
 /// Errors: std::logic_error where there are none.

@@ -31,9 +31,9 @@ std::vector<operand> reads_of(const body& b, const node& n) { return operands_of
 
 std::vector<std::string> names_of_layer_passes() {
   std::vector<std::string> names;
-  rankc::program::layer_program none;
-  rankc::program::run_passes(none, trace{}, {}, {},
-                             [&](std::string_view name, auto) { names.emplace_back(name); });
+  rankc::lowering::layer_program none;
+  rankc::lowering::run_passes(none, trace{}, {}, {},
+                              [&](std::string_view name, auto) { names.emplace_back(name); });
   return names;
 }
 
@@ -52,16 +52,16 @@ body lower_layer(const plan_data& plan, const layer_form& form, const std::strin
   body b;
   b.name = name;
   b.kind = kind;
-  b.setting = rankc::program::of_form(rankc::program::setting_of(plan, precision_of(type), to), form);
+  b.setting = rankc::lowering::of_form(rankc::lowering::setting_of(plan, precision_of(type), to), form);
   b.tokens_of_step = static_cast<std::int64_t>(plan.recipe.global_batch) * plan.recipe.seq;
   try {
-    rankc::program::run_passes(b, layer.ops, rankc::program::local_parameters(plan.kinds, kind, plan.dims),
-                               b.setting, [&](std::string_view name, auto pass) {
-                                 if (w) w->over_layer(name, false, b, layer.ops);
-                                 pass();
-                                 if (w) w->over_layer(name, true, b, layer.ops);
-                               });
-  } catch (const rankc::program::not_lowered& n) {
+    rankc::lowering::run_passes(b, layer.ops, rankc::lowering::local_parameters(plan.kinds, kind, plan.dims),
+                                b.setting, [&](std::string_view name, auto pass) {
+                                  if (w) w->over_layer(name, false, b, layer.ops);
+                                  pass();
+                                  if (w) w->over_layer(name, true, b, layer.ops);
+                                });
+  } catch (const rankc::lowering::not_lowered& n) {
     throw std::logic_error(
         n.has_kernel
             ? fmt::format("layer '{}': {} over {} is not lowered", name, n.kind->name, rankc::name(n.over))

@@ -157,7 +157,7 @@ class layer_lister {
   /// By place: what lies there, and the nodes from the first to the last that touch it.
   std::vector<std::string> storage() const {
     std::vector<std::string> out;
-    const auto lives = [](const char* phase, const rankc::program::node_range& r) {
+    const auto lives = [](const char* phase, const rankc::lowering::node_range& r) {
       return r.any() ? fmt::format(", {} {} .. {}", phase, r.first, r.last) : "";
     };
     const auto list = [&](const char* title, std::size_t bytes, auto wanted) {

@@ -13,7 +13,7 @@ namespace rankc::codegen {
 
 namespace {
 
-using rankc::program::name_source;
+using rankc::lowering::name_source;
 
 /// What the text of a layer calls its own, and the kernels that it calls.
 std::vector<std::string_view> reserved_names() {
@@ -201,7 +201,7 @@ class namer {
   }
   void name_dims(const type& t) {
     for (int i = 0; i < t.ndim; ++i) {
-      const local_dim d = rankc::program::local(t, i, b_.setting.dims);
+      const local_dim d = rankc::lowering::local(t, i, b_.setting.dims);
       std::int64_t whole = d.count;
       d.each_axis([&](axis a) { whole *= ranks_along(b_.setting.dims, a); });
       name_constant(d.name, whole);
@@ -229,7 +229,7 @@ class namer {
       const dim& heads = t_.values[o.in[0]].shape[1];
       name_constant(heads.unit_name, heads.unit);
     }
-    if (const int rows = rankc::program::rows_of_op(t_, o, b_.setting.dims)) name_constant("rows", rows);
+    if (const int rows = rankc::lowering::rows_of_op(t_, o, b_.setting.dims)) name_constant("rows", rows);
     if (o.with.seq) name_constant("seq", o.with.seq);
     if (o.with.ring) name_constant("ring", o.with.ring);
   }
@@ -251,7 +251,7 @@ class namer {
       return scope_.take(with_endings(traced_[s.of].empty() ? "handed" : traced_[s.of] + "_copy", s));
     });
     for (std::size_t c = 0; c < b_.composed.size(); ++c) {
-      if (b_.composed[c].how != rankc::program::composed_dim::packed) continue;
+      if (b_.composed[c].how != rankc::lowering::composed_dim::packed) continue;
       std::string name;
       std::int64_t width = 0;
       for (int w : b_.composed[c].parameters) {
@@ -276,7 +276,7 @@ class namer {
               [&](const name_source& s) { return scope_.take(std::string(s.row->name) + "_scratch"); });
   }
   /// What the model calls packed columns, "qkv" or "gate_up".
-  std::string join_names(const rankc::program::composed_dim& packed) const {
+  std::string join_names(const rankc::lowering::composed_dim& packed) const {
     std::string joined;
     for (int v : packed.named) joined += (joined.empty() || traced_[v].size() == 1 ? "" : "_") + traced_[v];
     return joined;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <rankc/codegen/names.hpp>
-#include <rankc/schedule/opened.hpp>
+#include <rankc/memory/opened.hpp>
 #include <set>
 #include <stdexcept>
 
@@ -14,7 +14,7 @@ namespace rankc::codegen {
 
 namespace {
 
-using rankc::program::aligned_elements;
+using rankc::lowering::aligned_elements;
 
 /// Names of the layers, each given once. Those that stand alone are named by their kind, where no other is.
 void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) {

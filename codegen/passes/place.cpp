@@ -2,7 +2,7 @@
 // Every byte of a rank's arena: regions of parameters, tables, ids, sums, pools of a microbatch's values,
 // work.
 #include <rankc/schedule/colour.hpp>
-#include <rankc/schedule/opened.hpp>
+#include <rankc/memory/opened.hpp>
 
 #include <algorithm>
 #include <set>

@@ -48,7 +48,7 @@ static_assert(
     [] {
       for (const communicator_purpose& c : communicator_purposes)
         for (const axis_row& r : axis_rows)
-          if (c.as != purpose::loss && r.lowered != lowering::nothing &&
+          if (c.as != purpose::loss && r.lowered != lowered_values::nothing &&
               parts_of(c.over).has(parts_of(r.id)) && !find_role(c.over, c.as))
             return false;
       return true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether models and programs record the rows and the seq of an op.
 #pragma once
-#include <rankc/typed/op_row.hpp>
+#include <rankc/trace/op_row.hpp>
 
 namespace rankc::codegen {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ops that a row's dual applies, and the gradients that it gives, by the names of the row's ports.
 #pragma once
-#include <rankc/typed/backward.hpp>
+#include <rankc/trace/backward.hpp>
 
 #include <map>
 #include <string>

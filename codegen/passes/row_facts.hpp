@@ -3,7 +3,7 @@
 // in which operands it is linear from its typing rule.
 #pragma once
 #include <rankc/codegen/specification.hpp>
-#include <rankc/typed/trace.hpp>
+#include <rankc/trace/trace.hpp>
 
 #include <map>
 #include <string>

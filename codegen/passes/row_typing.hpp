@@ -2,7 +2,7 @@
 // Asks an op_row's typing rule how it places results over one axis of ranks, if operands are sharded along a
 // dim or are pending sums.
 #pragma once
-#include <rankc/typed/trace.hpp>
+#include <rankc/trace/trace.hpp>
 
 #include <optional>
 #include <string_view>

@@ -7,7 +7,7 @@
 #include <map>
 
 #include <rankc/codegen/names.hpp>
-#include <rankc/program/gathered_places.hpp>
+#include <rankc/memory/gathered_places.hpp>
 
 #include "passes.hpp"
 
@@ -15,8 +15,8 @@ namespace rankc::codegen {
 
 namespace {
 
-using rankc::program::aligned_elements;
-using rankc::program::is_shared_out;
+using rankc::lowering::aligned_elements;
+using rankc::lowering::is_shared_out;
 
 /// Of parameters that layers share a layer reads what the rank keeps.
 void read_kept_shared(layer_use& use) {
@@ -64,7 +64,7 @@ class sharder {
   }
 
  private:
-  using place = rankc::program::layer_turns::place;
+  using place = rankc::lowering::layer_turns::place;
 
   /// Whether ranks share out weights that layers share, which are none of experts.
   bool shares_out_dense() const { return weight_shards(l_.plan->dims) > 1; }
@@ -144,7 +144,7 @@ class sharder {
 
   const lowered& l_;
   pipeline_rank& r_;
-  rankc::program::layer_turns turns_;
+  rankc::lowering::layer_turns turns_;
   std::vector<std::pair<layer_use*, place>> uses_;
   std::vector<place> places_;  // of the gatherings
   name_scope ids_;

@@ -67,7 +67,7 @@ std::string first_text(const body& b, const local_dim& d) {
 }  // namespace
 
 std::string count_text(const body& b, const local_dim& d) {
-  using rankc::program::composed_dim;
+  using rankc::lowering::composed_dim;
   if (d.composed >= 0) {
     const composed_dim& c = b.composed[static_cast<std::size_t>(d.composed)];
     if (c.how == composed_dim::packed) return b.names.packed[static_cast<std::size_t>(d.composed)];
@@ -89,7 +89,7 @@ std::string width_text(const body& b, const local_dim& d) {
   const std::string count = count_text(b, d);
   if (d.unit == 1) return count;
   const bool sum = d.composed >= 0 &&
-                   b.composed[static_cast<std::size_t>(d.composed)].how == rankc::program::composed_dim::sum;
+                   b.composed[static_cast<std::size_t>(d.composed)].how == rankc::lowering::composed_dim::sum;
   return (sum ? "(" + count + ")" : count) + " * " + name_of(b, d.unit_name, d.unit);
 }
 

@@ -4,7 +4,7 @@
 #include <rankc/codegen/declared_facts.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/ops/table.hpp>
-#include <rankc/plan/check_linears.hpp>
+#include <rankc/rules/layers/linears.hpp>
 
 #include "row_attributes.hpp"
 #include "traced_ports.hpp"
@@ -124,7 +124,7 @@ specification specify(const plan_data& p) {
   }
   const training& r = p.recipe;
   s.optimizer = {.row = r.optimizer == sgd ? "sgd" : "adamw",
-                 .moments = rankc::program::state_of(r, 4, 4, true).moments,
+                 .moments = rankc::lowering::state_of(r, 4, 4, true).moments,
                  .bf16_weights = !r.master_weights,
                  .bf16_moments = r.moments == bf16,
                  .bf16_reductions = r.reductions == bf16};

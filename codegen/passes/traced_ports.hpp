@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The traced ports of an op with the values that stand at them.
 #pragma once
-#include <rankc/typed/trace.hpp>
+#include <rankc/trace/trace.hpp>
 
 #include <vector>
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dims.hpp"
 
-#include <rankc/rules/batch.hpp>
-#include <rankc/rules/cluster.hpp>
-#include <rankc/rules/dims.hpp>
-#include <rankc/rules/model.hpp>
-#include <rankc/rules/pipeline.hpp>
+#include <rankc/rules/values/batch.hpp>
+#include <rankc/rules/values/cluster.hpp>
+#include <rankc/rules/values/dims.hpp>
+#include <rankc/rules/values/model.hpp>
+#include <rankc/rules/values/pipeline.hpp>
 
 #include <iterator>
 

@@ -3,7 +3,7 @@
 // A line of JSON asks, or a person by flags, which make the same line.
 #pragma once
 #include <rankc/mesh/communicators.hpp>
-#include <rankc/rules/setting.hpp>
+#include <rankc/rules/values/setting.hpp>
 
 #include <iosfwd>
 #include <optional>

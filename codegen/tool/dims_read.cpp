@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankc/rules/batch.hpp>
+#include <rankc/rules/values/batch.hpp>
 
 #include <algorithm>
 

@@ -37,13 +37,13 @@ std::string why_first(std::span<const judged_plan> by_time) {
 }
 
 int experts_of(const plan_question& q) {
-  return std::visit([](const auto& model) { return planner::experts_of(model); }, q.model);
+  return std::visit([](const auto& model) { return plan_search::experts_of(model); }, q.model);
 }
 
 /// The smallest global batch above, or most GPUs below, with which there are plans to choose from.
 std::string nearest_with_choices(plan_question q) {
   const int experts = experts_of(q), batch = q.recipe.global_batch, gpus = q.gpus;
-  const auto any = [&] { return !planner::unscheduled_choices(q, experts).empty(); };
+  const auto any = [&] { return !plan_search::unscheduled_choices(q, experts).empty(); };
   std::string out;
   while (q.recipe.global_batch < batch + gpus && !any()) ++q.recipe.global_batch;
   if (any()) out += fmt::format("set global_batch={}", q.recipe.global_batch);
@@ -54,8 +54,8 @@ std::string nearest_with_choices(plan_question q) {
 
 /// The first rule that the first choice breaks.
 std::string first_rule(const plan_question& q) {
-  for (const planner::unscheduled& c : planner::unscheduled_choices(q, experts_of(q)))
-    for (const schedules::listed& s : planner::schedules_of(c.dims.pp, c.microbatches)) {
+  for (const plan_search::unscheduled& c : plan_search::unscheduled_choices(q, experts_of(q)))
+    for (const schedules::listed& s : plan_search::schedules_of(c.dims.pp, c.microbatches)) {
       report said;
       if (judge(q, {c, s}, said)) continue;
       return fmt::format("{}: RC{}: {}", text_of(plan_choice{c, s}), said.front().id,
@@ -92,7 +92,7 @@ std::string why_none(const plan_question& q, long long candidates) {
         nearest_with_choices(q));
   plan_question unlimited = q;
   unlimited.machines.memory = 0;
-  const planner::ranking all = rank_plans(unlimited, {1, true});
+  const plan_search::ranking all = rank_plans(unlimited, {1, true});
   if (all.front.empty()) return fmt::format("each of {} plans breaks a rule; {}", candidates, first_rule(q));
   const judged_plan& smallest = all.front.back();
   const auto memory = static_cast<double>(q.machines.memory), needs = static_cast<double>(smallest.bytes);

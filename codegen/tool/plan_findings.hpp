@@ -27,7 +27,7 @@ struct sensitivity {
 
 struct plan_findings {
   long long candidates = 0;
-  planner::ranking found;  // at least two, where there are two
+  plan_search::ranking found;  // at least two, where there are two
   std::string why;
   std::vector<sensitivity> of_constants;  // of the fastest, on which its step depends; the largest first
   /// Those that the request asks for.

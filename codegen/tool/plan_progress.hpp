@@ -15,7 +15,7 @@ class progress_line {
   ~progress_line() { clear(); }
 
   plan_progress hears() {
-    return [this](const planner::looked_at& so_far, std::size_t open) { show(so_far, open); };
+    return [this](const plan_search::looked_at& so_far, std::size_t open) { show(so_far, open); };
   }
   void clear() {
     if (is_shown_) out_ << "\r\x1b[K" << std::flush;
@@ -24,7 +24,7 @@ class progress_line {
 
  private:
   using clock = std::chrono::steady_clock;
-  void show(const planner::looked_at& so_far, std::size_t open) {
+  void show(const plan_search::looked_at& so_far, std::size_t open) {
     constexpr std::chrono::milliseconds often{200};
     if (!is_terminal_ || clock::now() < next_) return;
     next_ = clock::now() + often;

@@ -169,7 +169,7 @@ plan_choice read_choice(json given, const plan_question& q, report& out) {
       schedules::published::names[f.one_of("schedule", schedules::published::names).value_or(0)],
       c.microbatches, 1};
   c.schedule.stages_per_rank = f.count("stages_per_rank").value_or(c.schedule.own_stages_per_rank());
-  c.recompute = planner::recomputations[f.one_of("recompute", recompute_names).value_or(0)];
+  c.recompute = plan_search::recomputations[f.one_of("recompute", recompute_names).value_or(0)];
   return c;
 }
 

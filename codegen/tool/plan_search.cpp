@@ -4,7 +4,7 @@
 namespace rankc::tool {
 
 std::optional<judged_plan> judge(const plan_question& q, const plan_choice& c, report& out) {
-  return std::visit([&](const auto& model) { return planner::judge(model, q, c, out); }, q.model);
+  return std::visit([&](const auto& model) { return plan_search::judge(model, q, c, out); }, q.model);
 }
 
 std::vector<double> steps_on(const plan_question& q, const plan_choice& c,
@@ -16,8 +16,8 @@ std::vector<double> steps_on(const plan_question& q, const plan_choice& c,
         report said;
         const auto counted =
             rankc::detail::count_plan(said, model, c.dims, c.schedule, recipe, q.machines, {});
-        const program::layer_setting s = rankc::detail::setting_for(counted, target::cuda);
-        const std::vector<program::layer_program> layers = program::lower_layers(counted, s);
+        const lowering::layer_setting s = rankc::detail::setting_for(counted, target::cuda);
+        const std::vector<lowering::layer_program> layers = lowering::lower_layers(counted, s);
         std::vector<double> steps;
         for (const cost_model::gpu_speed& g : gpus)
           steps.push_back(cost_model::predict_step(counted, g, s, layers).step);
@@ -26,21 +26,23 @@ std::vector<double> steps_on(const plan_question& q, const plan_choice& c,
       q.model);
 }
 
-planner::ranking rank_plans(const plan_question& q, const planner::wanted& w, const plan_progress& progress) {
+plan_search::ranking rank_plans(const plan_question& q, const plan_search::wanted& w,
+                                const plan_progress& progress) {
   return std::visit(
       [&](const auto& model) {
-        return planner::rank_plans(model, q, w, [&](const planner::looked_at& so_far, std::size_t open) {
-          if (progress) progress(so_far, open);
-        });
+        return plan_search::rank_plans(model, q, w,
+                                       [&](const plan_search::looked_at& so_far, std::size_t open) {
+                                         if (progress) progress(so_far, open);
+                                       });
       },
       q.model);
 }
 
 long long count_choices(const plan_question& q) {
-  const int experts = std::visit([](const auto& model) { return planner::experts_of(model); }, q.model);
+  const int experts = std::visit([](const auto& model) { return plan_search::experts_of(model); }, q.model);
   long long n = 0;
-  for (const planner::unscheduled& c : planner::unscheduled_choices(q, experts))
-    n += static_cast<long long>(planner::schedules_of(c.dims.pp, c.microbatches).size());
+  for (const plan_search::unscheduled& c : plan_search::unscheduled_choices(q, experts))
+    n += static_cast<long long>(plan_search::schedules_of(c.dims.pp, c.microbatches).size());
   return n;
 }
 

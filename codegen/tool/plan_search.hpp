@@ -7,7 +7,7 @@
 #include <rankc/models/mixtral.hpp>
 #include <rankc/models/qwen3.hpp>
 #include <rankc/models/qwen3_moe.hpp>
-#include <rankc/planner/ranking.hpp>
+#include <rankc/plan_search/ranking.hpp>
 
 #include <functional>
 #include <span>
@@ -23,11 +23,11 @@ using any_model =
     std::variant<models::gpt2, models::llama, models::qwen3, models::qwen3_moe, models::mixtral>;
 
 /// What plans are for.
-struct plan_question : planner::question {
+struct plan_question : plan_search::question {
   any_model model{};
 };
-using plan_choice = planner::choice;
-using judged_plan = planner::judged;
+using plan_choice = plan_search::choice;
+using judged_plan = plan_search::judged;
 
 /// What a choice would take. Errors: those of the rules, to the report; nothing is said of memory.
 std::optional<judged_plan> judge(const plan_question&, const plan_choice&, report&);
@@ -38,8 +38,9 @@ std::vector<double> steps_on(const plan_question&, const plan_choice&,
 
 /// The plans of a question that are wanted, as rankc/best_plan.hpp finds the first. `progress(looked_at, how
 /// many choices are still to be looked at)` hears of each.
-using plan_progress = std::function<void(const planner::looked_at&, std::size_t)>;
-planner::ranking rank_plans(const plan_question&, const planner::wanted&, const plan_progress& progress = {});
+using plan_progress = std::function<void(const plan_search::looked_at&, std::size_t)>;
+plan_search::ranking rank_plans(const plan_question&, const plan_search::wanted&,
+                                const plan_progress& progress = {});
 
 /// How many plans a search chooses from.
 long long count_choices(const plan_question&);

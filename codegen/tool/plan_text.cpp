@@ -26,8 +26,8 @@ std::string text_of(const plan_request& r) {
 }
 
 std::string_view name_of(const recomputation& by) {
-  for (std::size_t i = 0; i < std::size(planner::recomputations); ++i)
-    if (by == planner::recomputations[i]) return recompute_names[i];
+  for (std::size_t i = 0; i < std::size(plan_search::recomputations); ++i)
+    if (by == plan_search::recomputations[i]) return recompute_names[i];
   return "some";
 }
 

@@ -242,7 +242,7 @@ constexpr rule_text texts[]{
      "name is no other row's of the layer and none of rankc's. With cp above 1 no kernel of your own is "
      "told of rows or seq: a rank has chunks of sequences.",
      "A plan that compiles must build and run; certificates tell rows apart by their names.",
-     "t.apply(my_op, {x}, {}, rules::elementwise(true))", "Write it in ops that there are."},
+     "t.apply(my_op, {x}, {}, placement_rules::elementwise(true))", "Write it in ops that there are."},
     {226, "replicas hold the same parameters",
      "Over dp_replicate, dp_shard and cp a parameter is typed as the same on every rank, and its gradient is "
      "a sum over the tokens; layers convert nothing over dp_replicate and dp_shard. That ranks keep a shard "

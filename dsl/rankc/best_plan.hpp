@@ -4,7 +4,7 @@
 // milliseconds, and writes it as a header.
 #pragma once
 #include <rankc/plan/plan_value.hpp>
-#include <rankc/planner/ranking.hpp>
+#include <rankc/plan_search/ranking.hpp>
 #include <rankc/step_time.hpp>
 
 namespace rankc {
@@ -22,11 +22,11 @@ struct no_plan_fits {
 /// Errors: not a constant where no plan fits, or the cluster names no GPU that rankc knows.
 template <const auto& Model, const auto& Cluster, const auto& Recipe>
 consteval auto best_plan() {
-  const planner::question q{Cluster, &detail::speed_of(Cluster), Recipe,
-                            Cluster.nodes * Cluster.ranks_per_node};
-  const planner::ranking found = planner::rank_plans(Model, q);
+  const plan_search::question q{Cluster, &detail::speed_of(Cluster), Recipe,
+                                Cluster.nodes * Cluster.ranks_per_node};
+  const plan_search::ranking found = plan_search::rank_plans(Model, q);
   if (found.top.empty()) throw detail::no_plan_fits{Cluster.memory};
-  const planner::choice& best = found.top.front().choice;
+  const plan_search::choice& best = found.top.front().choice;
   training recipe = Recipe;
   recipe.recompute = best.recompute;
   return plan{

@@ -16,8 +16,8 @@ namespace detail {
 /// Whether a plan fits into the memory that there is. What needs most time is counted where it decides.
 constexpr bool fits(const auto& p) {
   const auto memory = static_cast<std::size_t>(p.machines.memory);
-  const program::layer_setting s = setting_for(p, target_of(p.machines));
-  const std::vector<program::layer_program> layers = program::lower_layers(p, s);
+  const lowering::layer_setting s = setting_for(p, target_of(p.machines));
+  const std::vector<lowering::layer_program> layers = lowering::lower_layers(p, s);
   const worst_rank bounds = find_worst(p, layers, s, true);
   if (bounds.bytes > memory || bounds.at_most <= memory) return bounds.bytes <= memory;
   return find_worst(p, layers, s, false).bytes <= memory;

@@ -3,11 +3,12 @@
 // as predicted, and comm_bytes<plan>. The one include does not have it: it costs a compiler about as much
 // again.
 #pragma once
+#include <rankc/recipe/cluster.hpp>
 #include <rankc/cost_model/calibrations.hpp>
 #include <rankc/cost_model/step_time.hpp>
 #include <rankc/cost_model/traffic.hpp>
 #include <rankc/peak_bytes.hpp>
-#include <rankc/plan/one_device.hpp>
+#include <rankc/models/one_device.hpp>
 
 namespace rankc {
 
@@ -64,9 +65,9 @@ inline constexpr double comm_bytes = [] {
   report out;
   const detail::counted_plan p = detail::count_plan(out, Plan);
   if (!accepts(out)) throw out.front();
-  const program::layer_setting s = detail::setting_for(p, To);
+  const lowering::layer_setting s = detail::setting_for(p, To);
   double most = 0;
-  for (const cost_model::traffic& t : cost_model::traffic_of(p, program::lower_layers(p, s), s))
+  for (const cost_model::traffic& t : cost_model::traffic_of(p, lowering::lower_layers(p, s), s))
     most = std::max(most, t.all());
   return most;
 }();

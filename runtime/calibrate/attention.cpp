@@ -2,7 +2,7 @@
 // Causal attention, forward and backward, by the engine that the runtime takes for the shape.
 #include "stand.hpp"
 
-#include <rankc/runtime/cuda/attention_scratch.hpp>
+#include <rankc/contract/attention_scratch.hpp>
 
 #include <cstdio>
 

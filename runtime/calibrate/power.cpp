@@ -2,7 +2,7 @@
 // What the GPU takes under loads that last: products, attention, and what passes through memory.
 #include "stand.hpp"
 
-#include <rankc/runtime/cuda/attention_scratch.hpp>
+#include <rankc/contract/attention_scratch.hpp>
 
 #include <cstdio>
 

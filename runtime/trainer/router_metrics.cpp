@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankc/runtime/router.hpp>
+#include <rankc/contract/router.hpp>
 #include <rankc/trainer/router_metrics.hpp>
 
 #include <fmt/ranges.h>

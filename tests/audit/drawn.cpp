@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "drawn.hpp"
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>
 #include <rankc/models/qwen3_moe.hpp>

@@ -8,7 +8,7 @@
 #include "codegen/emit/communications.hpp"
 #include "codegen/emit/emit.hpp"
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layers.hpp"
 
-#include <rankc/program/kinds_of_stages.hpp>
+#include <rankc/stages/kinds_of_stages.hpp>
 
 namespace audit {
 

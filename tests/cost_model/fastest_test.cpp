@@ -25,13 +25,14 @@ struct tally {
 };
 
 /// A choice, and what it takes.
-bool are_same(const planner::judged& a, const planner::judged& b) {
+bool are_same(const plan_search::judged& a, const plan_search::judged& b) {
   for (const named_degree& d : all_degrees)
     if (a.choice.dims.*d.degree != b.choice.dims.*d.degree) return false;
   return a.choice.dims.reshard == b.choice.dims.reshard && a.choice.schedule == b.choice.schedule &&
          a.choice.recompute == b.choice.recompute && a.time.step == b.time.step && a.bytes == b.bytes;
 }
-void check_same(const std::vector<planner::judged>& found, std::span<const planner::judged> expected) {
+void check_same(const std::vector<plan_search::judged>& found,
+                std::span<const plan_search::judged> expected) {
   REQUIRE(found.size() == expected.size());
   for (std::size_t i = 0; i < found.size(); ++i) CHECK(are_same(found[i], expected[i]));
 }
@@ -39,14 +40,15 @@ void check_same(const std::vector<planner::judged>& found, std::span<const plann
 /// All that break no rule, and what is known of each before it is judged.
 class all_plans {
  public:
-  all_plans(const auto& model, const planner::question& q, tally& t) {
-    planner::choice_bounds bounds(model, q);
-    for (const planner::unscheduled& c : planner::unscheduled_choices(q, planner::experts_of(model))) {
-      const planner::bound least = bounds.least(c);
-      for (const schedules::listed& s : planner::schedules_of(c.dims.pp, c.microbatches)) {
+  all_plans(const auto& model, const plan_search::question& q, tally& t) {
+    plan_search::choice_bounds bounds(model, q);
+    for (const plan_search::unscheduled& c :
+         plan_search::unscheduled_choices(q, plan_search::experts_of(model))) {
+      const plan_search::bound least = bounds.least(c);
+      for (const schedules::listed& s : plan_search::schedules_of(c.dims.pp, c.microbatches)) {
         ++n;
         report said;
-        const auto j = planner::judge(model, q, {c, s}, said);
+        const auto j = plan_search::judge(model, q, {c, s}, said);
         if (!j) continue;
         t.refused_for_memory += !j->fits;
         if (j->fits) fitting.push_back(*j);
@@ -56,26 +58,26 @@ class all_plans {
     std::stable_sort(fitting.begin(), fitting.end(),
                      [](const auto& a, const auto& b) { return a.is_before(b); });
   }
-  std::vector<planner::judged> front() const {
-    std::vector<planner::judged> front;
-    for (const planner::judged& j : fitting)
+  std::vector<plan_search::judged> front() const {
+    std::vector<plan_search::judged> front;
+    for (const plan_search::judged& j : fitting)
       if (front.empty() || j.bytes < front.back().bytes) front.push_back(j);
     return front;
   }
-  std::vector<planner::judged> fitting;  // in order
+  std::vector<plan_search::judged> fitting;  // in order
   long long n = 0;
 
  private:
-  static bool is_within(const planner::judged& j, const planner::bound& least) {
+  static bool is_within(const plan_search::judged& j, const plan_search::bound& least) {
     return least.step <= j.time.step && least.bytes <= j.bytes;
   }
-  static bool keeps_bounds(auto& bounds, const planner::judged& j) {
+  static bool keeps_bounds(auto& bounds, const plan_search::judged& j) {
     const action_table placement = j.choice.schedule.placement(j.choice.dims.pp);
     const auto step = bounds.placed_step(j.choice, placement, false),
                in_halves = bounds.placed_step(j.choice, placement, true);
     const auto predicted = bounds.predicted(j.choice, true);
     if (!step || !in_halves || !predicted) return false;
-    planner::placed_memory memory = bounds.memory_of_placed(j.choice, false);
+    plan_search::placed_memory memory = bounds.memory_of_placed(j.choice, false);
     if (j.choice.schedule.in_halves()) memory.join(bounds.memory_of_placed(j.choice, true));
     const double placed = j.choice.schedule.in_halves() ? std::min(*step, *in_halves) : *step;
     return is_within(j, {placed, memory.most()}) &&
@@ -85,12 +87,12 @@ class all_plans {
 };
 
 /// Compare the searches of a question.
-void compare(const auto& model, const planner::question& q, int top, tally& t) {
+void compare(const auto& model, const plan_search::question& q, int top, tally& t) {
   INFO(q.gpus << " GPUs of " << q.gpu->name << ", " << q.machines.memory << " bytes, sequences of "
               << q.recipe.seq << ", batch " << q.recipe.global_batch);
   const all_plans all(model, q, t);
-  const planner::ranking found = planner::rank_plans(model, q, {top, true}),
-                         alone = planner::rank_plans(model, q, {top, false});
+  const plan_search::ranking found = plan_search::rank_plans(model, q, {top, true}),
+                             alone = plan_search::rank_plans(model, q, {top, false});
   const std::span first(all.fitting.data(), std::min(all.fitting.size(), static_cast<std::size_t>(top)));
   ++t.problems;
   check_same(found.top, first);
@@ -110,7 +112,7 @@ class problems {
   void next(tally& t) {
     constexpr int gpus[]{1, 2, 3, 4, 6, 8}, per_node[]{2, 3, 4, 8}, batches[]{4, 6, 8, 12},
         lengths[]{128, 512, 1024};
-    planner::question q{.gpu = pick(2) ? &cost_model::h100 : &cost_model::h200, .gpus = gpus[pick(6)]};
+    plan_search::question q{.gpu = pick(2) ? &cost_model::h100 : &cost_model::h200, .gpus = gpus[pick(6)]};
     q.recipe = {
         .seq = lengths[pick(3)], .global_batch = batches[pick(4)], .precision = bf16, .linears = linears_};
     const int node = per_node[pick(4)];

@@ -2,8 +2,8 @@
 // What a step of Megatron-LM needs in memory, of its core of 2025: with the distributed optimizer, fused
 // attention and Transformer Engine's layers.
 #pragma once
-#include <rankc/program/layer.hpp>
-#include <rankc/program/memory.hpp>
+#include <rankc/lowering/layer.hpp>
+#include <rankc/memory/memory.hpp>
 #include <rankc/schedule/timing.hpp>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace detail {
 /// Counts what the ranks of one pipeline coordinate allocate at their peak. Units: bytes.
 class megatron_counter {
  public:
-  constexpr megatron_counter(const std::vector<program::layer_program>& layers, const parallel_dims& d)
+  constexpr megatron_counter(const std::vector<lowering::layer_program>& layers, const parallel_dims& d)
       : layers_(layers), d_(d) {}
 
   constexpr void add_stage(const std::vector<int>& forms) {
@@ -30,17 +30,17 @@ class megatron_counter {
 
  private:
   constexpr void add_layer(int form) {
-    const program::layer_program& l = layers_[static_cast<std::size_t>(form)];
+    const lowering::layer_program& l = layers_[static_cast<std::size_t>(form)];
     const bool is_new = std::find(forms_.begin(), forms_.end(), form) == forms_.end(),
                has_products = l.x_bytes > 0;
-    for (const program::layer_parameter& w : l.parameters) {
+    for (const lowering::layer_parameter& w : l.parameters) {
       if (!w.shared || std::find(shared_.begin(), shared_.end(), w.name) == shared_.end())
         parameters_ += of(w);
       if (w.shared) shared_.push_back(w.name);
       if (is_new && has_products && w.ndim == 2) unused_ += 2 * static_cast<double>(w.elements());
     }
     forms_.push_back(form);
-    if (l.uses(program::phase::forward, program::space::loss)) {
+    if (l.uses(lowering::phase::forward, lowering::space::loss)) {
       most_ = std::max(most_, 2 * kept(l));  // logits, and their gradient
     } else {
       kept_ += kept(l);
@@ -50,25 +50,25 @@ class megatron_counter {
 
   /// A weight in bf16 and its gradient in f32; and of the ranks that share it out each its part of two
   /// moments and of the weight in f32.
-  static constexpr double of(const program::layer_parameter& w) {
+  static constexpr double of(const lowering::layer_parameter& w) {
     const auto elements = static_cast<double>(w.elements());
     return 6 * elements + 12 * elements / w.shards;
   }
   /// Of a microbatch: the layer's input, and what rankc's keeps; but what tp gathered is gathered again in
   /// backward.
-  constexpr double kept(const program::layer_program& l) const {
+  constexpr double kept(const lowering::layer_program& l) const {
     auto bytes = static_cast<double>(l.saved_bytes + l.x_bytes);
-    for (const program::node& n : l.forward) {
+    for (const lowering::node& n : l.forward) {
       if (n.row->converts != conversion::all_gather || n.over != axis::tp) continue;
-      n.each_write([&](const program::port_use& u) {
-        const program::value& v = l.values[static_cast<std::size_t>(u.at.value)];
-        if (v.where == program::space::saved) bytes -= static_cast<double>(v.bytes) * (d_.tp - 1) / d_.tp;
+      n.each_write([&](const lowering::port_use& u) {
+        const lowering::value& v = l.values[static_cast<std::size_t>(u.at.value)];
+        if (v.where == lowering::space::saved) bytes -= static_cast<double>(v.bytes) * (d_.tp - 1) / d_.tp;
       });
     }
     return bytes;
   }
 
-  const std::vector<program::layer_program>& layers_;
+  const std::vector<lowering::layer_program>& layers_;
   const parallel_dims& d_;
   double parameters_ = 0, kept_ = 0;
   double unused_ =
@@ -87,7 +87,7 @@ class megatron_counter {
 /// Source: github.com/NVIDIA/Megatron-LM, DistributedOptimizer; github.com/NVIDIA/TransformerEngine,
 /// get_dummy_wgrad.
 constexpr std::vector<double> megatron_memory(const auto& plan,
-                                              const std::vector<program::layer_program>& layers) {
+                                              const std::vector<lowering::layer_program>& layers) {
   const std::vector<std::vector<int>> forms = forms_of_stages(plan);
   const std::vector<int> in_flight = total(plan.actions, plan.expected).peak_activations;
   std::vector<double> all;

@@ -14,7 +14,7 @@
 
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>
 

@@ -2,7 +2,7 @@
 // Predicted steps against measured ones, and the same numbers while compiling.
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/step_time.hpp>
 

@@ -6,7 +6,7 @@
 #include "frameworks.hpp"
 #include "megatron_memory.hpp"
 #include <rankc/cost_model/step_time.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>
 #include <rankc/plan/counted_plan.hpp>
@@ -27,10 +27,10 @@ static_assert(valid<best>);
 }  // namespace
 
 TEST_CASE("a compiler finds the plan that a run finds") {
-  const planner::question q{two_gpus, &cost_model::h200, recipe, 2};
-  const planner::ranking all = planner::rank_plans(model, q);
+  const plan_search::question q{two_gpus, &cost_model::h200, recipe, 2};
+  const plan_search::ranking all = plan_search::rank_plans(model, q);
   REQUIRE(all.top.size() == 1);
-  const planner::judged* const found = &all.top.front();
+  const plan_search::judged* const found = &all.top.front();
   CHECK(found->choice.schedule == best.schedule);
   CHECK(found->choice.recompute == best.recipe.recompute);
   for (const named_degree& a : all_degrees) CHECK(found->choice.dims.*a.degree == best.dims.*a.degree);
@@ -45,7 +45,7 @@ namespace {
 /// The rank that needs most.
 constexpr double memory_of(const auto& p) {
   const std::vector<double> ranks = cost_model::megatron_memory(
-      p, program::lower_layers(p, program::setting_of(p, bf16, program::target::cuda)));
+      p, lowering::lower_layers(p, lowering::setting_of(p, bf16, lowering::target::cuda)));
   return *std::max_element(ranks.begin(), ranks.end());
 }
 

@@ -6,7 +6,7 @@
 #include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/program/memory.hpp>
+#include <rankc/memory/memory.hpp>
 #include <rankc/runtime/chunks.hpp>
 #include <rankc/runtime/documents.hpp>
 
@@ -27,9 +27,9 @@ TEST_CASE("certificates are accepted, for either target; with starts of another 
     for (const target t : {target::host, target::cuda}) {
       const lowered l = lower(p.plan, t == target::host ? dtype::f64 : dtype::bf16, t);
       const auto setting =
-          rankc::program::setting_of(p.plan, t == target::host ? rankc::f64 : rankc::bf16, t);
+          rankc::lowering::setting_of(p.plan, t == target::host ? rankc::f64 : rankc::bf16, t);
       const auto memory =
-          rankc::program::memory_of(p.plan, rankc::program::lower_layers(p.plan, setting), setting);
+          rankc::lowering::memory_of(p.plan, rankc::lowering::lower_layers(p.plan, setting), setting);
       for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
       for (program q : {expand_train(l), expand_evaluate(l)}) {
         const verdict order = prove(q);

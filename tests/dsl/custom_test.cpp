@@ -2,7 +2,7 @@
 // A layer, a model, a schedule and a cluster written by a user: nothing of rankc is touched.
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 namespace mine {

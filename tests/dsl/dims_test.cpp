@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <doctest/doctest.h>
 
-#include <rankc/rules/dims.hpp>
+#include <rankc/rules/values/dims.hpp>
 
 namespace dims_test {
 

@@ -2,7 +2,7 @@
 // Declarations in layers that are one parameter.
 #include <doctest/doctest.h>
 
-#include <rankc/typed/parameter.hpp>
+#include <rankc/trace/parameter.hpp>
 
 namespace parameter_test {
 

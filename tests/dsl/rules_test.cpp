@@ -3,11 +3,11 @@
 // sentence offers, applied as it is written, mends that rule and breaks no other.
 #include <doctest/doctest.h>
 
-#include <rankc/rules/batch.hpp>
-#include <rankc/rules/cluster.hpp>
-#include <rankc/rules/dims.hpp>
-#include <rankc/rules/model.hpp>
-#include <rankc/rules/pipeline.hpp>
+#include <rankc/rules/values/batch.hpp>
+#include <rankc/rules/values/cluster.hpp>
+#include <rankc/rules/values/dims.hpp>
+#include <rankc/rules/values/model.hpp>
+#include <rankc/rules/values/pipeline.hpp>
 
 #include <algorithm>
 #include <cstdlib>

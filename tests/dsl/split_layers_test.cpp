@@ -2,8 +2,8 @@
 // Layers are split by what they cost: known models, and every way there is to split small ones.
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
-#include <rankc/program/split_layers.hpp>
+#include <rankc/plan/make_plan.hpp>
+#include <rankc/stages/split_layers.hpp>
 #include <rankc/rankc.hpp>
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>

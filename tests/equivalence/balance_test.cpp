@@ -2,7 +2,7 @@
 // Programs whose routers have losses: a loss takes its operands from one microbatch, and from all of it.
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 

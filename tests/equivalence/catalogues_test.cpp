@@ -4,7 +4,7 @@
 // PUBLISHED.md has the cases that are refused elsewhere, or whose feature rankc does not lower.
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include "plans.hpp"

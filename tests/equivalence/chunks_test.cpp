@@ -3,7 +3,7 @@
 // what an op is told of chunks is held against the tokens that it has.
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <algorithm>

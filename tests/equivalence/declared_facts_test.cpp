@@ -70,7 +70,7 @@ op_row changed(const op_row& like, const std::function<void(op_row&)>& change) {
 constexpr op_row bend_grad{.name = "bend_grad",
                            .ports = {ports::out("dx", "tokens width"), ports::in("dy", "tokens width"),
                                      ports::in("x", "tokens width")},
-                           .rule = rules::gradient_of_elementwise,
+                           .rule = placement_rules::gradient_of_elementwise,
                            .flops = no_flops,
                            .host = {"bend_grad", "tokens*width number"},
                            .cuda = {"bend_grad", "tokens*width number"},
@@ -80,7 +80,7 @@ constexpr op_row bend{.name = "bend",
                                 ports::in("b", "tokens width")},
                       .rule =
                           [](complaint& c, types in, type* out, const op& o) {
-                            rules::elementwise<false>(c, in, out, o);
+                            placement_rules::elementwise<false>(c, in, out, o);
                             for (axis a : axes)
                               if (in[1][a] != in[0][a])
                                 c.found(a, "b", in[1], "the placement of a", "convert it");

@@ -3,7 +3,7 @@
 // starts of other tokens, or none, are refused.
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <functional>

@@ -5,7 +5,7 @@
 
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/proven_calls.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <equivalence/collectives.hpp>

@@ -3,7 +3,7 @@
 // on among other ranks than these, in other sequences, or not at all, is refused.
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <functional>

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <odd/models.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 
 #include "subject.hpp"
 
@@ -18,7 +18,7 @@ constexpr op_row shaped(std::string_view name, std::string_view host, std::strin
   row.name = name;
   row.ports[0] = ports::out("y", "tokens width");
   row.ports[1] = ports::in("x", "tokens width");
-  row.rule = rules::elementwise<false>;
+  row.rule = placement_rules::elementwise<false>;
   row.flops = no_flops;
   row.host = {"mine", host};
   row.cuda = {"mine", cuda};
@@ -28,8 +28,8 @@ constexpr op_row shaped(std::string_view name, std::string_view host, std::strin
 
 /// Told of sequences on the host alone; its gradient, too.
 constexpr void of_sequences(complaint& c, types in, type* out, const op& o) {
-  rules::gradient_of_elementwise(c, in, out, o);
-  rules::whole_sequences(c, "the value", in[0]);
+  placement_rules::gradient_of_elementwise(c, in, out, o);
+  placement_rules::whole_sequences(c, "the value", in[0]);
 }
 constexpr op_row told_grad = [] {
   op_row row = shaped("told_grad", "rows seq width", "tokens*width");
@@ -41,8 +41,8 @@ constexpr op_row told_grad = [] {
 constexpr op_row told = [] {
   op_row row = shaped("told", "rows seq width", "tokens*width");
   row.rule = [](complaint& c, types in, type* out, const op& o) {
-    rules::elementwise<false>(c, in, out, o);
-    rules::whole_sequences(c, "the value", in[0]);
+    placement_rules::elementwise<false>(c, in, out, o);
+    placement_rules::whole_sequences(c, "the value", in[0]);
   };
   row.dual = [](backward& b) { b.give("x", b.apply(told_grad, {b.gradient("y"), b["x"]})); };
   return row;
@@ -64,7 +64,7 @@ constexpr op_row masked = [] {
   row.ports[2] = row.ports[1];
   row.ports[1] = ports::out("mask", "tokens width");
   row.rule = [](complaint& c, types in, type* out, const op& o) {
-    rules::elementwise<false>(c, in, out, o);
+    placement_rules::elementwise<false>(c, in, out, o);
     out[1] = out[0];
   };
   row.dual = [](backward& b) { b.give("x", b.apply(ops::mul, {b.gradient("y"), b["mask"]})); };

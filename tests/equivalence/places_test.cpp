@@ -2,7 +2,7 @@
 // Tensors that move to other bytes, or are read in part: each program passed all other checks and was wrong.
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 #include <rankc/runtime/hashed_call.hpp>
 

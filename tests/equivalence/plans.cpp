@@ -10,7 +10,7 @@
 #include <07_latent_attention.hpp>
 #include <08_sharded_weights.hpp>
 #include <09_lora.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/schedules/looped_bfs.hpp>
 
 namespace equivalence_tests {

@@ -3,7 +3,7 @@
 // of a key comes home once, and what goes wrong on the way is refused.
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <functional>

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 #include <rankc/trainer/router_metrics.hpp>
 

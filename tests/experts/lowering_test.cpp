@@ -50,7 +50,7 @@ TEST_CASE("choices, places and offsets are whole numbers, and kept for backward"
   const int tokens = 96, picks = 2, experts = 5;
   std::vector<std::size_t> bytes;
   for (const value& v : b.values)
-    if (v.holds == rankc::program::element_kind::index && v.where == space::saved) bytes.push_back(v.bytes);
+    if (v.holds == rankc::lowering::element_kind::index && v.where == space::saved) bytes.push_back(v.bytes);
   std::sort(bytes.begin(), bytes.end());
   CHECK(bytes == std::vector<std::size_t>{2 * experts * 4, tokens * picks * 4, tokens * picks * 4});
 }

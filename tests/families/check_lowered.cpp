@@ -8,7 +8,7 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/program/memory.hpp>
+#include <rankc/memory/memory.hpp>
 
 #include <tuple>
 #include <vector>
@@ -30,7 +30,7 @@ void check_program(const program& p, const rankc::plan_data& plan, bool certifie
 }
 
 void check_arena(const lowered& l, const rankc::plan_data& plan, rankc::precision type, target to) {
-  namespace counted = rankc::program;
+  namespace counted = rankc::lowering;
   const auto s = counted::setting_of(plan, type, to);
   const auto memory = counted::memory_of(plan, counted::lower_layers(plan, s), s);
   REQUIRE(memory.size() == l.ranks.size());

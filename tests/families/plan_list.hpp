@@ -3,7 +3,7 @@
 #pragma once
 #include "split_plan.hpp"
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <utility>

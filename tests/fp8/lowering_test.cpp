@@ -8,8 +8,8 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/make_plan.hpp>
-#include <rankc/program/memory.hpp>
+#include <rankc/plan/make_plan.hpp>
+#include <rankc/memory/memory.hpp>
 #include <rankc/rankc.hpp>
 
 #include <emit/emit.hpp>
@@ -24,7 +24,7 @@ namespace lowering_test {
 
 using namespace rankc::codegen;
 using rankc::codegen::access;  // and not that of unistd.h
-namespace counted = rankc::program;
+namespace counted = rankc::lowering;
 
 namespace {
 

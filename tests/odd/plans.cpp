@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/from_csv.hpp>
 #include <rankc/schedules/interleaved_one_f_one_b.hpp>

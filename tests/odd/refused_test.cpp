@@ -3,7 +3,7 @@
 // not refuse.
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/schedules/from_csv.hpp>
 
 #include "models.hpp"

@@ -92,7 +92,7 @@ using namespace rankc::ports;
 inline constexpr op_row silu_grad_row{
     .name = "step",  // as the text calls what a rank runs
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width")},
-    .rule = rules::gradient_of_elementwise,
+    .rule = placement_rules::gradient_of_elementwise,
     .flops = no_flops,
     .host = {"user::silu_grad", "tokens*width"},
     .cuda = {"user::silu_grad", "tokens*width"},
@@ -100,7 +100,7 @@ inline constexpr op_row silu_grad_row{
 inline constexpr op_row silu_row{
     .name = "silu",
     .ports = {out("y", "tokens width"), in("x", "tokens width")},
-    .rule = rules::elementwise<false>,
+    .rule = placement_rules::elementwise<false>,
     .dual = [](backward& b) { b.give("x", b.apply(silu_grad_row, {b.gradient("y"), b["x"]})); },
     .flops = no_flops,
     .host = {"user::silu", "tokens*width"},

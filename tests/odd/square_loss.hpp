@@ -98,7 +98,7 @@ using namespace rankc::ports;
 
 inline constexpr op_row square_loss_grad_row{.name = "square_loss_grad",
                                              .ports = {out("dx", "tokens width"), in("x", "tokens width")},
-                                             .rule = rules::elementwise<false>,
+                                             .rule = placement_rules::elementwise<false>,
                                              .flops = no_flops,
                                              .host = {"user::square_loss_grad", "tokens*width number"},
                                              .cuda = {"user::square_loss_grad", "tokens*width number"},
@@ -109,7 +109,7 @@ inline constexpr op_row square_loss_row{
     .rule =
         [](complaint& c, types in, type* out, const op&) {
           for (axis a : axes) {
-            if (in[0][a] == P) c.found(a, "the value", in[0], "R, I or V", rules::reduce_first);
+            if (in[0][a] == P) c.found(a, "the value", in[0], "R, I or V", placement_rules::reduce_first);
             out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
           }
         },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "techniques.hpp"
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/qwen3.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>

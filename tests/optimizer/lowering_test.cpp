@@ -8,7 +8,7 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/program/memory.hpp>
+#include <rankc/memory/memory.hpp>
 
 #include <emit/emit.hpp>
 
@@ -24,7 +24,7 @@ namespace lowering_test {
 
 using namespace rankc::codegen;
 using rankc::test::said, rankc::test::said_in;
-namespace counted = rankc::program;
+namespace counted = rankc::lowering;
 
 namespace {
 

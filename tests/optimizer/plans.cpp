@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 

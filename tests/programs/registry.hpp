@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The generated programs that the tests train: a list for each target.
 #pragma once
-#include <rankc/runtime/targets.hpp>
+#include <rankc/contract/targets.hpp>
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/placement.hpp>
 

@@ -7,7 +7,7 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/names.hpp>
 #include <rankc/codegen/prove.hpp>
-#include <rankc/program/memory.hpp>
+#include <rankc/memory/memory.hpp>
 #include <rankc/schedule/timing.hpp>
 
 #include <emit/emit.hpp>
@@ -22,7 +22,7 @@
 namespace lowering_test {
 
 using namespace rankc::codegen;
-namespace counted = rankc::program;
+namespace counted = rankc::lowering;
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include "kernels.hpp"
 #include "machine.hpp"
 
-#include <rankc/runtime/fp8.hpp>
+#include <rankc/contract/fp8.hpp>
 
 #include <doctest/doctest.h>
 

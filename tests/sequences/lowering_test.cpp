@@ -6,7 +6,7 @@
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <algorithm>

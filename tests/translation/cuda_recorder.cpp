@@ -5,7 +5,7 @@
 #include <check_calls.hpp>
 
 #include <rankc/runtime/cuda/kernels.hpp>
-#include <rankc/runtime/router.hpp>
+#include <rankc/contract/router.hpp>
 
 #include <stdexcept>
 

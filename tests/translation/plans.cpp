@@ -7,7 +7,7 @@
 #include <04_llama3_8b.hpp>
 #include <05_schedules.hpp>
 #include <08_sharded_weights.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 
 namespace translation {
 

@@ -3,7 +3,7 @@
 #pragma once
 #include "recording.hpp"
 
-#include <rankc/runtime/fp8.hpp>
+#include <rankc/contract/fp8.hpp>
 #include <rankc/runtime/program.hpp>
 
 #include <map>

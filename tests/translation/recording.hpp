@@ -2,8 +2,8 @@
 // What a generated program does on one rank, as the recording runtime saw it: its calls in the order of
 // issue, with the bytes that each touches and what each waits for.
 #pragma once
-#include <rankc/runtime/targets.hpp>
-#include <rankc/runtime/load_balance.hpp>
+#include <rankc/contract/targets.hpp>
+#include <rankc/contract/load_balance.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <doctest/doctest.h>
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/gate.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <algorithm>

@@ -14,7 +14,7 @@
 #include <odd/plans.hpp>
 #include <optimizer/plans.hpp>
 #include <routing/plans.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 #include <sequences/plans.hpp>
 

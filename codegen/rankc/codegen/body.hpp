@@ -3,7 +3,7 @@
 // every use of the layer shares the text and differs only in offsets.
 #pragma once
 #include <rankc/plan/plan_data.hpp>
-#include <rankc/program/layer.hpp>
+#include <rankc/lowering/layer.hpp>
 #include <rankc/runtime/program.hpp>
 
 #include <cstdint>
@@ -18,29 +18,29 @@ namespace rankc::codegen {
 using runtime::dtype;
 
 using rankc::layer_form;
-using rankc::program::accumulation;
-using rankc::program::aligned;
-using rankc::program::alignment;
-using rankc::program::element_kind;
-using rankc::program::group;
-using rankc::program::group_layout;
-using rankc::program::in_step;
-using rankc::program::layer_parameter;
-using rankc::program::lifetime;
-using rankc::program::local_dim;
-using rankc::program::local_shape;
-using rankc::program::n_groups;
-using rankc::program::node;
-using rankc::program::nodes;
-using rankc::program::operand;
-using rankc::program::phase;
-using rankc::program::phase_names;
-using rankc::program::place_intervals;
-using rankc::program::port_use;
-using rankc::program::rope_use;
-using rankc::program::space;
-using rankc::program::target;
-using rankc::program::value;
+using rankc::lowering::accumulation;
+using rankc::lowering::aligned;
+using rankc::lowering::alignment;
+using rankc::lowering::element_kind;
+using rankc::lowering::group;
+using rankc::lowering::group_layout;
+using rankc::lowering::in_step;
+using rankc::lowering::layer_parameter;
+using rankc::lowering::lifetime;
+using rankc::lowering::local_dim;
+using rankc::lowering::local_shape;
+using rankc::lowering::n_groups;
+using rankc::lowering::node;
+using rankc::lowering::nodes;
+using rankc::lowering::operand;
+using rankc::lowering::phase;
+using rankc::lowering::phase_names;
+using rankc::lowering::place_intervals;
+using rankc::lowering::port_use;
+using rankc::lowering::rope_use;
+using rankc::lowering::space;
+using rankc::lowering::target;
+using rankc::lowering::value;
 
 inline constexpr int n_phases = 5;
 
@@ -65,11 +65,11 @@ struct body_names {
       constant_of;  // one for each name and value
 };
 
-struct body : rankc::program::layer_program {
+struct body : rankc::lowering::layer_program {
   std::string name;      // of the layer, and of no other
   std::string id;        // in the generated text
   std::size_t kind = 0;  // of the plan's
-  rankc::program::layer_setting setting;
+  rankc::lowering::layer_setting setting;
   std::int64_t tokens_of_step = 0;
   body_names names;
 
@@ -79,7 +79,7 @@ struct body : rankc::program::layer_program {
   /// "block: all_reduce of wo_out"; "block: all_gather of n1 again", for backward.
   std::string message(const node&) const;
   /// Bytes that a rank gives a collective, or gets of it.
-  std::size_t message_bytes(const node& n) const { return rankc::program::message_bytes(*this, n, setting); }
+  std::size_t message_bytes(const node& n) const { return rankc::lowering::message_bytes(*this, n, setting); }
 };
 
 /// Bytes of the statistics of routers that a layer is handed (x), or hands on (y): behind the rows.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of a plan's generator: check, emit, describe, timeline, certificate.
 #pragma once
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 
 namespace rankc::codegen {
 

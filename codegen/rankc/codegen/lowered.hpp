@@ -5,7 +5,7 @@
 #include <rankc/codegen/body.hpp>
 #include <rankc/codegen/program.hpp>
 #include <rankc/codegen/specification.hpp>
-#include <rankc/program/optimizer_state.hpp>
+#include <rankc/memory/optimizer_state.hpp>
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace rankc::codegen {
 
-using rankc::program::optimizer_state;
+using rankc::lowering::optimizer_state;
 
 /// A layer's use of a parameter that another layer shares.
 struct shared_use {
@@ -362,7 +362,7 @@ struct lowered {
   }
   /// What the optimizer keeps of each weight, and what makes new ones: the row of its op.
   optimizer_state state() const {
-    return rankc::program::state_of(plan->recipe, real_bytes(), wide_bytes(), trains());
+    return rankc::lowering::state_of(plan->recipe, real_bytes(), wide_bytes(), trains());
   }
   std::string_view optimizer() const { return plan->recipe.optimizer == sgd ? "sgd" : "adamw"; }
   /// Whether layers read the weights from a rounded copy.
@@ -381,7 +381,7 @@ struct lowered {
            (i.over == runtime::over::dp || i.over == runtime::over::shard || i.over == runtime::over::efsdp);
   }
   bool rounds_reductions() const {
-    return rankc::program::rounds_reductions(plan->recipe, plan->dims, real_bytes(), wide_bytes(), trains());
+    return rankc::lowering::rounds_reductions(plan->recipe, plan->dims, real_bytes(), wide_bytes(), trains());
   }
   /// Whether each rank keeps a shard of every parameter, and gathers the others' for its layers.
   bool is_sharded() const { return shards_weights(plan->dims); }
@@ -390,7 +390,7 @@ struct lowered {
 };
 
 /// What a rank takes of its GPU beside the arena, however it is launched, in bytes; 0 on the host.
-/// Source: rankc/runtime/cuda/device_memory.hpp.
+/// Source: rankc/contract/device_memory.hpp.
 std::size_t bytes_beside_arena(const lowered&, const pipeline_rank&);
 
 /// All passes, in order. The plan must be valid. The watcher, if there is one, sees each pass.

@@ -5,8 +5,8 @@
 // is written by one op and read by others; an accumulation reads one value and writes the next. All ops are
 // asynchronous on their streams.
 #pragma once
-#include <rankc/runtime/load_balance.hpp>
-#include <rankc/runtime/rope_scaling.hpp>
+#include <rankc/contract/load_balance.hpp>
+#include <rankc/contract/rope_scaling.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -185,7 +185,7 @@ struct op {
   int stream = 0;  // index of a lane of the rank
   std::vector<int> waits;  // ops of this rank, earlier in issue order, whose end this op waits for
   std::vector<access> reads, writes;
-  int communicator = -1;  // communication only: index into program::communicators
+  int communicator = -1;  // communication only: index into lowering::communicators
   int peer = -1;          // send, receive: the other rank (a global rank number)
   std::size_t bytes = 0;  // communication only: per rank, as both sides must agree on it
   int message = -1;       // communication only: the site's index, the same on all sides
@@ -224,7 +224,7 @@ struct communicator {
   int size = 0;             // members in the world, where the program has fewer of them; 0: as many
   bool one_layout = false;  // the members' arenas have one layout: operands lie at equal offsets, at which
                             // the runtime finds those of other members
-  std::vector<int> along = {};  // indices into program::mesh: the axes along which members are left out
+  std::vector<int> along = {};  // indices into lowering::mesh: the axes along which members are left out
   int members() const { return size == 0 ? static_cast<int>(ranks.size()) : size; }
 };
 

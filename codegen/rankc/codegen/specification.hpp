@@ -2,8 +2,8 @@
 // The model of a plan as it is on one device, with the whole batch of a step at once: what rank programs are
 // held to. Its ops are those of forward alone.
 #pragma once
-#include <rankc/runtime/load_balance.hpp>
-#include <rankc/runtime/rope_scaling.hpp>
+#include <rankc/contract/load_balance.hpp>
+#include <rankc/contract/rope_scaling.hpp>
 
 #include <algorithm>
 #include <cstddef>

@@ -3,7 +3,7 @@
 // row of its op.
 #pragma once
 #include <rankc/ops/elementwise.hpp>
-#include <rankc/program/layer.hpp>
+#include <rankc/lowering/layer.hpp>
 
 #include <algorithm>
 
@@ -41,15 +41,15 @@ constexpr bool is_fp8_cast(const op_row& row) { return is_fp8(row.ports[0].holds
 /// The kernels of a layer on one rank.
 class kernel_sizes {
  public:
-  constexpr kernel_sizes(const program::layer_program& l, const program::layer_setting& s) : l_(l), s_(s) {
-    for (const program::node& n : l.forward)
+  constexpr kernel_sizes(const lowering::layer_program& l, const lowering::layer_setting& s) : l_(l), s_(s) {
+    for (const lowering::node& n : l.forward)
       if (n.row->name.starts_with("arrange")) picks_ = static_cast<double>(l.shape(n["places"]).elements());
     slots_ = picks_ * slots_per_pick(s.dims);
   }
 
   /// Of what a conversion has room for that which is sent. Where one process has all ranks, experts get the
   /// rows that were picked and no others; elsewhere all.
-  constexpr double sent(const program::node& n, int ranks_per_node) const {
+  constexpr double sent(const lowering::node& n, int ranks_per_node) const {
     const bool is_of_slots =
         n.row->converts == conversion::to_experts || n.row->converts == conversion::from_experts;
     if (!is_of_slots || s_.dims.world > ranks_per_node) return 1;
@@ -57,43 +57,43 @@ class kernel_sizes {
   }
 
   /// Bytes that pass through memory.
-  constexpr double bytes(const program::node& n) const {
+  constexpr double bytes(const lowering::node& n) const {
     double all = 0;
     for (std::size_t p = 0; p < n.ports.size(); ++p) all += bytes(n, p);
     return all;
   }
-  constexpr double bytes(const program::node& n, std::size_t p) const {
+  constexpr double bytes(const lowering::node& n, std::size_t p) const {
     const port& as = n.row->ports[p];
     if (n.ports[p].shape < 0 || as.as == use::scratch) return 0;
     const auto element =
         static_cast<double>(s_.bytes(l_.values[static_cast<std::size_t>(n.ports[p].at.value)].holds));
     const double all = element * static_cast<double>(shape(n, p).elements());
     if (is_fp8_cast(*n.row)) return 2 * all;  // read twice, and written by rows and by columns
-    const bool adds = as.as == use::sum && n.accumulate != program::accumulation::overwrite;
+    const bool adds = as.as == use::sum && n.accumulate != lowering::accumulation::overwrite;
     return (is_looked_up(n, p) ? std::min(all, element * looked_up(n)) : all) * (adds ? 2 : 1);
   }
 
   /// Of products and attention; of attention those of the half that is not masked.
-  constexpr double operations(const program::node& n) const {
-    const double all = n.row->flops(program::sizes_of(l_, n, ring_ranks(s_.dims))) * filled(n);
+  constexpr double operations(const lowering::node& n) const {
+    const double all = n.row->flops(lowering::sizes_of(l_, n, ring_ranks(s_.dims))) * filled(n);
     return work_of(*n.row) == work::attention ? all / 2 : all;
   }
 
   /// Of the slots that a product of experts has room for those that are taken, where all experts are as much
   /// in demand.
-  constexpr double filled(const program::node& n) const {
+  constexpr double filled(const lowering::node& n) const {
     const int offsets = n.row->find("offsets"), slots = n.row->find("x");
     if (offsets < 0 || slots < 0 || slots_ == 0) return 1;
     return std::min(1.0,
                     slots_ / static_cast<double>(shape(n, static_cast<std::size_t>(slots)).dims[0].width()));
   }
-  constexpr const program::local_shape& shape(const program::node& n, std::size_t p) const {
+  constexpr const lowering::local_shape& shape(const lowering::node& n, std::size_t p) const {
     return l_.shape(n.ports[p]);
   }
 
  protected:
-  const program::layer_program& l_;
-  const program::layer_setting& s_;
+  const lowering::layer_program& l_;
+  const lowering::layer_setting& s_;
 
  private:
   /// The slots of a rank's experts for each expert that its tokens pick, on average.
@@ -102,11 +102,11 @@ class kernel_sizes {
     return repeats_tokens(d) ? 1.0 / d.ep : d.etp;
   }
   /// Whether ids say which rows of it are touched.
-  static constexpr bool is_looked_up(const program::node& n, std::size_t p) {
+  static constexpr bool is_looked_up(const lowering::node& n, std::size_t p) {
     const use as = n.row->ports[p].as;
     return (as == use::parameter || as == use::sum) && n.row->find("ids") >= 0;
   }
-  constexpr double looked_up(const program::node& n) const {
+  constexpr double looked_up(const lowering::node& n) const {
     double most = 0;  // elements of the tokens' rows
     for (std::size_t p = 0; p < n.ports.size(); ++p)
       if (n.ports[p].shape >= 0 && !is_looked_up(n, p))

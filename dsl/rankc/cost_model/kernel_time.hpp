@@ -5,7 +5,7 @@
 #include <rankc/cost_model/kernel_sizes.hpp>
 #include <rankc/cost_model/product_time.hpp>
 #include <rankc/cost_model/scores_time.hpp>
-#include <rankc/runtime/cuda/held_logits.hpp>
+#include <rankc/contract/held_logits.hpp>
 
 #include <algorithm>
 
@@ -25,17 +25,17 @@ struct effort {
 /// The kernels of a layer on one rank.
 class kernel_times : public kernel_sizes {
  public:
-  constexpr kernel_times(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s,
-                         const framework& f = rankc_itself)
+  constexpr kernel_times(const gpu_speed& g, const lowering::layer_program& l,
+                         const lowering::layer_setting& s, const framework& f = rankc_itself)
       : kernel_sizes(l, s),
         g_(g),
         f_(f),
-        products_(l.uses(program::phase::forward, program::space::loss) ? small_products{} : f.products) {}
+        products_(l.uses(lowering::phase::forward, lowering::space::loss) ? small_products{} : f.products) {}
 
   constexpr const small_products& products() const { return products_; }
 
   /// Errors: none of a node that communicates is asked for.
-  constexpr effort of(const program::node& n) const {
+  constexpr effort of(const lowering::node& n) const {
     const work by = work_of(*n.row);
     const double passing = bytes(n);
     if (by == work::pass || by == work::column_sum) {
@@ -50,7 +50,7 @@ class kernel_times : public kernel_sizes {
   }
 
  private:
-  constexpr effort product(const program::node& n, double operations, double passing) const {
+  constexpr effort product(const lowering::node& n, double operations, double passing) const {
     std::size_t written = 0;
     int results = 0;
     bool has_bias = false;
@@ -63,7 +63,7 @@ class kernel_times : public kernel_sizes {
       has_bias |= as.shape.ndim == 1 && (as.as == use::sum || as.as == use::parameter);
     }
     const bool of_weight = n.row->ports[written].as == use::sum;
-    const program::local_shape& y = shape(n, written);
+    const lowering::local_shape& y = shape(n, written);
     const auto rows = static_cast<long long>(
                    static_cast<double>(y.dims[0].width()) * (of_weight ? 1 : filled(n)) + 0.5),
                columns = y.dims[1].width();
@@ -86,7 +86,7 @@ class kernel_times : public kernel_sizes {
     return e;
   }
 
-  constexpr effort attention(const program::node& n, double operations, double passing) const {
+  constexpr effort attention(const lowering::node& n, double operations, double passing) const {
     const bool backward = n.row->find("d_o") >= 0;
     const auto q = static_cast<std::size_t>(n.row->find("q"));
     if (f_.keeps_scores)
@@ -97,8 +97,8 @@ class kernel_times : public kernel_sizes {
     return {s.time(operations, n.seq), operations * s.joules + passing * g_.joules_of_byte};
   }
 
-  constexpr attention_sizes sizes_of_attention(const program::node& n, std::size_t q) const {
-    const program::local_shape& s = shape(n, q);
+  constexpr attention_sizes sizes_of_attention(const lowering::node& n, std::size_t q) const {
+    const lowering::local_shape& s = shape(n, q);
     return {s.dims[0].width() * s.dims[1].count / n.seq, n.seq, s.dims[1].unit};
   }
 
@@ -108,7 +108,7 @@ class kernel_times : public kernel_sizes {
     bool any = false;
     double not_of_product = 0, passed_over = 0;
   };
-  constexpr kept_apart apart_of(const program::node& n, std::size_t written, bool has_bias) const {
+  constexpr kept_apart apart_of(const lowering::node& n, std::size_t written, bool has_bias) const {
     constexpr double element = 2;
     if (n.row->ports[written].as == use::sum) {
       if (!f_.adds_apart) return {};
@@ -120,7 +120,7 @@ class kernel_times : public kernel_sizes {
     return {true, beside, has_bias || beside > 0 ? 2 * bytes(n, written) + read : 0};
   }
   /// Of what an activation had before it, and of the residual.
-  constexpr double bytes_beside(const program::node& n, bool (port::*side)() const) const {
+  constexpr double bytes_beside(const lowering::node& n, bool (port::*side)() const) const {
     double all = 0;
     for (std::size_t p = 0; p < n.ports.size(); ++p)
       if (const port& as = n.row->ports[p]; (as.name == "before" || as.name == "residual") && (as.*side)())
@@ -129,7 +129,7 @@ class kernel_times : public kernel_sizes {
   }
   /// What is added to the residual is dropped in part: forward keeps a byte of each element, of which
   /// backward makes a pass.
-  constexpr effort dropout(const program::node& n) const {
+  constexpr effort dropout(const lowering::node& n) const {
     if (!f_.dropouts || n.row->find("residual") < 0) return {};
     const double dropped = elements(n, "residual");
     return n.row->find("dy") >= 0 ? pass(5 * dropped)
@@ -137,13 +137,13 @@ class kernel_times : public kernel_sizes {
   }
   /// Rows of logits whose gradient is made in the visit that sums them, and which shared memory does not hold
   /// meanwhile.
-  constexpr bool is_read_twice(const program::node& n) const {
-    if (n.only != program::in_step::training || n.row->find("dlogits") < 0) return false;
+  constexpr bool is_read_twice(const lowering::node& n) const {
+    if (n.only != lowering::in_step::training || n.row->find("dlogits") < 0) return false;
     const auto tokens = static_cast<double>(l_.shape(n["logits"]).dims[0].width());
     return bytes(n, static_cast<std::size_t>(n.row->find("logits"))) >
            tokens * static_cast<double>(cuda::held_logits);
   }
-  constexpr double elements(const program::node& n, std::string_view name) const {
+  constexpr double elements(const lowering::node& n, std::string_view name) const {
     return static_cast<double>(l_.shape(n[name]).elements());
   }
   constexpr effort pass(double bytes) const { return {g_.passes.time(bytes), bytes * g_.joules_of_byte}; }

@@ -3,7 +3,7 @@
 #pragma once
 #include <rankc/cost_model/kernel_time.hpp>
 #include <rankc/cost_model/link_time.hpp>
-#include <rankc/program/layer.hpp>
+#include <rankc/lowering/layer.hpp>
 
 #include <algorithm>
 #include <span>
@@ -53,12 +53,12 @@ constexpr span span_of(axis over, const parallel_dims& d, int ranks_per_node) {
 
 /// Of the time of a conversion that is not beside computation, the share that computation waits.
 constexpr double share_waited(const gpu_speed& g, const framework& f, const small_products& products,
-                              const program::node& n, program::phase does) {
+                              const lowering::node& n, lowering::phase does) {
   if (n.over != axis::tp) return 1;
   const conversion by = n.row->converts;
   if (by == conversion::all_gather) return f.waits_for_tensor * products.gathered;
   const bool sums = by == conversion::all_reduce || by == conversion::reduce_scatter;
-  const bool backward = does != program::phase::forward && does != program::phase::recompute;
+  const bool backward = does != lowering::phase::forward && does != lowering::phase::recompute;
   return f.waits_for_tensor * (f.tensor_sums_beside && sums && backward ? g.beside : 1);
 }
 
@@ -72,23 +72,24 @@ constexpr double wait_by_rows(const gpu_speed& g, bool deals, double moves, doub
 }
 
 /// What the nodes of a phase take.
-constexpr spent time_of(const gpu_speed& g, const program::layer_program& l, const program::layer_setting& s,
-                        program::phase does, int ranks_per_node, const framework& f = rankc_itself) {
+constexpr spent time_of(const gpu_speed& g, const lowering::layer_program& l,
+                        const lowering::layer_setting& s, lowering::phase does, int ranks_per_node,
+                        const framework& f = rankc_itself) {
   const kernel_times kernels(g, l, s, f);
   spent all;
-  const std::span<const program::node> list = l.calls(does);
+  const std::span<const lowering::node> list = l.calls(does);
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const program::node& n = list[i];
+    const lowering::node& n = list[i];
     if (n.runs_in(s.trains)) switch (work_of(*n.row)) {
         case work::communication: {
-          const program::local_shape& part = l.part(n);
+          const lowering::local_shape& part = l.part(n);
           const auto bytes = static_cast<double>(part.elements()) *
-                             static_cast<double>(
-                                 s.bytes(n.wide ? program::element_kind::wide : program::element_kind::real));
+                             static_cast<double>(s.bytes(n.wide ? lowering::element_kind::wide
+                                                                : lowering::element_kind::real));
           const span ranks = span_of(n.over, s.dims, ranks_per_node);
           const bool of_shard =
               n.row->converts == conversion::all_gather || n.row->converts == conversion::reduce_scatter;
-          const std::size_t product = f.by_rows ? program::find_partner(list, i) : i;
+          const std::size_t product = f.by_rows ? lowering::find_partner(list, i) : i;
           const double sent = bytes * (of_shard ? ranks.ranks : kernels.sent(n, ranks_per_node));
           const double share = n.is_beside() ? n.row->count(false) * g.beside
                                              : share_waited(g, f, kernels.products(), n, does);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What collectives and messages take over the links between the ranks of a group.
 #pragma once
-#include <rankc/base/recipe.hpp>
+#include <rankc/recipe/training.hpp>
 #include <rankc/cost_model/framework.hpp>
 #include <rankc/cost_model/gpu_speed.hpp>
 #include <rankc/mesh/axes.hpp>
-#include <rankc/typed/op_row.hpp>
+#include <rankc/trace/op_row.hpp>
 
 #include <algorithm>
 #include <numeric>

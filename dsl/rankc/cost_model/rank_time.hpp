@@ -3,7 +3,7 @@
 // what goes over links beside these, and power.
 #pragma once
 #include <rankc/cost_model/layer_time.hpp>
-#include <rankc/program/memory.hpp>
+#include <rankc/memory/memory.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -40,7 +40,7 @@ struct stage_spent {
 /// it sums.
 struct held {
   double trained = 0, gathered = 0, summed = 0;
-  constexpr held& operator+=(const program::layer_parameter& w) {
+  constexpr held& operator+=(const lowering::layer_parameter& w) {
     if (w.trainable) trained += static_cast<double>(w.shard());
     if (w.shards > 1) gathered += static_cast<double>(w.stored());
     if (w.trainable && w.sum_over_dp) summed += static_cast<double>(w.shard());
@@ -55,10 +55,10 @@ struct held {
 };
 
 /// What the phases of a layer take.
-constexpr stage_spent phases_of(const gpu_speed& g, const program::layer_program& l,
-                                const program::layer_setting& s, int ranks_per_node,
+constexpr stage_spent phases_of(const gpu_speed& g, const lowering::layer_program& l,
+                                const lowering::layer_setting& s, int ranks_per_node,
                                 const framework& f = rankc_itself) {
-  using program::phase;
+  using lowering::phase;
   const auto takes = [&](phase does) { return time_of(g, l, s, does, ranks_per_node, f); };
   stage_spent one{
       .forward = takes(phase::forward), .input = {}, .weight = {}, .again = takes(phase::recompute)};
@@ -72,36 +72,36 @@ constexpr stage_spent phases_of(const gpu_speed& g, const program::layer_program
 /// Units: bytes of what goes between stages.
 struct timed_form {
   stage_spent takes;
-  std::vector<program::layer_parameter> parameters;
+  std::vector<lowering::layer_parameter> parameters;
   std::size_t boundary = 0;
 };
 
 /// What the optimizer passes over of each weight: it and its moments are read and written, its gradient is
 /// read, and a copy written.
 /// Units: bytes.
-constexpr double updated_bytes(const program::optimizer_state& kept, double real, double wide) {
+constexpr double updated_bytes(const lowering::optimizer_state& kept, double real, double wide) {
   return 2.0 * static_cast<double>(kept.weight) + 2.0 * kept.moments * static_cast<double>(kept.moment) +
          wide + (kept.working_copy ? real : 0);
 }
 
 /// The optimizer and the norm, which pass over all that is trained.
-constexpr effort sweep(const gpu_speed& g, const training& recipe, const program::layer_setting& s,
+constexpr effort sweep(const gpu_speed& g, const training& recipe, const lowering::layer_setting& s,
                        double trained, const framework& f = rankc_itself) {
   if (!s.trains) return {};
-  const auto real = static_cast<double>(s.bytes(program::element_kind::real)),
-             wide = static_cast<double>(s.bytes(program::element_kind::wide));
-  const program::optimizer_state kept = program::state_of(recipe, s.bytes(program::element_kind::real),
-                                                          s.bytes(program::element_kind::wide), s.trains);
+  const auto real = static_cast<double>(s.bytes(lowering::element_kind::real)),
+             wide = static_cast<double>(s.bytes(lowering::element_kind::wide));
+  const lowering::optimizer_state kept = lowering::state_of(recipe, s.bytes(lowering::element_kind::real),
+                                                            s.bytes(lowering::element_kind::wide), s.trains);
   const double bytes = trained * (updated_bytes(kept, real, wide) + wide + f.sweep_bytes);
   return {g.sweeps.time(bytes), bytes * g.joules_of_byte};
 }
 
 /// What goes over links beside computation: weights that are gathered, gradients that are summed.
 constexpr double beside(const gpu_speed& g, const parallel_dims& d, int ranks_per_node,
-                        const training& recipe, const program::layer_setting& s, int microbatches,
+                        const training& recipe, const lowering::layer_setting& s, int microbatches,
                         const held& h) {
-  const auto real = static_cast<double>(s.bytes(program::element_kind::real)),
-             wide = static_cast<double>(s.bytes(program::element_kind::wide));
+  const auto real = static_cast<double>(s.bytes(lowering::element_kind::real)),
+             wide = static_cast<double>(s.bytes(lowering::element_kind::wide));
   const double sum = recipe.reductions == bf16 ? real : wide;
   const span shards = span_of(weight_shards(d), stride_of_data(d), ranks_per_node),
              replicas = span_of(weight_replicas(d), stride_of_data(d) * weight_shards(d), ranks_per_node);

@@ -16,7 +16,7 @@ namespace detail {
 template <class Plan, class Form>
 class predictor {
  public:
-  constexpr predictor(const Plan& p, const gpu_speed& g, const program::layer_setting& s,
+  constexpr predictor(const Plan& p, const gpu_speed& g, const lowering::layer_setting& s,
                       const std::vector<Form>& layers, const framework& f = rankc_itself)
       : p_(p), g_(g), f_(f), s_(s), layers_(layers), forms_(forms_of_stages(p)) {
     for (const std::vector<int>& forms : forms_) {
@@ -81,7 +81,7 @@ class predictor {
     std::vector<held> own;  // of each form's parameters, but for those that layers share
     for (const Form& l : layers_) {
       held& h = own.emplace_back();
-      for (const program::layer_parameter& w : l.parameters)
+      for (const lowering::layer_parameter& w : l.parameters)
         if (!w.shared) h += w;
     }
     for (int rank = 0; rank < p_.dims.pp; ++rank) {
@@ -100,7 +100,7 @@ class predictor {
       if (!p_.actions.has_stage(rank, stage)) continue;
       for (int f : forms_[static_cast<std::size_t>(stage)]) {
         h += own[static_cast<std::size_t>(f)];
-        for (const program::layer_parameter& w : layers_[static_cast<std::size_t>(f)].parameters)
+        for (const lowering::layer_parameter& w : layers_[static_cast<std::size_t>(f)].parameters)
           if (w.shared && std::find(seen.begin(), seen.end(), w.name) == seen.end()) {
             seen.push_back(w.name);
             h += w;
@@ -176,7 +176,7 @@ class predictor {
   const Plan& p_;
   const gpu_speed& g_;
   const framework& f_;
-  const program::layer_setting& s_;
+  const lowering::layer_setting& s_;
   const std::vector<Form>& layers_;
   std::vector<std::vector<int>> forms_;
   std::vector<stage_spent> stages_;
@@ -184,19 +184,19 @@ class predictor {
 };
 
 constexpr std::vector<timed_form> time_forms(const auto& plan, const gpu_speed& g,
-                                             const program::layer_setting& s,
-                                             const std::vector<program::layer_program>& layers,
+                                             const lowering::layer_setting& s,
+                                             const std::vector<lowering::layer_program>& layers,
                                              const framework& f) {
   std::vector<timed_form> forms;
-  for (const program::layer_program& l : layers)
+  for (const lowering::layer_program& l : layers)
     forms.push_back({phases_of(g, l, s, plan.machines.ranks_per_node, f), l.parameters, l.x_bytes});
   return forms;
 }
 }  // namespace detail
 
 /// What a step takes on GPUs of a kind. The plan breaks no rule; `layers` are its forms, lowered for CUDA.
-constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, const program::layer_setting& s,
-                                       const std::vector<program::layer_program>& layers,
+constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, const lowering::layer_setting& s,
+                                       const std::vector<lowering::layer_program>& layers,
                                        const framework& f = rankc_itself) {
   const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers, f);
   const detail::predictor steps(plan, g, s, forms, f);
@@ -204,8 +204,8 @@ constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, con
 }
 constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g,
                                        const framework& f = rankc_itself) {
-  const program::layer_setting s = program::setting_of(plan, plan.recipe.precision, program::target::cuda);
-  return predict_step(plan, g, s, program::lower_layers(plan, s), f);
+  const lowering::layer_setting s = lowering::setting_of(plan, plan.recipe.precision, lowering::target::cuda);
+  return predict_step(plan, g, s, lowering::lower_layers(plan, s), f);
 }
 
 /// What the actions of a stage take, of one microbatch, where power is no limit; backward with what it
@@ -215,8 +215,8 @@ struct stage_times {
 };
 /// Shapes: the result (stages).
 constexpr std::vector<stage_times> predict_stages(const auto& plan, const gpu_speed& g,
-                                                  const program::layer_setting& s,
-                                                  const std::vector<program::layer_program>& layers) {
+                                                  const lowering::layer_setting& s,
+                                                  const std::vector<lowering::layer_program>& layers) {
   const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers, rankc_itself);
   std::vector<stage_times> all;
   const detail::predictor steps(plan, g, s, forms, rankc_itself);

@@ -2,8 +2,8 @@
 // What the ranks of a plan send each other in a step.
 #pragma once
 #include <rankc/cost_model/layer_time.hpp>
-#include <rankc/program/gather_order.hpp>
-#include <rankc/program/memory.hpp>
+#include <rankc/memory/gather_order.hpp>
+#include <rankc/memory/memory.hpp>
 
 #include <algorithm>
 #include <optional>
@@ -23,11 +23,11 @@ struct traffic {
 };
 
 /// The bytes that a rank sends for a node.
-constexpr double sent_by(const program::layer_program& l, const program::node& n,
-                         const program::layer_setting& s) {
+constexpr double sent_by(const lowering::layer_program& l, const lowering::node& n,
+                         const lowering::layer_setting& s) {
   const conversion by = n.row->converts;
   const double ranks = span_of(n.over, s.dims, 1).ranks;
-  const auto bytes = static_cast<double>(program::message_bytes(l, n, s));
+  const auto bytes = static_cast<double>(lowering::message_bytes(l, n, s));
   const bool is_part =
       by == conversion::all_gather || by == conversion::reduce_scatter || n.over == axis::etp;
   const bool is_sum =
@@ -38,10 +38,10 @@ constexpr double sent_by(const program::layer_program& l, const program::node& n
   return to_others * (is_sum ? 2 / ranks : 1 / ranks);
 }
 /// The bytes that a rank sends for the nodes of a phase.
-constexpr double sent_of(const program::layer_program& l, const program::layer_setting& s,
-                         program::phase does) {
+constexpr double sent_of(const lowering::layer_program& l, const lowering::layer_setting& s,
+                         lowering::phase does) {
   double all = 0;
-  for (const program::node& n : l.calls(does))
+  for (const lowering::node& n : l.calls(does))
     if (n.row->communicates()) all += sent_by(l, n, s);
   return all;
 }
@@ -52,17 +52,18 @@ namespace detail {
 template <class Plan, class Layers>
 class traffic_counter {
  public:
-  constexpr traffic_counter(const Plan& plan, const Layers& layers, const program::layer_setting& s, int rank)
+  constexpr traffic_counter(const Plan& plan, const Layers& layers, const lowering::layer_setting& s,
+                            int rank)
       : t_(plan.actions),
         layers_(layers),
         forms_(forms_of_stages(plan)),
         s_(s),
         rank_(rank),
         is_summed_(weight_replicas(s.dims) > 1) {
-    const std::size_t wide = s.bytes(program::element_kind::wide),
-                      real = s.bytes(program::element_kind::real);
+    const std::size_t wide = s.bytes(lowering::element_kind::wide),
+                      real = s.bytes(lowering::element_kind::real);
     sum_bytes_ = static_cast<double>(
-        program::rounds_reductions(plan.recipe, s.dims, real, wide, s.trains) ? real : wide);
+        lowering::rounds_reductions(plan.recipe, s.dims, real, wide, s.trains) ? real : wide);
     turns_.emplace(s.dims, t_, evaluation_of(t_, s.dims), rank, says_unshard(t_));
     for (int stage = 0; stage < t_.stages(); ++stage)
       for (std::size_t i = 0; t_.has_stage(rank, stage) && i < forms(stage).size(); ++i)
@@ -82,7 +83,7 @@ class traffic_counter {
   }
 
  private:
-  using phase = program::phase;
+  using phase = lowering::phase;
   /// A layer of the rank.
   struct layer_use {
     int stage, form;
@@ -90,19 +91,19 @@ class traffic_counter {
   };
   /// A parameter of the rank; of a stage, but for those that layers share.
   struct tensor {
-    const program::layer_parameter* as;
+    const lowering::layer_parameter* as;
     int stage;
   };
 
   constexpr void add(int stage, int form) {
-    const program::layer_turns::place at = turns_->next(stage);
+    const lowering::layer_turns::place at = turns_->next(stage);
     uses_.push_back({stage, form, at.weights});
-    const auto gathered = program::lay_out(layer(form).parameters);
-    for (int g = 0; g < program::n_groups; ++g)
-      if (program::is_shared_out(static_cast<program::group>(g), s_.dims))
+    const auto gathered = lowering::lay_out(layer(form).parameters);
+    for (int g = 0; g < lowering::n_groups; ++g)
+      if (lowering::is_shared_out(static_cast<lowering::group>(g), s_.dims))
         turns_->take(at, gathered.size[g], false);
-    for (const program::layer_parameter& w : layer(form).parameters) {
-      if (w.shared) turns_->take(turns_->shared(), program::aligned_elements(w.stored()), false);
+    for (const lowering::layer_parameter& w : layer(form).parameters) {
+      if (w.shared) turns_->take(turns_->shared(), lowering::aligned_elements(w.stored()), false);
       const auto is_same = [&](const tensor& t) { return t.as->name == w.name; };
       if (!w.shared) tensors_.push_back({&w, stage});
       else if (std::none_of(shared_.begin(), shared_.end(), is_same)) shared_.push_back({&w, stage});
@@ -111,7 +112,7 @@ class traffic_counter {
 
   constexpr const auto& layer(int form) const { return layers_[static_cast<std::size_t>(form)]; }
   constexpr const std::vector<int>& forms(int stage) const { return forms_[static_cast<std::size_t>(stage)]; }
-  constexpr double real_bytes() const { return static_cast<double>(s_.bytes(program::element_kind::real)); }
+  constexpr double real_bytes() const { return static_cast<double>(s_.bytes(lowering::element_kind::real)); }
 
   constexpr static phase phase_of(action_kind k) {
     if (k == action_kind::B) return phase::backward;
@@ -147,7 +148,7 @@ class traffic_counter {
   }
 
   /// Of a weight that ranks share out, its share for each other one.
-  constexpr static double shares(const program::layer_parameter& w) {
+  constexpr static double shares(const lowering::layer_parameter& w) {
     return static_cast<double>(w.shard()) * (w.shards - 1);
   }
 
@@ -163,18 +164,18 @@ class traffic_counter {
 
   constexpr double gathered_by_layers() const {
     const std::vector<std::size_t> begins = turns_->weights.begins();
-    std::vector<program::gather_order::extent> memory;
+    std::vector<lowering::gather_order::extent> memory;
     std::vector<double> bytes;
     std::vector<int> reads;
     for (const layer_use& use : uses_) {
       bytes.push_back(0);
-      for (const program::layer_parameter& w : layer(use.form).parameters)
+      for (const lowering::layer_parameter& w : layer(use.form).parameters)
         bytes.back() += shares(w) * real_bytes();
       memory.push_back({begins[use.place], begins[use.place] + turns_->weights.size(use.place)});
     }
     for (int i = t_.begin[rank_]; i < t_.begin[rank_ + 1]; ++i) add_reads(t_.actions[i], bytes, reads);
     double all = 0;
-    program::gather_order order(std::move(reads), std::move(memory), s_.dims.prefetch);
+    lowering::gather_order order(std::move(reads), std::move(memory), s_.dims.prefetch);
     while (!order.is_done())
       for (const int layer : order.next()) all += bytes[static_cast<std::size_t>(layer)];
     return all;
@@ -186,8 +187,8 @@ class traffic_counter {
     for (std::size_t u = 0; u < uses_.size(); ++u) {
       const auto& l = layer(uses_[u].form);
       if (uses_[u].stage != a.stage || bytes[u] == 0 || l.calls(p).empty()) continue;
-      if (l.uses(p, program::space::weight) ||
-          (repeats(p) && l.uses(phase::recompute, program::space::weight)))
+      if (l.uses(p, lowering::space::weight) ||
+          (repeats(p) && l.uses(phase::recompute, lowering::space::weight)))
         reads.push_back(static_cast<int>(u));
     }
     if (p != phase::forward) std::reverse(reads.begin() + static_cast<std::ptrdiff_t>(first), reads.end());
@@ -199,7 +200,7 @@ class traffic_counter {
     const bool by_layers = reshards_after_layer(s_.dims);
     const auto deals = [&](action_kind k) { return by_layers ? sums(k) : k == action_kind::reduce_grad; };
     for (const layer_use& use : uses_)
-      for (const program::layer_parameter& w : layer(use.form).parameters)
+      for (const lowering::layer_parameter& w : layer(use.form).parameters)
         if (w.trainable && (by_layers || !w.shared)) all += shares(w) * count(use.stage, deals);
     for (const tensor& t : shared_)
       if (t.as->trainable && !by_layers) all += shares(*t.as);
@@ -217,8 +218,8 @@ class traffic_counter {
   }
   constexpr double summed(const tensor& t) const {
     if (!t.as->trainable) return 0;
-    const auto elements = static_cast<double>(program::aligned_elements(t.as->shard()));
-    const double wide = elements * static_cast<double>(s_.bytes(program::element_kind::wide)),
+    const auto elements = static_cast<double>(lowering::aligned_elements(t.as->shard()));
+    const double wide = elements * static_cast<double>(s_.bytes(lowering::element_kind::wide)),
                  replicas = weight_replicas(s_.dims), tp = s_.dims.tp;
     double all = 0;
     if (t.as->sum_over_tp) all += 2 * (tp - 1) / tp * wide;
@@ -232,7 +233,7 @@ class traffic_counter {
     if (!t.as->shared) return false;
     for (int stage = 0; stage < t_.stages(); ++stage)
       for (std::size_t i = 0; !t_.has_stage(rank_, stage) && i < forms(stage).size(); ++i)
-        for (const program::layer_parameter& w : layer(forms(stage)[i]).parameters)
+        for (const lowering::layer_parameter& w : layer(forms(stage)[i]).parameters)
           if (w.shared && w.name == t.as->name) return true;
     return false;
   }
@@ -240,11 +241,11 @@ class traffic_counter {
   const action_table& t_;
   const Layers& layers_;
   const std::vector<std::vector<int>> forms_;
-  const program::layer_setting& s_;
+  const lowering::layer_setting& s_;
   const int rank_;
   const bool is_summed_;
   double sum_bytes_ = 0;  // of a gradient that is summed over dp
-  std::optional<program::layer_turns> turns_;
+  std::optional<lowering::layer_turns> turns_;
   std::vector<layer_use> uses_;
   std::vector<tensor> tensors_, shared_;
 };
@@ -254,7 +255,7 @@ class traffic_counter {
 /// What the ranks of each pipeline coordinate send.
 /// Shapes: `layers` of each of the plan's forms, lowered. The plan breaks no rule.
 constexpr std::vector<traffic> traffic_of(const auto& plan, const auto& layers,
-                                          const program::layer_setting& s) {
+                                          const lowering::layer_setting& s) {
   std::vector<traffic> all;
   for (int rank = 0; rank < plan.dims.pp; ++rank)
     all.push_back(detail::traffic_counter(plan, layers, s, rank).count());

@@ -116,7 +116,7 @@ enum class part : unsigned char { nothing, layers, sequences, positions, heads, 
 
 /// How much of an axis is lowered: nothing (RC103 refuses a degree above 1); tokens alone, whose gradients
 /// are summed (RC226 refuses parameters that are typed as shards over it, and conversions); or all.
-enum class lowering : unsigned char { nothing, tokens, all };
+enum class lowered_values : unsigned char { nothing, tokens, all };
 
 /// What ranks send each other, in the order in which communicators are made.
 enum class purpose : unsigned char {
@@ -151,7 +151,7 @@ struct axis_row {
   bool ends = false;                            // only the first and the last rank
   part shares = part::nothing;
   bool places = false;  // values of a model have a placement on it
-  lowering lowered = lowering::nothing;
+  lowered_values lowered = lowered_values::nothing;
   bool stays_in_node = false;  // its groups communicate in every layer: RC112
   char letter = 0;             // in drawings
   communication_of carries{};
@@ -229,7 +229,7 @@ inline constexpr axis_row axis_rows[]{
      .dense = seen::always,
      .expert = seen::always,
      .shares = part::layers,
-     .lowered = lowering::all,
+     .lowered = lowered_values::all,
      .letter = 'p',
      .carries = {purpose::messages, "activations between stages"}},
     {.id = axis::dp_replicate,
@@ -239,7 +239,7 @@ inline constexpr axis_row axis_rows[]{
      .dense = seen::always,
      .shares = part::sequences,
      .places = true,
-     .lowered = lowering::tokens,
+     .lowered = lowered_values::tokens,
      .letter = 'r'},
     {.id = axis::dp_shard,
      .name = "dp_shard",
@@ -248,7 +248,7 @@ inline constexpr axis_row axis_rows[]{
      .dense = seen::always,
      .shares = part::sequences,
      .places = true,
-     .lowered = lowering::tokens,
+     .lowered = lowered_values::tokens,
      .letter = 's'},
     {.id = axis::cp,
      .name = "cp",
@@ -257,7 +257,7 @@ inline constexpr axis_row axis_rows[]{
      .joins = {axis::ring, axis::ulysses},
      .shares = part::positions,
      .places = true,
-     .lowered = lowering::all},
+     .lowered = lowered_values::all},
     {.id = axis::edp_replicate,
      .name = "edp_replicate",
      .expert = seen::always,
@@ -272,7 +272,7 @@ inline constexpr axis_row axis_rows[]{
      .expert = seen::always,
      .shares = part::experts,
      .places = true,
-     .lowered = lowering::all,
+     .lowered = lowered_values::all,
      .stays_in_node = true,
      .letter = 'e',
      .carries = {purpose::tokens, "tokens to their experts"}},
@@ -289,7 +289,7 @@ inline constexpr axis_row axis_rows[]{
      .fills = fills::cp,
      .dense = seen::always,
      .shares = part::heads,
-     .lowered = lowering::all,
+     .lowered = lowered_values::all,
      .stays_in_node = true,
      .letter = 'u',
      .carries = {purpose::heads, "heads"}},
@@ -300,7 +300,7 @@ inline constexpr axis_row axis_rows[]{
      .dense = seen::always,
      .shares = part::features,
      .places = true,
-     .lowered = lowering::all,
+     .lowered = lowered_values::all,
      .stays_in_node = true,
      .letter = 't',
      .carries = {purpose::activations, "activations of tensor-parallel regions"}},
@@ -313,7 +313,7 @@ inline constexpr axis_row axis_rows[]{
      .expert = seen::always,
      .shares = part::features,
      .places = true,
-     .lowered = lowering::all,
+     .lowered = lowered_values::all,
      .stays_in_node = true,
      .letter = 'x',
      .carries = {purpose::activations, "activations of tensor-parallel experts"}},

@@ -44,9 +44,10 @@ constexpr std::string_view fault_of(const axis_row& r) {
   if (!joins && !r.size && !r.degree) return "is in a view without a size or a degree";
   if (r.degree && r.help.empty()) return "is declared by users without a text that helps them";
   if (r.places && !r.degree) return "has values placed on it without a degree";
-  if (r.lowered != lowering::nothing && !r.degree) return "is lowered without a degree";
+  if (r.lowered != lowered_values::nothing && !r.degree) return "is lowered without a degree";
   if (r.stays_in_node && !r.degree) return "stays in a node without a degree";
-  if (r.lowered == lowering::tokens && !r.places) return "is lowered for tokens, which are not placed on it";
+  if (r.lowered == lowered_values::tokens && !r.places)
+    return "is lowered for tokens, which are not placed on it";
   if (r.dense == seen::always && r.expert == seen::never && r.id < axis::dp_replicate)
     return "is outside of dp_replicate and in the dense view alone; experts have its ranks too";
   return {};

@@ -3,7 +3,7 @@
 // Source: Radford et al. 2019; names and padding of the vocabulary as in nanoGPT.
 #pragma once
 #include <rankc/models/layer.hpp>
-#include <rankc/rules/model.hpp>
+#include <rankc/rules/values/model.hpp>
 
 namespace rankc::models {
 

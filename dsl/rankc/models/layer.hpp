@@ -7,7 +7,7 @@
 #pragma once
 #include <rankc/base/square_root.hpp>
 #include <rankc/ops/balance.hpp>
-#include <rankc/rules/setting.hpp>
+#include <rankc/rules/values/setting.hpp>
 #include <rankc/ops/table.hpp>
 
 #include <boost/hana/for_each.hpp>

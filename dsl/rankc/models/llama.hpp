@@ -3,7 +3,7 @@
 // Source: Touvron et al. 2023; Grattafiori et al. 2024.
 #pragma once
 #include <rankc/models/layer.hpp>
-#include <rankc/rules/model.hpp>
+#include <rankc/rules/values/model.hpp>
 
 namespace rankc::models {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal attention, rotary and learned positions.
 #pragma once
-#include <rankc/runtime/cuda/attention_scratch.hpp>
-#include <rankc/runtime/kernel_scratch.hpp>
-#include <rankc/typed/backward.hpp>
+#include <rankc/contract/attention_scratch.hpp>
+#include <rankc/contract/kernel_scratch.hpp>
+#include <rankc/trace/backward.hpp>
 
 namespace rankc {
 
@@ -13,14 +13,14 @@ inline constexpr op_row rope_grad{
     .name = "rope_grad",
     .ports = {out("dx", "tokens heads*dim : stride").over("dy"), in("dy", "tokens heads*dim : stride"),
               rotary("table", "seq dim")},
-    .rule = rules::elementwise<true>,
+    .rule = placement_rules::elementwise<true>,
     .flops = no_flops,
     .host = {"rope_grad", "tokens heads dim seq"},
     .cuda = {"rope_grad", "tokens heads dim seq stride"}};
 inline constexpr op_row rope{.name = "rope",
                              .ports = {out("y", "tokens heads*dim : stride").over("x"),
                                        in("x", "tokens heads*dim : stride"), rotary("table", "seq dim")},
-                             .rule = rules::rope,
+                             .rule = placement_rules::rope,
                              .dual = [](backward& b) { b.give("x", b.apply(rope_grad, {b.gradient("y")})); },
                              .flops = no_flops,
                              .host = {"rope", "tokens heads dim seq"},
@@ -53,7 +53,7 @@ inline constexpr op_row position_grad{.name = "position_grad",
 inline constexpr op_row position{.name = "position",
                                  .ports = {out("y", "tokens@first width").over("x"),
                                            in("x", "tokens@first width"), parameter("table", "seq width")},
-                                 .rule = rules::position,
+                                 .rule = placement_rules::position,
                                  .dual =
                                      [](backward& b) {
                                        b.give("x", b.gradient("y"));
@@ -121,7 +121,7 @@ inline constexpr op_row attention_grad{
               in("q", "tokens heads*dim : q_stride"), in("k", "tokens kv_heads*dim : kv_stride"),
               in("v", "tokens kv_heads*dim : kv_stride"), in("o", "tokens heads*dim"),
               in("lse", "tokens heads").wide()},
-    .rule = rules::attention_gradient,
+    .rule = placement_rules::attention_gradient,
     .flops = [](const op_sizes& s) { return 10 * s("tokens") * s("heads") * s("dim") * s("seq"); },
     .host = {"attention_grad", "rows seq heads kv_heads dim", host_scores<true>},
     .cuda = {"attention_grad", "rows seq heads kv_heads dim q_stride kv_stride",
@@ -134,7 +134,7 @@ inline constexpr op_row attention{
     .ports = {out("o", "tokens heads*dim"), out("lse", "tokens heads").wide(), scratch("scratch"),
               in("q", "tokens heads*dim : q_stride"), in("k", "tokens kv_heads*dim : kv_stride"),
               in("v", "tokens kv_heads*dim : kv_stride")},
-    .rule = rules::attention,
+    .rule = placement_rules::attention,
     .dual =
         [](backward& b) {
           const value dq =

@@ -6,8 +6,8 @@
 #pragma once
 #include <rankc/ops/conversions.hpp>
 #include <rankc/ops/router.hpp>
-#include <rankc/runtime/kernel_scratch.hpp>
-#include <rankc/runtime/router.hpp>
+#include <rankc/contract/kernel_scratch.hpp>
+#include <rankc/contract/router.hpp>
 
 namespace rankc {
 
@@ -71,11 +71,12 @@ constexpr placement sum_of_tokens(axis a, const type& tokens, const dim& groups)
 }
 constexpr void statistics_rule(complaint& c, types in, type* out, const op& o) {
   const type &logits = in[0], &chosen = in[1];
-  if (!rules::rows(c, "the value", logits)) return;
+  if (!placement_rules::rows(c, "the value", logits)) return;
   out[0].shape[0] = o.with.whole;
   out[0].shape[1] = o.with.first;
   for (axis a : axes) {
-    if (logits[a] == P) c.found(a, "the value", logits, rules::any_but_pending, rules::reduce_first);
+    if (logits[a] == P)
+      c.found(a, "the value", logits, placement_rules::any_but_pending, placement_rules::reduce_first);
     if (logits[a] == V(1))
       c.found(a, "the value", logits, "the logits of all experts on each rank", "all_gather it first");
     if (logits[a] == R)
@@ -101,7 +102,7 @@ constexpr void dropped_rule(complaint& c, types in, type* out, const op& o) {
   out[0].shape[1] = o.with.first;
   for (axis a : axes) {
     if (places[a].k == placement::P || places[a] == V(1))
-      c.found(a, "the places", places, "those of whole tokens", rules::reduce_first);
+      c.found(a, "the places", places, "those of whole tokens", placement_rules::reduce_first);
     out[0][a] = places[a] == R ? I : sum_of_tokens(a, places, o.with.whole);
   }
   if (!c.said && o.with.first.unit < 2)
@@ -137,7 +138,7 @@ constexpr void loss_of_statistics(complaint& c, types in, type* out, const op&) 
     out[0][a] = s[a] == V(0) ? P : s[a];
     for (const type& whole : in.first(in.size() - 1))
       if (whole[a] == P)
-        c.found(a, "the number of choices", whole, rules::any_but_pending,
+        c.found(a, "the number of choices", whole, placement_rules::any_but_pending,
                 "take the sum over the batch first (all_reduce_batch)");
   }
 }

@@ -4,7 +4,7 @@
 // Source: Megatron-LM (Shoeybi et al. 2019; Korthikanti et al. 2022), its f, g and their sequence-parallel
 // forms.
 #pragma once
-#include <rankc/typed/backward.hpp>
+#include <rankc/trace/backward.hpp>
 
 namespace rankc {
 
@@ -51,7 +51,7 @@ constexpr void convert_sum(complaint& c, types in, type* out, const op& o) {
 constexpr void exchange(complaint& c, types in, type* out, const op& o) {
   const type& x = in[0];
   out[0] = x;
-  if (!rules::rows(c, "the value", x) || o.along < 0) return;
+  if (!placement_rules::rows(c, "the value", x) || o.along < 0) return;
   const bool in_groups = o.with.ring > 1;
   const auto shards = [&](int along) { return in_groups && along == 1 ? heads_in_ring : V(along); };
   if (o.over != axis::cp)
@@ -73,13 +73,13 @@ constexpr void hand_on(complaint& c, types in, type* out, const op& o, int by) {
   out[0] = in[0];
   out[1] = in[1];
   for (int i = 0; i < 2; ++i)
-    if (!rules::rows(c, who[i], in[i])) return;
+    if (!placement_rules::rows(c, who[i], in[i])) return;
   if (o.over != axis::cp)
     c.begin() << "it is over " << name(o.over) << ", whose ranks do not share out sequences; hand on over cp";
   for (int i = 0; i < 2; ++i)
     if (in[i][o.over] != V(0) && in[i][o.over] != heads_in_ring)
       c.found(o.over, who[i], in[i], "sharded along the tokens (V)", "there is nothing to hand on");
-  if (!c.said && (!rules::same_shape(in[0], in[1]) || in[0].holds != in[1].holds)) {
+  if (!c.said && (!placement_rules::same_shape(in[0], in[1]) || in[0].holds != in[1].holds)) {
     complaint::put_shape(c.begin() << "one value is ", in[0]);
     complaint::put_shape(c.text << " and the other ", in[1]);
     c.text << "; expected two of one shape, as keys and values are";

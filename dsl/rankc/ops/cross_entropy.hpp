@@ -62,7 +62,7 @@ inline constexpr op_row exp_sums{
 inline constexpr op_row cross_entropy_grad{
     .name = "cross_entropy_grad",
     .ports = {out("dsums", "tokens 2").wide(), in("sums", "tokens 2").wide()},
-    .rule = rules::elementwise<false>,
+    .rule = placement_rules::elementwise<false>,
     .flops = no_flops,
     .host = {"cross_entropy_grad", "tokens number"},
     .cuda = {"cross_entropy_grad", "tokens number"}};
@@ -86,7 +86,7 @@ inline constexpr op_row cross_entropy{
 constexpr value cross_entropy(operand logits, value targets, axis over, double scale) {
   trace& t = *targets.in;
   if (complaint c{"row_max", {}, logits.from}; !t.of(logits.v).bad) {
-    rules::logits(c, t.of(logits.v), t.of(targets), over);
+    placement_rules::logits(c, t.of(logits.v), t.of(targets), over);
     if (c.said) t.refuse(c);
   }
   value top = t.apply(ops::row_max, {logits.v}, logits.from);

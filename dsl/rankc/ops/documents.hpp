@@ -10,7 +10,7 @@
 
 namespace rankc {
 
-namespace rules {
+namespace placement_rules {
 /// Complain of starts of documents that a rank does not have of all its sequences.
 constexpr void starts(complaint& c, const type& of) {
   if (of.holds != element::index && !c.said) {
@@ -24,7 +24,7 @@ constexpr void starts(complaint& c, const type& of) {
           row(a).shares == part::sequences ? "sharded along the tokens (V)" : "the same on every rank (I)",
           "take the layer_context's starts");
 }
-}  // namespace rules
+}  // namespace placement_rules
 
 namespace detail {
 constexpr bool has_rule(const op_row& row) { return row.rule != nullptr; }
@@ -38,7 +38,7 @@ constexpr op_row in_documents(std::string_view name, void (*dual)(backward&) = n
   if constexpr (has_rule(Row))
     row.rule = [](complaint& c, types in, type* out, const op& o) {
       Row.rule(c, in, out, o);
-      rules::starts(c, in.back());
+      placement_rules::starts(c, in.back());
     };
   row.dual = dual;
   row.of_chunks = of_chunks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that take an element at a time: sums, products, multiples, GELU, SwiGLU, the sigmoid.
 #pragma once
-#include <rankc/typed/backward.hpp>
+#include <rankc/trace/backward.hpp>
 
 #include <limits>
 
@@ -10,7 +10,7 @@ namespace rankc {
 namespace detail {
 /// The placement of a product over one axis: linear in a pending sum whose other factor each rank has whole.
 constexpr placement product_over(complaint& c, axis a, const type& x, const type& y) {
-  if (x[a] != P && y[a] != P) return rules::sum_over(c, a, x, y);
+  if (x[a] != P && y[a] != P) return placement_rules::sum_over(c, a, x, y);
   const bool is_left = x[a] == P;
   const type& other = is_left ? y : x;
   const std::string_view pending = is_left ? "the left operand" : "the right operand",
@@ -19,7 +19,8 @@ constexpr placement product_over(complaint& c, axis a, const type& x, const type
   if (other[a] == I)
     return c.found(a, beside, other, "replicated (R), the other being a pending sum",
                    "convert it first (replicate: its gradient is then all-reduced)");
-  return c.found(a, pending, is_left ? x : y, rules::any_but_pending, rules::reduce_first);
+  return c.found(a, pending, is_left ? x : y, placement_rules::any_but_pending,
+                 placement_rules::reduce_first);
 }
 }  // namespace detail
 
@@ -28,14 +29,14 @@ namespace ops {
 inline constexpr op_row gelu_grad{
     .name = "gelu_grad",
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width")},
-    .rule = rules::gradient_of_elementwise,
+    .rule = placement_rules::gradient_of_elementwise,
     .flops = no_flops,
     .host = {"gelu_grad", "tokens*width"},
     .cuda = {"gelu_grad", "tokens*width"}};
 inline constexpr op_row gelu{
     .name = "gelu",
     .ports = {out("y", "tokens width"), in("x", "tokens width")},
-    .rule = rules::elementwise<false>,
+    .rule = placement_rules::elementwise<false>,
     .dual = [](backward& b) { b.give("x", b.apply(gelu_grad, {b.gradient("y"), b["x"]})); },
     .flops = no_flops,
     .host = {"gelu", "tokens*width"},
@@ -47,7 +48,7 @@ inline constexpr op_row swiglu_grad{
     .ports = {out("dgate", "tokens width : stride"), out("dup", "tokens width : stride"),
               in("dy", "tokens width"), in("gate", "tokens width : stride"),
               in("up", "tokens width : stride")},
-    .rule = rules::gradient_of_elementwise,
+    .rule = placement_rules::gradient_of_elementwise,
     .flops = no_flops,
     .host = {"swiglu_grad", "tokens*width"},
     .cuda = {"swiglu_grad", "tokens width stride"}};
@@ -57,9 +58,10 @@ inline constexpr op_row swiglu{
               in("up", "tokens width : stride")},
     .rule =
         [](complaint& c, types in, type* out, const op& o) {
-          rules::sum(c, in, out, o);
+          placement_rules::sum(c, in, out, o);
           for (axis a : axes)
-            if (in[0][a] == P) c.found(a, "gate", in[0], rules::any_but_pending, rules::reduce_first);
+            if (in[0][a] == P)
+              c.found(a, "gate", in[0], placement_rules::any_but_pending, placement_rules::reduce_first);
         },
     .dual =
         [](backward& b) {
@@ -92,7 +94,7 @@ inline constexpr op_row mul{
         [](complaint& c, types in, type* out, const op& o) {
           type alike[]{in[0], in[1]};  // but for their placements, as in a sum
           for (axis a : axes) alike[0][a] = alike[1][a] = I;
-          rules::sum(c, alike, out, o);
+          placement_rules::sum(c, alike, out, o);
           for (axis a : axes) out[0][a] = detail::product_over(c, a, in[0], in[1]);
         },
     .dual =
@@ -111,7 +113,7 @@ inline constexpr op_row scale{.name = "scale",
                               .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
                               .rule =
                                   [](complaint& c, types in, type* out, const op& o) {
-                                    rules::elementwise<true>(c, in, out, o);
+                                    placement_rules::elementwise<true>(c, in, out, o);
                                     constexpr double largest = std::numeric_limits<double>::max();
                                     if (!c.said && !(o.with.number >= -largest && o.with.number <= largest))
                                       c.begin() << "its factor is no finite number";
@@ -125,14 +127,14 @@ inline constexpr op_row scale{.name = "scale",
 inline constexpr op_row sigmoid_grad{
     .name = "sigmoid_grad",
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("y", "tokens width")},
-    .rule = rules::gradient_of_elementwise,
+    .rule = placement_rules::gradient_of_elementwise,
     .flops = no_flops,
     .host = {"sigmoid_grad", "tokens*width"},
     .cuda = {"sigmoid_grad", "tokens*width"}};
 inline constexpr op_row sigmoid{
     .name = "sigmoid",
     .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
-    .rule = rules::elementwise<false>,
+    .rule = placement_rules::elementwise<false>,
     .dual = [](backward& b) { b.give("x", b.apply(sigmoid_grad, {b.gradient("y"), b["y"]})); },
     .flops = no_flops,
     .host = {"sigmoid", "tokens*width"},

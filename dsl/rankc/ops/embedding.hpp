@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of a table, looked up by token ids.
 #pragma once
-#include <rankc/typed/backward.hpp>
+#include <rankc/trace/backward.hpp>
 
 namespace rankc {
 
@@ -10,7 +10,7 @@ namespace ops {
 inline constexpr op_row embedding_grad{
     .name = "embedding_grad",
     .ports = {sum("dtable", "rows_held@first width"), in("dy", "tokens width"), in("ids", "tokens").index()},
-    .rule = rules::embedding_gradient,
+    .rule = placement_rules::embedding_gradient,
     .flops = no_flops,
     .host = {"embedding_grad", "tokens rows_held width first"},
     .cuda = {"embedding_grad", "tokens rows_held width first"}};
@@ -18,7 +18,7 @@ inline constexpr op_row embedding{
     .name = "embedding",
     .ports = {out("y", "tokens width"), in("ids", "tokens").index(),
               parameter("table", "rows_held@first width")},
-    .rule = rules::embedding,
+    .rule = placement_rules::embedding,
     .dual = [](backward& b) { b.contribute({"table"}, embedding_grad, {b.gradient("y"), b["ids"]}); },
     .flops = no_flops,
     .host = {"embedding", "tokens rows_held width first"},

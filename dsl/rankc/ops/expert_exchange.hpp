@@ -20,7 +20,7 @@ namespace detail {
 /// their own experts.
 constexpr void exchange_slots(complaint& c, const type& x, const type& offsets, placement from,
                               std::string_view expected) {
-  if (!rules::rows(c, "the value", x)) return;
+  if (!placement_rules::rows(c, "the value", x)) return;
   if (x[axis::ep] != from) c.found(axis::ep, "the value", x, expected, "there is nothing to exchange");
   if (x[axis::etp] != I)
     c.found(axis::etp, "the value", x, "slots that the rank itself sends or received (I)",
@@ -29,7 +29,8 @@ constexpr void exchange_slots(complaint& c, const type& x, const type& offsets, 
     c.found(axis::ep, "the offset table", offsets, "that of the rank's own tokens",
             "give it that of arrange");
   for (axis a : axes) {
-    if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
+    if (x[a] == P)
+      c.found(a, "the value", x, placement_rules::any_but_pending, placement_rules::reduce_first);
     if (x[a] == V(1)) c.found(a, "the value", x, "whole rows", "all_gather it first");
     if (a != axis::ep && (x[a] == V(0) ? offsets[a] != P : offsets[a] != x[a]))
       c.found(a, "the offset table", offsets, "that of the slots' tokens",
@@ -60,7 +61,7 @@ constexpr void share_offsets_rule(complaint& c, types in, type* out, const op&) 
 constexpr void between_parts(complaint& c, types in, type* out, const op& o, placement from, placement to,
                              std::string_view expected, std::string_view otherwise) {
   const type& x = in[0];
-  if (!rules::rows(c, "the value", x)) return;
+  if (!placement_rules::rows(c, "the value", x)) return;
   if (x[axis::ep] != varying)
     c.found(axis::ep, "the value", x, "slots of the rank's own experts (V)",
             "exchange them first (to_experts)");

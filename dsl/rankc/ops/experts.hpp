@@ -8,7 +8,7 @@
 // groups of tokens.
 #pragma once
 #include <rankc/ops/linear.hpp>
-#include <rankc/runtime/kernel_scratch.hpp>
+#include <rankc/contract/kernel_scratch.hpp>
 
 namespace rankc {
 
@@ -35,7 +35,7 @@ constexpr void arrange_rule(complaint& c, types in, type* out, const op& o) {
   out[1].shape[1] = o.with.first;
   for (axis a : axes) {
     if (chosen[a].k == placement::P || chosen[a] == V(1))
-      c.found(a, "the choice", chosen, "whole rows", rules::reduce_first);
+      c.found(a, "the choice", chosen, "whole rows", placement_rules::reduce_first);
     out[0][a] = chosen[a];
     out[1][a] = chosen[a] == V(0) ? P : chosen[a];  // counts of tokens: a sum over those that have them
   }
@@ -48,10 +48,11 @@ constexpr void limited_rule(complaint& c, types in, type* out, const op& o) {
 }
 constexpr void dispatch_rule(complaint& c, types in, type* out, const op&) {
   const type &x = in[0], &places = in[1];
-  if (!rules::rows(c, "the value", x)) return;
+  if (!placement_rules::rows(c, "the value", x)) return;
   out[0].shape[0] = slots_of(x.shape[0], places.shape[1]);
   for (axis a : axes) {
-    if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
+    if (x[a] == P)
+      c.found(a, "the value", x, placement_rules::any_but_pending, placement_rules::reduce_first);
     if (x[a] == V(1)) c.found(a, "the value", x, "whole rows", "all_gather it first");
     like_tokens(c, a, "the choice", places, x);
     out[0][a] = is_of_own_experts(a, places) ? varying : x[a];
@@ -59,7 +60,7 @@ constexpr void dispatch_rule(complaint& c, types in, type* out, const op&) {
 }
 constexpr void collect_rule(complaint& c, types in, type* out, const op&) {
   for (axis a : axes) {
-    out[0][a] = rules::linear_in(c, a, in[0], in.subspan(1));
+    out[0][a] = placement_rules::linear_in(c, a, in[0], in.subspan(1));
     if (is_of_own_experts(a, in[1])) out[0][a] = P;
   }
 }
@@ -70,7 +71,7 @@ constexpr void like_places(complaint& c, axis a, const type& slots, const type& 
 }
 constexpr void combine_rule(complaint& c, types in, type* out, const op&) {
   const type &slots = in[0], &weights = in[1], &places = in[2];
-  if (!rules::rows(c, "the value", slots)) return;
+  if (!placement_rules::rows(c, "the value", slots)) return;
   for (axis a : axes) {
     out[0][a] = is_of_own_experts(a, places) ? P : product_over(c, a, slots, weights);
     like_tokens(c, a, "the choice", places, weights);
@@ -87,7 +88,7 @@ constexpr void combine_gradient(complaint& c, types in, type* out, const op&) {
       out[1][a] = P;
       continue;
     }
-    out[0][a] = rules::linear_in(c, a, g, in.subspan(2));
+    out[0][a] = placement_rules::linear_in(c, a, g, in.subspan(2));
     out[1][a] = product_over(c, a, g, slots);
   }
 }
@@ -161,7 +162,7 @@ constexpr void expert_rule(complaint& c, types in, type* out, const op&) {
   const type one = matrix_of_one(c, in[1]);
   check_experts_of_rank(c, in[0], in[1]);
   check_columns_of_rank(c, in[0], in[1]);
-  out[0] = rules::linear(c, in[0], one, W_in);
+  out[0] = placement_rules::linear(c, in[0], one, W_in);
   check_offsets(c, in[0], in[2]);
 }
 constexpr void expert_up_dual(backward&);
@@ -261,19 +262,20 @@ inline constexpr op_row combine{
     .host = {"combine", "tokens picks width"},
     .cuda = {"combine", "tokens picks width"}};
 
-inline constexpr op_row expert_dw{
-    .name = "expert_dw",
-    .ports = {sum("dw", "experts*in out"), in("x", "tokens*picks in"), in("y", "tokens*picks out"),
-              in("offsets", "2 segments").index()},
-    .rule =
-        [](complaint& c, types in, type* out, const op&) {
-          for (axis a : axes)
-            out[0][a] = a == axis::ep && in[0][a] == varying ? V(0) : rules::outer(c, in[1], in[0], a);
-          detail::check_offsets(c, in[1], in[2]);
-        },
-    .flops = expert_flops,
-    .host = {"grouped_linear_dw", "tokens*picks out in segments experts"},
-    .cuda = {"grouped_linear_dw", "tokens*picks out in segments experts"}};
+inline constexpr op_row expert_dw{.name = "expert_dw",
+                                  .ports = {sum("dw", "experts*in out"), in("x", "tokens*picks in"),
+                                            in("y", "tokens*picks out"), in("offsets", "2 segments").index()},
+                                  .rule =
+                                      [](complaint& c, types in, type* out, const op&) {
+                                        for (axis a : axes)
+                                          out[0][a] = a == axis::ep && in[0][a] == varying
+                                                          ? V(0)
+                                                          : placement_rules::outer(c, in[1], in[0], a);
+                                        detail::check_offsets(c, in[1], in[2]);
+                                      },
+                                  .flops = expert_flops,
+                                  .host = {"grouped_linear_dw", "tokens*picks out in segments experts"},
+                                  .cuda = {"grouped_linear_dw", "tokens*picks out in segments experts"}};
 
 // A product over the rows of an expert's matrix, and one over its columns: each is the gradient of the
 // other's input.

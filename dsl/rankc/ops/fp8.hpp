@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Linear layers on operands of eight bits, and what makes these: of activations, of weights, of gradients.
 #pragma once
-#include <rankc/base/recipe.hpp>
+#include <rankc/recipe/training.hpp>
 #include <rankc/ops/fused.hpp>
 
 namespace rankc::ops {

@@ -13,7 +13,8 @@ constexpr double product_flops(const op_sizes& s) { return 2 * s("tokens") * s("
 inline constexpr op_row linear_dx{
     .name = "linear_dx",
     .ports = {out("dx", "tokens in").adding(), in("dy", "tokens out"), parameter("w", "out in")},
-    .rule = [](complaint& c, types in, type* out, const op&) { out[0] = rules::linear(c, in[0], in[1], 0); },
+    .rule = [](complaint& c, types in, type* out,
+               const op&) { out[0] = placement_rules::linear(c, in[0], in[1], 0); },
     .flops = product_flops,
     .host = {"linear_dx", "tokens in out"},
     .cuda = {"linear_dx", "tokens in out"},
@@ -23,8 +24,8 @@ inline constexpr op_row linear_dw{
     .ports = {sum("dw", "out in"), in("dy", "tokens out"), in("x", "tokens in")},
     .rule =
         [](complaint& c, types in, type* out, const op&) {
-          rules::no_sum_over_slots(c, in[1]);
-          for (axis a : axes) out[0][a] = rules::outer(c, in[1], in[0], a);
+          placement_rules::no_sum_over_slots(c, in[1]);
+          for (axis a : axes) out[0][a] = placement_rules::outer(c, in[1], in[0], a);
         },
     .flops = product_flops,
     .host = {"linear_dw", "tokens in out"},
@@ -32,7 +33,8 @@ inline constexpr op_row linear_dw{
 inline constexpr op_row linear{
     .name = "linear",
     .ports = {out("y", "tokens out"), in("x", "tokens in"), parameter("w", "out in")},
-    .rule = [](complaint& c, types in, type* out, const op&) { out[0] = rules::linear(c, in[0], in[1]); },
+    .rule = [](complaint& c, types in, type* out,
+               const op&) { out[0] = placement_rules::linear(c, in[0], in[1]); },
     .dual =
         [](backward& b) {
           b.give("x", b.apply(linear_dx, {b.gradient("y"), b["w"]}));
@@ -45,14 +47,14 @@ inline constexpr op_row linear{
 
 inline constexpr op_row bias_grad{.name = "bias_grad",
                                   .ports = {sum("db", "width"), in("dy", "tokens width")},
-                                  .rule = rules::over_tokens,
+                                  .rule = placement_rules::over_tokens,
                                   .flops = no_flops,
                                   .host = {"bias_grad", "tokens width"},
                                   .cuda = {"bias_grad", "tokens width"}};
 inline constexpr op_row bias{
     .name = "bias",
     .ports = {out("y", "tokens width").over("x"), in("x", "tokens width"), parameter("b", "width")},
-    .rule = rules::bias,
+    .rule = placement_rules::bias,
     .dual =
         [](backward& b) {
           b.give("x", b.gradient("y"));

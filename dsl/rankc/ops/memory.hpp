@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ops that lowering adds. The kernels' type is that of their operands.
 #pragma once
-#include <rankc/typed/op_row.hpp>
+#include <rankc/trace/op_row.hpp>
 
 namespace rankc::ops {
 /// A parameter's gradient before its first sum of a step.

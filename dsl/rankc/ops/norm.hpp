@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation of rows. The statistics of a row are a second result, which backward needs.
 #pragma once
-#include <rankc/typed/backward.hpp>
+#include <rankc/trace/backward.hpp>
 
 namespace rankc {
 
@@ -11,7 +11,7 @@ inline constexpr op_row layer_norm_dx{
     .name = "layer_norm_dx",
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width"),
               in("statistics", "tokens 2").wide(), parameter("gain", "width")},
-    .rule = rules::norm_gradient,
+    .rule = placement_rules::norm_gradient,
     .flops = no_flops,
     .host = {"layer_norm_dx", "tokens width"},
     .cuda = {"layer_norm_dx", "tokens width"}};
@@ -19,7 +19,7 @@ inline constexpr op_row layer_norm_dw{
     .name = "layer_norm_dw",
     .ports = {sum("dgain", "width"), sum("dshift", "width"), in("dy", "tokens width"),
               in("x", "tokens width"), in("statistics", "tokens 2").wide()},
-    .rule = rules::over_tokens,
+    .rule = placement_rules::over_tokens,
     .flops = no_flops,
     .host = {"layer_norm_dw", "tokens width"},
     .cuda = {"layer_norm_dw", "tokens width"}};
@@ -27,7 +27,7 @@ inline constexpr op_row layer_norm{
     .name = "layer_norm",
     .ports = {out("y", "tokens width"), out("statistics", "tokens 2").wide(), in("x", "tokens width"),
               parameter("gain", "width"), parameter("shift", "width")},
-    .rule = rules::norm,
+    .rule = placement_rules::norm,
     .dual =
         [](backward& b) {
           b.give("x", b.apply(layer_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
@@ -43,14 +43,14 @@ inline constexpr op_row rms_norm_dx{
     .name = "rms_norm_dx",
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width"),
               in("statistics", "tokens 1").wide(), parameter("gain", "width")},
-    .rule = rules::norm_gradient,
+    .rule = placement_rules::norm_gradient,
     .flops = no_flops,
     .host = {"rms_norm_dx", "tokens width"},
     .cuda = {"rms_norm_dx", "tokens width"}};
 inline constexpr op_row rms_norm_dw{.name = "rms_norm_dw",
                                     .ports = {sum("dgain", "width"), in("dy", "tokens width"),
                                               in("x", "tokens width"), in("statistics", "tokens 1").wide()},
-                                    .rule = rules::over_tokens,
+                                    .rule = placement_rules::over_tokens,
                                     .flops = no_flops,
                                     .host = {"rms_norm_dw", "tokens width"},
                                     .cuda = {"rms_norm_dw", "tokens width"}};
@@ -58,7 +58,7 @@ inline constexpr op_row rms_norm{
     .name = "rms_norm",
     .ports = {out("y", "tokens width"), out("statistics", "tokens 1").wide(), in("x", "tokens width"),
               parameter("gain", "width")},
-    .rule = rules::norm,
+    .rule = placement_rules::norm,
     .dual =
         [](backward& b) {
           b.give("x", b.apply(rms_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
@@ -75,7 +75,7 @@ inline constexpr op_row head_norm_dx{
     .name = "head_norm_dx",
     .ports = {out("dx", "tokens heads*dim").over("dy"), in("dy", "tokens heads*dim"),
               in("x", "tokens heads*dim"), in("statistics", "tokens heads").wide(), parameter("gain", "dim")},
-    .rule = rules::norm_gradient,
+    .rule = placement_rules::norm_gradient,
     .flops = no_flops,
     .host = {"rms_norm_dx", "tokens*heads dim"},
     .cuda = {"rms_norm_dx", "tokens*heads dim"}};
@@ -85,7 +85,7 @@ inline constexpr op_row head_norm_dw{
               in("statistics", "tokens heads").wide()},
     .rule =
         [](complaint& c, types in, type* out, const op&) {
-          rules::no_sum_over_slots(c, in[0]);
+          placement_rules::no_sum_over_slots(c, in[0]);
           for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
         },
     .flops = no_flops,
@@ -98,17 +98,19 @@ inline constexpr op_row head_norm{
     .rule =
         [](complaint& c, types in, type* out, const op& o) {
           const type &x = in[0], &gain = in[1];
-          if (!rules::rows(c, "the value", x)) return;
+          if (!placement_rules::rows(c, "the value", x)) return;
           const dim& heads = x.shape[x.last()];
           out[0] = out[1] = x;
           out[1].shape[1] = dim{heads.name, heads.count()};
           out[1].holds = element::wide;
           for (axis a : axes) {
-            if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
+            if (x[a] == P)
+              c.found(a, "the value", x, placement_rules::any_but_pending, placement_rules::reduce_first);
             if (gain[a] != I)
               c.found(a, "the weight", gain, "the same on every rank (I)", "declare it without a shard");
           }
-          if (c.said || (gain.ndim == 1 && gain.shape[0].size == heads.unit)) return rules::norm_eps(c, o);
+          if (c.said || (gain.ndim == 1 && gain.shape[0].size == heads.unit))
+            return placement_rules::norm_eps(c, o);
           complaint::put_shape(c.begin() << "the weight is ", gain);
           c.text << "; expected one number for each element of a head, " << heads.unit << " in " << heads.name
                  << "=" << heads.size;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Features taken apart into two values, and put together of two: of whole rows, or of each head.
 #pragma once
-#include <rankc/typed/backward.hpp>
+#include <rankc/trace/backward.hpp>
 
 #include <initializer_list>
 
@@ -42,15 +42,17 @@ constexpr void check_parts(complaint& c, std::string_view who, const type& x, co
 }
 constexpr void split_rule(complaint& c, types in, type* out, const op& o) {
   out[0] = out[1] = in[0];
-  if (!rules::rows(c, "the value", in[0])) return;
+  if (!placement_rules::rows(c, "the value", in[0])) return;
   out[0].shape[1] = o.with.first;
   out[1].shape[1] = o.with.second;
   check_parts(c, "the value", in[0], o);
 }
 constexpr void concat_rule(complaint& c, types in, type* out, const op& o) {
   out[0] = in[0];
-  if (!rules::rows(c, "the left operand", in[0]) || !rules::rows(c, "the right operand", in[1])) return;
-  for (axis a : axes) out[0][a] = rules::sum_over(c, a, in[0], in[1]);
+  if (!placement_rules::rows(c, "the left operand", in[0]) ||
+      !placement_rules::rows(c, "the right operand", in[1]))
+    return;
+  for (axis a : axes) out[0][a] = placement_rules::sum_over(c, a, in[0], in[1]);
   out[0].shape[1] = o.with.whole;
   check_parts(c, "the left operand", in[0], o);
 }

@@ -11,7 +11,7 @@
 
 namespace rankc {
 
-namespace rules {
+namespace placement_rules {
 /// Complain of rows that have not come as many ranks as a step takes them from.
 constexpr void check_passed(complaint& c, std::string_view who, const type& x, double step) {
   if (x.shape[0].passed != static_cast<int>(step) && !c.said)
@@ -57,7 +57,7 @@ constexpr void merge_attention(complaint& c, types in, type* out, const op&) {
       c.text << "; expected two parts of one attention, of one placement";
     }
 }
-}  // namespace rules
+}  // namespace placement_rules
 
 namespace detail {
 /// What all parts make together, of which `part` is one: the result, or its log-sum-exp, of the last of the
@@ -104,7 +104,7 @@ inline constexpr op_row merge_attention{
               out("lse", "tokens heads").over("lse_before").wide(), in("o_before", "tokens heads*dim"),
               in("lse_before", "tokens heads").wide(), in("o_more", "tokens heads*dim"),
               in("lse_more", "tokens heads").wide()},
-    .rule = rules::merge_attention,
+    .rule = placement_rules::merge_attention,
     .dual =
         [](backward& b) {  // of the whole, which each part is given
           b.give("o_before", b.gradient("o"));
@@ -122,7 +122,7 @@ inline constexpr op_row ring_attention_grad{
               out("dv", "keys kv_heads*dim"), scratch("scratch"), in("d_o", "tokens heads*dim"),
               in("q", "tokens@first heads*dim"), in("k", "keys kv_heads*dim"), in("v", "keys kv_heads*dim"),
               in("o", "tokens heads*dim"), in("lse", "tokens heads").wide()},
-    .rule = rules::ring_attention_gradient,
+    .rule = placement_rules::ring_attention_gradient,
     .flops =
         [](const op_sizes& s) { return 10 * s("tokens") * s("heads") * s("dim") * s("seq") / s("ring"); },
     .host = {"ring_attention_grad", "rows seq heads kv_heads dim ring number first", host_ring_scores<true>},
@@ -137,7 +137,7 @@ inline constexpr op_row ring_attention{
     .name = "ring_attention",
     .ports = {out("o", "tokens heads*dim"), out("lse", "tokens heads").wide(), scratch("scratch"),
               in("q", "tokens@first heads*dim"), in("k", "keys kv_heads*dim"), in("v", "keys kv_heads*dim")},
-    .rule = rules::ring_attention,
+    .rule = placement_rules::ring_attention,
     .dual =
         [](backward& b) {
           const value_pair whole = detail::whole_of(b.t, merge_attention, b["o"].id);

@@ -11,9 +11,10 @@ namespace rankc {
 namespace detail {
 /// Complain of scores that are not those of all experts.
 constexpr void whole_scores(complaint& c, const type& x) {
-  if (!rules::rows(c, "the value", x)) return;
+  if (!placement_rules::rows(c, "the value", x)) return;
   for (axis a : axes) {
-    if (x[a] == P) c.found(a, "the value", x, rules::any_but_pending, rules::reduce_first);
+    if (x[a] == P)
+      c.found(a, "the value", x, placement_rules::any_but_pending, placement_rules::reduce_first);
     if (x[a] == V(1))
       c.found(a, "the value", x, "the scores of all experts on each rank (the largest are taken)",
               "all_gather it first");
@@ -21,7 +22,7 @@ constexpr void whole_scores(complaint& c, const type& x) {
 }
 /// Complain of a bias that is not one number for each expert, the same on every rank.
 constexpr void bias_of_scores(complaint& c, const type& scores, const type& bias) {
-  rules::per_feature(c, scores, bias);
+  placement_rules::per_feature(c, scores, bias);
   for (axis a : axes)
     if (bias[a] != I)
       c.found(a, "the bias", bias, "the same on every rank (I)", "declare it without a shard");
@@ -72,13 +73,14 @@ constexpr void count_rule(complaint&, types in, type* out, const op&) {
   for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : I;
 }
 constexpr void top_gradient(complaint& c, types in, type* out, const op&) {
-  for (axis a : axes) out[0][a] = rules::linear_in(c, a, in[0], in.subspan(1));
+  for (axis a : axes) out[0][a] = placement_rules::linear_in(c, a, in[0], in.subspan(1));
 }
 constexpr void normalize_rule(complaint& c, types in, type* out, const op& o) {
   out[0] = in[0];
-  if (!rules::rows(c, "the value", in[0])) return;
+  if (!placement_rules::rows(c, "the value", in[0])) return;
   for (axis a : axes) {
-    if (in[0][a] == P) c.found(a, "the value", in[0], rules::any_but_pending, rules::reduce_first);
+    if (in[0][a] == P)
+      c.found(a, "the value", in[0], placement_rules::any_but_pending, placement_rules::reduce_first);
     if (in[0][a] == V(1))
       c.found(a, "the value", in[0], "whole rows (their sum is taken)", "all_gather it first");
   }

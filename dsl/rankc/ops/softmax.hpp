@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax of whole rows.
 #pragma once
-#include <rankc/typed/backward.hpp>
+#include <rankc/trace/backward.hpp>
 
 namespace rankc {
 
@@ -10,7 +10,7 @@ namespace ops {
 inline constexpr op_row softmax_dx{
     .name = "softmax_dx",
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("y", "tokens width")},
-    .rule = rules::gradient_of_elementwise,
+    .rule = placement_rules::gradient_of_elementwise,
     .flops = no_flops,
     .host = {"softmax_dx", "tokens width"},
     .cuda = {"softmax_dx", "tokens width"}};
@@ -19,7 +19,7 @@ inline constexpr op_row softmax{
     .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
     .rule =
         [](complaint& c, types in, type* out, const op& o) {
-          rules::elementwise<false>(c, in, out, o);
+          placement_rules::elementwise<false>(c, in, out, o);
           for (axis a : axes)
             if (in[0][a] == V(1))
               c.found(a, "the value", in[0], "the whole row on each rank (its sum is taken)",

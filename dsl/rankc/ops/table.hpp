@@ -17,7 +17,7 @@
 #include <rankc/ops/ring.hpp>
 #include <rankc/ops/router.hpp>
 #include <rankc/ops/softmax.hpp>
-#include <rankc/typed/complete.hpp>
+#include <rankc/trace/complete.hpp>
 
 namespace rankc::ops {
 

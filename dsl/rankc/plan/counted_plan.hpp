@@ -2,7 +2,7 @@
 // A plan as numbers: what its memory and its time depend on, and the memory of the rank that needs most.
 #pragma once
 #include <rankc/plan/plan_value.hpp>
-#include <rankc/program/memory.hpp>
+#include <rankc/memory/memory.hpp>
 #include <rankc/schedule/fuse.hpp>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace rankc {
 
-using program::target;
+using lowering::target;
 
 /// What a plan is built for: GPUs, where its cluster has some.
 constexpr target target_of(const cluster& c) {
@@ -73,11 +73,11 @@ struct worst_rank {
   int rank = 0;
   std::size_t bytes = 0, at_most = 0;
 };
-constexpr worst_rank find_worst(const auto& p, const auto& layers, const program::layer_setting& s,
+constexpr worst_rank find_worst(const auto& p, const auto& layers, const lowering::layer_setting& s,
                                 bool bounds) {
   worst_rank worst;
   int rank = 0;
-  for (const program::rank_memory& m : program::memory_of(p, layers, s, bounds)) {
+  for (const lowering::rank_memory& m : lowering::memory_of(p, layers, s, bounds)) {
     if (m.total() > worst.bytes) {
       worst.rank = rank;
       worst.bytes = m.total();
@@ -87,12 +87,12 @@ constexpr worst_rank find_worst(const auto& p, const auto& layers, const program
   }
   return worst;
 }
-constexpr program::layer_setting setting_for(const auto& p, target to) {
-  return program::setting_of(p, precision_on(to, p.recipe.precision), to);
+constexpr lowering::layer_setting setting_for(const auto& p, target to) {
+  return lowering::setting_of(p, precision_on(to, p.recipe.precision), to);
 }
 constexpr worst_rank find_worst(const auto& p, target to) {
-  const program::layer_setting s = setting_for(p, to);
-  return find_worst(p, program::lower_layers(p, s), s, false);
+  const lowering::layer_setting s = setting_for(p, to);
+  return find_worst(p, lowering::lower_layers(p, s), s, false);
 }
 
 }  // namespace detail

@@ -2,24 +2,25 @@
 // All rules of a plan, model x dims x schedule x recipe x cluster, by the same functions in the compiler and
 // in the generator.
 #pragma once
-#include <rankc/plan/check_layers.hpp>
-#include <rankc/plan/check_linears.hpp>
-#include <rankc/plan/check_loss.hpp>
-#include <rankc/plan/check_parameters.hpp>
-#include <rankc/plan/check_tuning.hpp>
+#include <rankc/recipe/cluster.hpp>
+#include <rankc/rules/layers/layers.hpp>
+#include <rankc/rules/layers/linears.hpp>
+#include <rankc/rules/layers/loss.hpp>
+#include <rankc/rules/layers/parameters.hpp>
+#include <rankc/rules/layers/tuning.hpp>
 #include <rankc/mesh/layout.hpp>
-#include <rankc/base/recipe.hpp>
-#include <rankc/rules/batch.hpp>
-#include <rankc/rules/cluster.hpp>
-#include <rankc/rules/dims.hpp>
-#include <rankc/rules/model.hpp>
-#include <rankc/program/kinds_of_stages.hpp>
-#include <rankc/program/split_layers.hpp>
-#include <rankc/rules/pipeline.hpp>
-#include <rankc/rules/recipe.hpp>
+#include <rankc/recipe/training.hpp>
+#include <rankc/rules/values/batch.hpp>
+#include <rankc/rules/values/cluster.hpp>
+#include <rankc/rules/values/dims.hpp>
+#include <rankc/rules/values/model.hpp>
+#include <rankc/stages/kinds_of_stages.hpp>
+#include <rankc/stages/split_layers.hpp>
+#include <rankc/rules/values/pipeline.hpp>
+#include <rankc/rules/values/recipe.hpp>
 #include <rankc/schedule/check.hpp>
 #include <rankc/schedule/complete.hpp>
-#include <rankc/schedule/lowered.hpp>
+#include <rankc/rules/layers/lowerable.hpp>
 
 namespace rankc {
 
@@ -29,9 +30,9 @@ namespace detail {
 constexpr sentence lowered_degrees() {
   sentence names;
   int all = 0, i = 0;
-  for (const named_degree& a : written_degrees) all += row(a.along).lowered != lowering::nothing;
+  for (const named_degree& a : written_degrees) all += row(a.along).lowered != lowered_values::nothing;
   for (const named_degree& a : written_degrees)
-    if (row(a.along).lowered != lowering::nothing) names << list_separator(i++, all) << a.name;
+    if (row(a.along).lowered != lowered_values::nothing) names << list_separator(i++, all) << a.name;
   return names;
 }
 
@@ -66,7 +67,7 @@ constexpr void check_experts_lowered(report& out, const parallel_dims& d) {
 /// RC103: degrees that may be declared but that no pass lowers yet.
 constexpr void check_lowered(report& out, const parallel_dims& d) {
   for (const named_degree& a : all_degrees)
-    if (d.*a.degree > 1 && row(a.along).lowered == lowering::nothing)
+    if (d.*a.degree > 1 && row(a.along).lowered == lowered_values::nothing)
       refuse(out, 103) << a.name << "=" << d.*a.degree << " is not lowered in this version; "
                        << lowered_degrees().view() << " are: set " << a.name << "=1";
   if (d.ulysses > 1 && d.ulysses < d.cp && d.cp_attention == cp_attention::gather)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as plain data: what the typed declaration hands to the generator. Templates end here.
 #pragma once
+#include <rankc/recipe/cluster.hpp>
 #include <rankc/ops/balance.hpp>
-#include <rankc/program/kinds_of_stages.hpp>
+#include <rankc/stages/kinds_of_stages.hpp>
 #include <rankc/mesh/layout.hpp>
-#include <rankc/base/recipe.hpp>
-#include <rankc/rules/setting.hpp>
+#include <rankc/recipe/training.hpp>
+#include <rankc/rules/values/setting.hpp>
 #include <rankc/schedule/timing.hpp>
-#include <rankc/typed/trace.hpp>
+#include <rankc/trace/trace.hpp>
 
 #include <string>
 #include <vector>

@@ -7,8 +7,9 @@
 // Deduction guides find its type whichever members are left out, so that what is missing is a rule's
 // sentence.
 #pragma once
+#include <rankc/recipe/cluster.hpp>
 #include <rankc/plan/plan.hpp>
-#include <rankc/rules/parts.hpp>
+#include <rankc/rules/values/parts.hpp>
 
 #include <type_traits>
 

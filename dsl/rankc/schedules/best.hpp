@@ -2,7 +2,7 @@
 // The best schedule for given costs and memory: the best of the published ones and of the greedy patterns,
 // improved by search.
 #pragma once
-#include <rankc/search/greedy.hpp>
+#include <rankc/schedules/builder/greedy.hpp>
 #include <rankc/schedule/placement.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
 #include <rankc/schedules/gpipe.hpp>

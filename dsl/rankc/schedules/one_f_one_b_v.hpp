@@ -2,7 +2,7 @@
 // 1F1B in a V: two stages on a rank, backward as a whole, with two thirds of 1F1B's memory.
 // Source: Qi et al. 2024, arXiv:2405.15362, appendix.
 #pragma once
-#include <rankc/search/greedy.hpp>
+#include <rankc/schedules/builder/greedy.hpp>
 #include <rankc/schedule/placement.hpp>
 
 namespace rankc::schedules {

@@ -2,7 +2,7 @@
 // V-Half: two stages on a rank, placed in a V, with about half of 1F1B's memory.
 // Source: Qi et al. 2024, arXiv:2405.15362, section 3.
 #pragma once
-#include <rankc/search/greedy.hpp>
+#include <rankc/schedules/builder/greedy.hpp>
 #include <rankc/schedule/placement.hpp>
 
 namespace rankc::schedules {

@@ -3,7 +3,7 @@
 // 1F1B's.
 // Source: Qi et al. 2024, arXiv:2405.15362, section 3.
 #pragma once
-#include <rankc/search/greedy.hpp>
+#include <rankc/schedules/builder/greedy.hpp>
 #include <rankc/schedule/placement.hpp>
 
 namespace rankc::schedules {

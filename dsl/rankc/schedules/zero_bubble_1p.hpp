@@ -2,7 +2,7 @@
 // Zero bubble with 1F1B's memory (ZB-1p): backward split into I and W, W where a rank would wait.
 // Source: Qi et al. 2023, arXiv:2401.10241, section 3.1.
 #pragma once
-#include <rankc/search/greedy.hpp>
+#include <rankc/schedules/builder/greedy.hpp>
 #include <rankc/schedule/placement.hpp>
 
 namespace rankc::schedules {

@@ -2,7 +2,7 @@
 // Zero bubble in a V (ZBV), built for given costs.
 // Source: Qi et al. 2023, arXiv:2401.10241, section 6; Qi et al. 2024, arXiv:2405.15362, section 3.
 #pragma once
-#include <rankc/search/greedy.hpp>
+#include <rankc/schedules/builder/greedy.hpp>
 #include <rankc/schedule/placement.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 

@@ -6,7 +6,7 @@
 #include "scores.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>
-#include <rankc/runtime/kernel_scratch.hpp>
+#include <rankc/contract/kernel_scratch.hpp>
 
 #include <algorithm>
 #include <cmath>

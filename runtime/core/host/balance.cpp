@@ -3,7 +3,7 @@
 // there are experts: how often each was chosen, the sums of their scores, and in the third, the sum of
 // squares of log(sum(exp(logits))) and the number of picks that were dropped. Sums are kept in f64.
 #include <rankc/runtime/host/kernels.hpp>
-#include <rankc/runtime/router.hpp>
+#include <rankc/contract/router.hpp>
 
 #include <algorithm>
 #include <cmath>

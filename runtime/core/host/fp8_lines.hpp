@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers that have one scale, rounded to eight bits and back: a whole tensor, a row or a column.
 #pragma once
-#include <rankc/runtime/fp8.hpp>
+#include <rankc/contract/fp8.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -4,7 +4,7 @@
 // usage: kernels_bench [part of a kernel's name]
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
-#include <rankc/runtime/fp8.hpp>
+#include <rankc/contract/fp8.hpp>
 
 #include "lone_rank.hpp"
 

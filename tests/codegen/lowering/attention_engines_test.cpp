@@ -5,7 +5,7 @@
 
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/names.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include "emit/attention_engines.hpp"

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/models/gpt2.hpp>
 #include <rankc/schedules/gpipe.hpp>
 

@@ -3,7 +3,7 @@
 // and the roofline.
 #include <doctest/doctest.h>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/models/gpt2.hpp>
 #include <rankc/schedules/gpipe.hpp>
 

@@ -12,7 +12,7 @@
 #include <lora/plans.hpp>
 #include <odd/plans.hpp>
 #include <rankc/codegen/lowered.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/step_time.hpp>
 
 #include "emit/communications.hpp"
@@ -23,7 +23,6 @@
 namespace memory_test {
 
 using namespace rankc::codegen;
-namespace program = rankc::program;
 
 namespace {
 
@@ -48,9 +47,9 @@ rankc::precision precision_of(dtype type) {
 void hold(const rankc::plan_data& p, dtype type, target to, counted& n) {
   CAPTURE(p.name);
   const lowered l = lower(p, type, to);
-  const auto s = program::setting_of(p, precision_of(type), to);
-  const auto layers = program::lower_layers(p, s);
-  const auto memory = program::memory_of(p, layers, s), bounds = program::memory_of(p, layers, s, true);
+  const auto s = lowering::setting_of(p, precision_of(type), to);
+  const auto layers = lowering::lower_layers(p, s);
+  const auto memory = lowering::memory_of(p, layers, s), bounds = lowering::memory_of(p, layers, s, true);
   const auto traffic = rankc::cost_model::traffic_of(p, layers, s);
   REQUIRE(memory.size() == l.ranks.size());
   for (std::size_t r = 0; r < memory.size(); ++r, ++n.ranks) {

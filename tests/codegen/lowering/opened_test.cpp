@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>
-#include <rankc/schedule/opened.hpp>
+#include <rankc/memory/opened.hpp>
 
 #include <algorithm>
 #include <set>

@@ -7,7 +7,7 @@
 #include <rankc/codegen/prove.hpp>
 #include <rankc/schedule/colour.hpp>
 #include <rankc/schedule/complete.hpp>
-#include <rankc/schedule/lowered.hpp>
+#include <rankc/rules/layers/lowerable.hpp>
 #include <rankc/schedule/timing.hpp>
 #include <rankc/codegen/text_template.hpp>
 

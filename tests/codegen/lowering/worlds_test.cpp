@@ -8,7 +8,7 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 #include <rankc/schedules/looped_bfs.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>

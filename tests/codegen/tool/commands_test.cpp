@@ -11,7 +11,7 @@
 #include <emit/emit.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 
 #include <plans.hpp>
 #include <starter/plan.hpp>

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <rankc/cost_model/calibrations.hpp>
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/peak_bytes.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
@@ -98,7 +98,7 @@ TEST_CASE("a search answers with the plans that it ranks") {
     report said;
     const plan_request r = read_plan_request(line, said);
     REQUIRE(accepts(said));
-    const planner::ranking found = rank_plans(r.of, {3, true});
+    const plan_search::ranking found = rank_plans(r.of, {3, true});
     REQUIRE(found.top.size() == 3);
     const json answer = search(line);
     CHECK(answer["candidates"] == count_choices(r.of));
@@ -222,7 +222,7 @@ TEST_CASE("a page has every winner, and is well formed") {
   std::filesystem::remove(file);
   CHECK(open_elements(text.str()) == "");
   report said;
-  const planner::ranking found = rank_plans(read_plan_request(line_of(8, 32), said).of, {10, true});
+  const plan_search::ranking found = rank_plans(read_plan_request(line_of(8, 32), said).of, {10, true});
   for (const std::vector<judged_plan>* plans : {&found.top, &found.front})
     for (const judged_plan& j : *plans)
       CHECK(text.str().find("<td>" + text_of(j.choice) + "</td>") != std::string::npos);

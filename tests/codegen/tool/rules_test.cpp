@@ -147,7 +147,7 @@ TEST_CASE("the text of RC103 names what the table of axes says") {
       *std::find_if(rule_texts().begin(), rule_texts().end(), [](const rule_text& r) { return r.id == 103; });
   for (const named_degree& a : all_degrees) {
     CAPTURE(std::string(a.name));
-    const bool lowered = row(a.along).lowered != lowering::nothing;
+    const bool lowered = row(a.along).lowered != lowered_values::nothing;
     CHECK(lowered !=
           std::regex_search(std::string(text.says), std::regex("\\b" + std::string(a.name) + "\\b")));
   }

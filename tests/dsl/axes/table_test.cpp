@@ -68,12 +68,12 @@ TEST_CASE("a fault of the table is a sentence that names the axis") {
         "axis 'ep' is declared by users without a text that helps them");
   CHECK(said_of([](rows& r) { of(r, axis::ring).places = true; }) ==
         "axis 'ring' has values placed on it without a degree");
-  CHECK(said_of([](rows& r) { of(r, axis::loss).lowered = lowering::all; }) ==
+  CHECK(said_of([](rows& r) { of(r, axis::loss).lowered = lowered_values::all; }) ==
         "axis 'loss' is lowered without a degree");
   CHECK(said_of([](rows& r) { of(r, axis::edp).stays_in_node = true; }) ==
         "axis 'edp' stays in a node without a degree");
   CHECK(said_of([](rows& r) {
-          of(r, axis::ep).lowered = lowering::tokens;
+          of(r, axis::ep).lowered = lowered_values::tokens;
           of(r, axis::ep).places = false;
         }) == "axis 'ep' is lowered for tokens, which are not placed on it");
   CHECK(said_of([](rows& r) { of(r, axis::pp).expert = seen::never; }) ==
@@ -84,7 +84,7 @@ TEST_CASE("a fault of the table is a sentence that names the axis") {
           of(r, axis::ulysses).degree = nullptr;
           of(r, axis::ulysses).size = [](const parallel_dims&) { return 1; };
           of(r, axis::ulysses).stays_in_node = false;
-          of(r, axis::ulysses).lowered = lowering::nothing;
+          of(r, axis::ulysses).lowered = lowered_values::nothing;
         }) == "parallel_dims has 8 degrees, and 7 have a row");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which dims are legal, by search, beside what the rules say.
 #pragma once
-#include <rankc/rules/dims.hpp>
+#include <rankc/rules/values/dims.hpp>
 
 #include <optional>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The verdicts of HyperParallel, torchtitan and Megatron on models, where the dims are legal here and there,
 // but for the classes of exceptions in the table.
-#include <rankc/rules/model.hpp>
+#include <rankc/rules/values/model.hpp>
 
 #include "exceptions.hpp"
 #include "legal_dims.hpp"

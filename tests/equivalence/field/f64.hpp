@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of the machine and of the model in f64, by the names of the field's.
 #pragma once
-#include <rankc/runtime/rope_scaling.hpp>
+#include <rankc/contract/rope_scaling.hpp>
 
 #include "keys.hpp"
 

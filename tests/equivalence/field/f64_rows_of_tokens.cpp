@@ -4,7 +4,7 @@
 #include "attention_heads.hpp"
 #include "f64_kernels.hpp"
 
-#include <rankc/runtime/kernel_scratch.hpp>
+#include <rankc/contract/kernel_scratch.hpp>
 
 namespace field {
 

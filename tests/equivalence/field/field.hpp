@@ -5,7 +5,7 @@
 // 2^61. Two polynomials that differ agree at a random point with probability degree / p.
 // Source: Schwartz 1980; Zippel 1979.
 #pragma once
-#include <rankc/runtime/rope_scaling.hpp>
+#include <rankc/contract/rope_scaling.hpp>
 
 #include "keys.hpp"
 

@@ -4,7 +4,7 @@
 #include <fuzz/plan.hpp>
 #include <fuzz/schedules.hpp>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 namespace field {

@@ -3,7 +3,7 @@
 
 #include <fuzz/schedules.hpp>
 
-#include <rankc/make_plan.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 namespace field {

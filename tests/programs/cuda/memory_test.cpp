@@ -8,7 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <rankc/codegen/lowered.hpp>
-#include <rankc/schedule/opened.hpp>
+#include <rankc/memory/opened.hpp>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 #include "losses.hpp"
 
 #include <cuda_runtime_api.h>
-#include <rankc/runtime/cuda/device_memory.hpp>
+#include <rankc/contract/device_memory.hpp>
 
 #include <sstream>
 

@@ -6,7 +6,7 @@
 // ring-flash-attention.
 #include "attention_merge.cuh"
 
-#include <rankc/runtime/cuda/attention_scratch.hpp>
+#include <rankc/contract/attention_scratch.hpp>
 
 namespace rankc::runtime::cuda {
 namespace {

@@ -4,7 +4,7 @@
 #include "../../host_name.hpp"
 
 #include "../device/check.hpp"
-#include <rankc/runtime/cuda/device_memory.hpp>
+#include <rankc/contract/device_memory.hpp>
 
 #include <sstream>
 

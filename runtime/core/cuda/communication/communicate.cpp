@@ -12,7 +12,7 @@
 #include "slots.hpp"
 
 #include <rankc/runtime/call_recorder.hpp>
-#include <rankc/runtime/cuda/device_memory.hpp>
+#include <rankc/contract/device_memory.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A token's logits, by a warp: the largest of them, and their scores.
 #pragma once
-#include <rankc/runtime/router.hpp>
+#include <rankc/contract/router.hpp>
 
 #include "../device/device.cuh"
 

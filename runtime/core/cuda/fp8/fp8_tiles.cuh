@@ -7,7 +7,7 @@
 #include "../device/device.cuh"
 
 #include <cuda_fp8.h>
-#include <rankc/runtime/fp8.hpp>
+#include <rankc/contract/fp8.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -6,7 +6,7 @@
 
 #include "linear_shapes.hpp"
 
-#include <rankc/runtime/fp8.hpp>
+#include <rankc/contract/fp8.hpp>
 
 namespace rankc::runtime::cuda {
 namespace {

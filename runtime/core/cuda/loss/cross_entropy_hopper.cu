@@ -4,7 +4,7 @@
 // while another is written.
 #include "cross_entropy_hopper.hpp"
 
-#include <rankc/runtime/cuda/held_logits.hpp>
+#include <rankc/contract/held_logits.hpp>
 
 #include "cross_entropy_rows.cuh"
 #include "../device/hopper.cuh"

@@ -2,7 +2,7 @@
 // The format of the hash of calls. The generator fills these structs from the ops that it has proven, and the
 // runtime from the calls of the text.
 #pragma once
-#include <rankc/runtime/load_balance.hpp>
+#include <rankc/contract/load_balance.hpp>
 #include <rankc/runtime/proven.hpp>
 
 #include <algorithm>

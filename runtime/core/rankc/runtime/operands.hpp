@@ -3,7 +3,7 @@
 #pragma once
 #include <rankc/runtime/call_names.hpp>
 #include <rankc/runtime/hashed_call.hpp>
-#include <rankc/runtime/fp8.hpp>
+#include <rankc/contract/fp8.hpp>
 #include <rankc/runtime/tensor.hpp>
 
 #include <array>

@@ -4,10 +4,10 @@
 // itself is a function per pipeline rank (host/rank.hpp, cuda/rank.hpp).
 #pragma once
 #include <rankc/runtime/chunks.hpp>
-#include <rankc/runtime/load_balance.hpp>
-#include <rankc/runtime/lr_schedule.hpp>
+#include <rankc/contract/load_balance.hpp>
+#include <rankc/contract/lr_schedule.hpp>
 #include <rankc/runtime/proven.hpp>
-#include <rankc/runtime/rope_scaling.hpp>
+#include <rankc/contract/rope_scaling.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 // The angles of rotary tables, the same on every target.
 #pragma once
 #include <rankc/runtime/program.hpp>
-#include <rankc/runtime/rope_scaling.hpp>
+#include <rankc/contract/rope_scaling.hpp>
 
 #include <cmath>
 #include <cstddef>

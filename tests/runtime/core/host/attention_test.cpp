@@ -2,7 +2,7 @@
 // Causal attention, with grouped key/value heads, against loops and central differences.
 #include "workspace.hpp"
 
-#include <rankc/runtime/kernel_scratch.hpp>
+#include <rankc/contract/kernel_scratch.hpp>
 
 namespace attention_test {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers of eight bits: some by their definition, and all as the nearest to what is between them.
 #include <doctest/doctest.h>
-#include <rankc/runtime/fp8.hpp>
+#include <rankc/contract/fp8.hpp>
 
 #include <cmath>
 #include <limits>

@@ -3,7 +3,7 @@
 // one per rank of a program; a test or a tool may make one alone and call kernels on its rank. The
 // communicators belong to the engine, which makes them for all ranks together.
 #pragma once
-#include <rankc/runtime/cuda/device_memory.hpp>
+#include <rankc/contract/device_memory.hpp>
 #include <rankc/runtime/cuda/rank.hpp>
 
 #include <functional>

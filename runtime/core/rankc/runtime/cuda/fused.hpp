@@ -4,7 +4,7 @@
 // gradients (f32), overwritten or added to as `accumulate` says.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
-#include <rankc/runtime/fp8.hpp>
+#include <rankc/contract/fp8.hpp>
 
 namespace rankc::runtime::cuda {
 

@@ -16,7 +16,7 @@
 // writes back and the engine refreshes when weights are set from outside.
 // Arithmetic is f32 inside, and one rounding to bf16 at the end.
 #pragma once
-#include <rankc/runtime/cuda/attention_scratch.hpp>
+#include <rankc/contract/attention_scratch.hpp>
 #include <rankc/runtime/cuda/by_rows.hpp>
 #include <rankc/runtime/cuda/fused.hpp>
 #include <rankc/runtime/cuda/grouped.hpp>

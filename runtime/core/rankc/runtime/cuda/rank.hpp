@@ -6,7 +6,7 @@
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/head_exchange.hpp>
 #include <rankc/runtime/slot_exchange.hpp>
-#include <rankc/runtime/targets.hpp>
+#include <rankc/contract/targets.hpp>
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/update_rules.hpp>

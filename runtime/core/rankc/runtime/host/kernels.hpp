@@ -4,10 +4,10 @@
 // kernels of parameters take `accumulate`: false overwrites, true adds. No kernel but those of eight bits
 // allocates.
 #pragma once
-#include <rankc/runtime/fp8.hpp>
+#include <rankc/contract/fp8.hpp>
 #include <rankc/runtime/host/rank.hpp>
 #include <rankc/runtime/random_bits.hpp>
-#include <rankc/runtime/router.hpp>
+#include <rankc/contract/router.hpp>
 
 #include <span>
 

@@ -10,7 +10,7 @@
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/progress.hpp>
 #include <rankc/runtime/slot_exchange.hpp>
-#include <rankc/runtime/targets.hpp>
+#include <rankc/contract/targets.hpp>
 
 #include <cstddef>
 #include <cstdint>

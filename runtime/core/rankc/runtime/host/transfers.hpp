@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks of a program communicate in a step, as the fabric has carried it.
 #pragma once
-#include <rankc/runtime/targets.hpp>
+#include <rankc/contract/targets.hpp>
 #include <rankc/runtime/engine.hpp>
 
 namespace rankc::runtime::host {

@@ -7,7 +7,7 @@
 
 #include <rankc/runtime/calls.hpp>
 #include <rankc/runtime/cuda/context.hpp>
-#include <rankc/runtime/cuda/device_memory.hpp>
+#include <rankc/contract/device_memory.hpp>
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 // numbers.
 #include "../bench.hpp"
 
-#include <rankc/runtime/fp8.hpp>
+#include <rankc/contract/fp8.hpp>
 
 #include <algorithm>
 

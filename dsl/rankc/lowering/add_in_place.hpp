@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// u = f(..); sum = before + u   ->   before += f(..), by a kernel that can add to its output.
+#pragma once
+#include <rankc/ops/elementwise.hpp>
+#include <rankc/lowering/node.hpp>
+
+namespace rankc::lowering {
+
+namespace detail {
+
+/// The value that a node could add to; -1 where none of its ports can.
+constexpr int adding_value(const auto& n) {
+  for (std::size_t p = 0; p < n.ports.size(); ++p)
+    if (n.row->ports[p].adds) return n.ports[p].at.value;
+  return -1;
+}
+
+/// The addition that is the first and only use of a part made by node i, and whose other operand nothing
+/// touches from i on; -1: there is none.
+constexpr int find_addition(const auto& p, std::size_t i, int part) {
+  const nodes& list = p.backward;
+  std::size_t j = i + 1;
+  while (j < list.size() && !list[j].mentions(part)) ++j;
+  if (j == list.size() || !list[j].is(ops::add)) return -1;
+  const int a = list[j]["a"].at.value, b = list[j]["b"].at.value, before = a == part ? b : a;
+  if (before == part || p.values[before].where == space::dy) return -1;
+  for (std::size_t k = 0; k < list.size(); ++k)
+    if (k != j && ((k != i && list[k].mentions(part)) || (k >= i && list[k].mentions(before)))) return -1;
+  return static_cast<int>(j);
+}
+
+}  // namespace detail
+
+/// An output that is only added to another value is added by its own kernel, where that can.
+constexpr void add_in_place(auto& p) {
+  nodes& list = p.backward;
+  for (std::size_t i = 0; i + 1 < list.size(); ++i) {
+    const int part = detail::adding_value(list[i]);
+    const int j = part < 0 ? -1 : detail::find_addition(p, i, part);
+    if (j < 0) continue;
+    const int a = list[j]["a"].at.value, before = a == part ? list[j]["b"].at.value : a,
+              after = list[j]["y"].at.value;
+    list[i].accumulate = accumulation::add;
+    list.erase(list.begin() + j);
+    // The earlier gradient, the part and their sum are one value from here on.
+    if (p.values[after].where == space::dx) {
+      p.values[before].where = space::dx;
+      p.values[before].offset = p.values[after].offset;
+      p.values[after].where = space::temp;
+    }
+    if (p.values[after].name.of_model && !p.values[before].name.of_model)
+      p.values[before].name = p.values[after].name;
+    for (node& n : list)
+      for (port_use& u : n.ports)
+        if (u.at.value == after || u.at.value == part) u.at.value = before;
+  }
+}
+
+}  // namespace rankc::lowering

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// The layers of a plan as they are lowered: of one kind some may repeat in backward what others keep, and
+// those with nothing trained before them make no gradient of their input.
+#pragma once
+#include <rankc/recipe/training.hpp>
+#include <rankc/stages/kinds_of_stages.hpp>
+#include <rankc/trace/trace.hpp>
+
+namespace rankc {
+
+/// A kind of layers, with or without recomputation, and with or without the gradient of their input.
+struct layer_form {
+  int kind = 0;
+  bool recomputes = false, gives_dx = true;
+  bool repeated = false;  // as the kind is
+  constexpr bool operator==(const layer_form&) const = default;
+};
+
+namespace detail {
+
+/// The form of each stage's layers, in order. Stages behind the first give their gradient to the stage
+/// before, whether that trains anything or not.
+/// Shapes: (stages), then (layers of the stage).
+constexpr std::vector<std::vector<layer_form>> forms_by_stages(const auto& p) {
+  std::vector<std::vector<layer_form>> stages;
+  int number = 0;  // of the next repeated layer
+  bool trains_before = false;
+  for (const std::vector<int>& kinds : kinds_of_stages(p)) {
+    const bool is_first = stages.empty();
+    std::vector<layer_form>& forms = stages.emplace_back();
+    for (int k : kinds) {
+      const auto& kind = p.kinds[k];
+      const bool takes_ids = kind.ops.values[kind.ops.input].holds == element::index;
+      forms.push_back({k, kind.repeated && p.recipe.recompute.is_of(number),
+                       takes_ids || trains_before || !is_first, kind.repeated});
+      number += kind.repeated;
+      for (const weight_info& w : kind.ops.weights) trains_before |= w.trainable;
+    }
+  }
+  return stages;
+}
+
+}  // namespace detail
+
+/// The forms of a plan's layers: of each kind in order those that occur, the one without recomputation first,
+/// and of two the one with a gradient of its input.
+constexpr std::vector<layer_form> forms_of(const auto& p) {
+  const std::vector<std::vector<layer_form>> stages = detail::forms_by_stages(p);
+  const auto occurs = [&](const layer_form& wanted) {
+    for (const std::vector<layer_form>& forms : stages)
+      for (const layer_form& f : forms)
+        if (f == wanted) return true;
+    return false;
+  };
+  std::vector<layer_form> forms;
+  for (int k = 0; k < static_cast<int>(p.kinds.size()); ++k)
+    for (const bool recomputes : {false, true})
+      for (const bool gives_dx : {true, false})
+        if (const layer_form f{k, recomputes, gives_dx, p.kinds[k].repeated}; occurs(f)) forms.push_back(f);
+  return forms;
+}
+
+namespace detail {
+constexpr bool has_op(const auto& kinds, auto is) {
+  for (const auto& kind : kinds)
+    for (const op& o : kind.ops.ops)
+      if (is(o)) return true;
+  return false;
+}
+}  // namespace detail
+
+/// Whether some layers sum over all ranks that have tokens of the batch.
+constexpr bool sums_over_batch(const auto& kinds) {
+  return detail::has_op(kinds, [](const op& o) { return o.kind->converts == conversion::all_reduce_batch; });
+}
+
+/// Whether some layers sum, gather or exchange over cp, whose rings hand on beside computation.
+constexpr bool communicates_beside_rings(const auto& kinds, const parallel_dims& d) {
+  return ring_ranks(d) > 1 && detail::has_op(kinds, [](const op& o) {
+           const conversion does = o.kind->converts;
+           const bool hands_on = does == conversion::shift || does == conversion::shift_back,
+                      in_groups = does == conversion::all_to_all && o.with.ring > 1;
+           return o.over == axis::cp && o.kind->communicates() && !hands_on && !in_groups;
+         });
+}
+
+/// The forms of each stage's layers, in order.
+/// Shapes: (stages), then (layers of the stage), indices of forms_of.
+constexpr std::vector<std::vector<int>> forms_of_stages(const auto& p) {
+  const std::vector<layer_form> forms = forms_of(p);
+  std::vector<std::vector<int>> stages;
+  for (const std::vector<layer_form>& layers : detail::forms_by_stages(p)) {
+    stages.emplace_back();
+    for (const layer_form& wanted : layers) {
+      int f = 0;
+      while (!(forms[f] == wanted)) ++f;
+      stages.back().push_back(f);
+    }
+  }
+  return stages;
+}
+
+}  // namespace rankc

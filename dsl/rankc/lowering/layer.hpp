@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The passes over a layer, in order.
+#pragma once
+#include <rankc/lowering/add_in_place.hpp>
+#include <rankc/lowering/clear_sums.hpp>
+#include <rankc/lowering/drop_unneeded.hpp>
+#include <rankc/lowering/forms.hpp>
+#include <rankc/lowering/fuse.hpp>
+#include <rankc/lowering/fuse_across.hpp>
+#include <rankc/lowering/pack.hpp>
+#include <rankc/lowering/pair_by_rows.hpp>
+#include <rankc/lowering/recompute.hpp>
+#include <rankc/lowering/round_linears.hpp>
+#include <rankc/lowering/select.hpp>
+#include <rankc/lowering/send_ahead.hpp>
+#include <rankc/lowering/split.hpp>
+#include <rankc/lowering/storage.hpp>
+#include <rankc/schedule/actions.hpp>
+
+namespace rankc::lowering {
+
+/// What the passes over the layers of a plan are told.
+constexpr layer_setting setting_of(const auto& plan, precision type, target to) {
+  bool splits = false;
+  for (const action& a : plan.actions.actions) splits |= a.kind == action_kind::I || a.kind == action_kind::W;
+  return {plan.dims,
+          type,
+          to,
+          plan.recipe.deterministic,
+          splits,
+          !plan.actions.inference,
+          plan.recipe.recompute,
+          true,
+          plan.recipe.linears};
+}
+/// What they are told of layers of one form.
+constexpr layer_setting of_form(layer_setting s, const layer_form& f) {
+  if (!f.recomputes) s.recompute = {};
+  if (!f.repeated) s.linears = linear_precision::plain;
+  s.gives_dx = f.gives_dx;
+  return s;
+}
+
+/// The passes over a layer in order, each by the name of its function: `around(name, pass)` calls what it is
+/// given. Where a plan has no use for a pass, that does nothing.
+/// Errors: not_lowered.
+constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_parameter> parameters,
+                          const layer_setting& s, auto around) {
+  around("select_nodes", [&] { p = select_nodes(t, std::move(parameters), s); });
+  around("drop_unneeded", [&] { drop_unneeded(p, s); });
+  around("clear_sums", [&] { clear_sums(p); });
+  around("split_backward", [&] {
+    if (s.splits_backward) split_backward(p);
+  });
+  around("add_in_place", [&] { add_in_place(p); });
+  around("fuse_forward", [&] { fuse_forward(p, s); });
+  around("pack_linears", [&] {
+    if (s.to == target::cuda) pack_linears(p, s);
+  });
+  around("round_linears", [&] {
+    if (s.linears != linear_precision::plain) round_linears(p, s);
+  });
+  around("fuse_backward", [&] { fuse_backward(p, s); });
+  around("recompute", [&] {
+    if (s.trains && s.recompute.any()) recompute(p);
+  });
+  around("fuse_across", [&] {
+    if (s.trains) fuse_across(p, s);
+  });
+  around("settle_backward", [&] { settle_backward(p, s); });
+  around("send_ahead", [&] { send_ahead(p); });
+  around("pair_by_rows", [&] {
+    if (s.to == target::cuda && s.dims.tp > 1) pair_by_rows(p);
+  });
+  around("place_values", [&] { place_values(p); });
+}
+
+/// Lower one layer: nodes, halves of backward where the schedule has them, no backward where it has none,
+/// fusions, storage and offsets.
+/// Errors: not_lowered.
+constexpr layer_program lower_layer(const auto& t, std::vector<layer_parameter> parameters,
+                                    const layer_setting& s) {
+  layer_program p;
+  run_passes(p, t, std::move(parameters), s, [](std::string_view, auto pass) { pass(); });
+  return p;
+}
+
+}  // namespace rankc::lowering

@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing: linears of one input whose weights are neighbours (query, key, value; gate, up) as one product.
+// What they make, and its gradient, are columns of packed rows, which other ops read and write by a stride.
+#pragma once
+#include <rankc/ops/fused.hpp>
+#include <rankc/lowering/node.hpp>
+
+#include <algorithm>
+
+namespace rankc::lowering {
+
+namespace detail {
+
+/// One linear of a pack, and the nodes that have to do with it; indices into forward and backward.
+struct part {
+  int weight = -1, bias = -1;  // parameters
+  slice made{}, dy{};          // its result, and the gradient of it, as linear's own nodes name them
+  long long width = 0;
+  int forward = -1, dx = -1, dw = -1, db = -1;
+  std::vector<slice> forward_values{}, backward_values{};  // that are this part of the packed rows
+};
+
+constexpr bool is_linear(const node& n) { return n.is(ops::linear) || n.is(ops::linear_bias); }
+
+template <class Program>
+class packer {
+ public:
+  constexpr packer(Program& p, const layer_setting& s)
+      : p_(p),
+        placed_(lay_out(p.parameters)),
+        element_(s.bytes(element_kind::real)),
+        rounds_(s.linears != linear_precision::plain) {}
+
+  constexpr void run() {
+    for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i) {
+      std::vector<part> parts = neighbours(i);
+      if (parts.size() < 2) continue;
+      count_uses();
+      if (find_backward(parts) && all_take_strides(parts)) pack(parts);
+    }
+  }
+
+ private:
+  /// Whether parameter b's elements begin where a's end.
+  constexpr bool follows(int a, int b) const {
+    const auto &at_a = placed_.of_parameter[a], &at_b = placed_.of_parameter[b];
+    return at_a.in == at_b.in && at_a.in != group::shared &&
+           at_a.offset + p_.parameters[a].elements() == at_b.offset;
+  }
+  constexpr int parameter(const port_use& u) const { return p_.values[u.at.value].of; }
+  /// Whether a port is given the weight, or the gradient, of a parameter.
+  constexpr bool is_of(const port_use& u, space where, int of) const {
+    const value& v = p_.values[u.at.value];
+    return v.where == where && v.of == of;
+  }
+
+  /// Whether the recipe rounds both products to fp8, or neither: it depends on their widths.
+  constexpr bool are_rounded_alike(const part& a, const part& b) const {
+    return !rounds_ || fits_fp8(a.width) == fits_fp8(b.width);
+  }
+
+  constexpr std::vector<part> neighbours(int i) const {
+    std::vector<part> parts;
+    if (!is_linear(p_.forward[i])) return parts;
+    for (int j = i; j < static_cast<int>(p_.forward.size()); ++j) {
+      const node& n = p_.forward[j];
+      if (n.row != p_.forward[i].row || n["x"].at != p_.forward[i]["x"].at || !p_.is_inner(n["y"].at))
+        continue;
+      part q{.weight = parameter(n["w"]),
+             .made = n["y"].at,
+             .width = p_.shape(n["y"]).dims[1].width(),
+             .forward = j};
+      if (n.is(ops::linear_bias)) q.bias = parameter(n["b"]);
+      if (!parts.empty() &&
+          !(follows(parts.back().weight, q.weight) && (q.bias < 0 || follows(parts.back().bias, q.bias))))
+        continue;
+      if (!parts.empty() && !are_rounded_alike(parts.front(), q)) continue;
+      parts.push_back(std::move(q));
+    }
+    return parts;
+  }
+
+  /// How many ports that take no stride a node gives a value to.
+  static constexpr int count_whole(const node& n, int value) {
+    int ports = 0;
+    const port* p = n.row->ports;
+    for (const port_use *u = n.ports.data(), *end = u + n.ports.size(); u != end; ++u, ++p)
+      if (u->at.value == value) ports += p->shape.stride.empty();
+    return ports;
+  }
+  constexpr void count_uses() {
+    whole_.assign(p_.values.size(), 0);
+    sums_.assign(p_.parameters.size(), 0);
+    for (const nodes* list : {&p_.forward, &p_.backward})
+      for (const node& n : *list) {
+        const port* p = n.row->ports;
+        for (const port_use *u = n.ports.data(), *end = u + n.ports.size(); u != end; ++u, ++p) {
+          whole_[u->at.value] += p->shape.stride.empty();
+          if (p->as == use::sum && p_.values[u->at.value].where == space::gradient)
+            ++sums_[p_.values[u->at.value].of];
+        }
+      }
+  }
+
+  /// The backward nodes of each part. False where they do not make a product of packed rows.
+  constexpr bool find_backward(std::vector<part>& parts) const {
+    const nodes& list = p_.backward;
+    for (part& q : parts) {
+      if (sums_[q.weight] != 1 || (q.bias >= 0 && sums_[q.bias] != 1)) return false;  // used once
+      for (int i = 0; i < static_cast<int>(list.size()); ++i) {
+        const node& n = list[i];
+        if (n.is(ops::linear_dx) && is_of(n["w"], space::weight, q.weight)) q.dx = i;
+        if (n.is(ops::linear_dw) && is_of(n["dw"], space::gradient, q.weight)) q.dw = i;
+        if (n.is(ops::bias_grad) && is_of(n["db"], space::gradient, q.bias)) q.db = i;
+      }
+      const part& first = parts.front();
+      if (q.dw < 0 || (q.db < 0 && q.bias >= 0) || (q.dx < 0) != (first.dx < 0)) return false;
+      q.dy = list[q.dw]["dy"].at;
+      if (!p_.is_inner(q.dy) || (q.bias >= 0 && list[q.db]["dy"].at != q.dy)) return false;
+      if (q.dx >= 0 && !(list[q.dx]["dy"].at == q.dy && list[q.dx]["dx"].at == list[first.dx]["dx"].at))
+        return false;
+    }
+    return true;
+  }
+
+  /// Whether a value touches, besides the part's own nodes, only ports that take a stride.
+  constexpr bool is_strided(const slice& s, const part& q) const {
+    if (!p_.is_inner(s)) return false;
+    int own = count_whole(p_.forward[q.forward], s.value);
+    for (int i : {q.dx, q.dw, q.db})
+      if (i >= 0) own += count_whole(p_.backward[i], s.value);
+    return own == whole_[s.value];
+  }
+
+  /// The other side of a port that works on columns in place: of an output, the input that it may replace,
+  /// and back.
+  static constexpr const port_use* in_place(const node& n, std::size_t p) {
+    const port& here = n.row->ports[p];
+    for (std::size_t q = 0; q < n.ports.size(); ++q) {
+      const port& other = n.row->ports[q];
+      const bool replaces =
+          here.is_written() ? here.may_replace[0] == other.name : other.may_replace[0] == here.name;
+      if (replaces && !here.shape.stride.empty() && here.shape.stride == other.shape.stride)
+        return &n.ports[q];
+    }
+    return nullptr;
+  }
+  /// `made`, and what a node turns in place where no other needs it.
+  static constexpr std::vector<slice> values(const nodes& list, const slice& made,
+                                             bool (port::*from)() const) {
+    std::vector<slice> out{made};
+    for (const node& n : list)
+      for (std::size_t p = 0; p < n.ports.size() && n.mentions(made.value); ++p)
+        if (n.ports[p].at.value == made.value && (n.row->ports[p].*from)())
+          if (const port_use* turned = in_place(n, p)) out.push_back(turned->at);
+    return out;
+  }
+
+  constexpr bool all_take_strides(std::vector<part>& parts) const {
+    for (part& q : parts) {
+      q.forward_values = values(p_.forward, q.made, &port::is_read);
+      q.backward_values = values(p_.backward, q.dy, &port::is_written);
+      for (const auto* list : {&q.forward_values, &q.backward_values})
+        for (const slice& s : *list)
+          if (!is_strided(s, q)) return false;
+      const std::size_t forward = q.forward_values.size();
+      if (forward > 2 || (forward == 2 && p_.mentions(q.made.value) != 2))
+        return false;  // read as it was, too
+    }
+    return share_strides(parts);
+  }
+
+  /// Whether the operands of a node that have one stride are parts all, or none: keys and values, gate and
+  /// up.
+  constexpr bool share_strides(const std::vector<part>& parts) const {
+    std::vector<char> is_part(p_.values.size(), 0);
+    for (const part& q : parts)
+      for (const auto* list : {&q.forward_values, &q.backward_values})
+        for (const slice& s : *list) is_part[s.value] = 1;
+    for (const nodes* list : {&p_.forward, &p_.backward})
+      for (const node& n : *list)
+        for (std::size_t p = 0; p < n.ports.size(); ++p) {
+          const std::string_view stride = n.row->ports[p].shape.stride;
+          if (stride.empty() || !is_part[n.ports[p].at.value]) continue;
+          for (std::size_t q = 0; q < n.ports.size(); ++q)
+            if (!is_part[n.ports[q].at.value] && n.row->ports[q].shape.stride == stride) return false;
+        }
+    return true;
+  }
+
+  /// Give a port a shape of its own.
+  constexpr void change(port_use& u, auto how) {
+    local_shape s = p_.shape(u);
+    how(s);
+    u.shape = p_.add(s);
+  }
+
+  /// What the model names of each part; nothing where it does not name them all.
+  constexpr std::vector<int> names_of(const std::vector<part>& parts) const {
+    std::vector<int> all;
+    for (const part& q : parts) {
+      int of = -1;
+      for (const slice& s : q.forward_values)
+        if (const name_source& n = p_.values[s.value].name; n.of_model) of = n.of;
+      if (of < 0) return {};
+      all.push_back(of);
+    }
+    return all;
+  }
+
+  constexpr void pack(const std::vector<part>& parts) {
+    const int composed = static_cast<int>(p_.composed.size());
+    p_.composed.push_back({.how = composed_dim::packed});
+    local_dim whole{.count = 0, .composed = composed};
+    std::size_t bytes = 0, gradient_bytes = 0;
+    for (const part& q : parts) {
+      p_.composed.back().parameters.push_back(q.weight);
+      whole.count += q.width;
+      bytes += p_.values[q.made.value].bytes;
+      gradient_bytes += p_.values[q.dy.value].bytes;
+    }
+    p_.composed.back().named = names_of(parts);
+    const local_dim tokens = p_.shape(p_.forward[parts[0].forward]["y"]).dims[0];
+    const int shape = p_.add(local_shape{.dims = {tokens, whole}, .ndim = 2, .stride = whole});
+    const int made = p_.add(value{.shape = shape, .bytes = bytes, .name = {name_source::packed, composed}});
+    const int gradient = p_.add(
+        value{.shape = shape, .bytes = gradient_bytes, .name = {name_source::packed_gradient, composed}});
+
+    std::vector<slice> in_its_place(p_.values.size(), slice{});
+    std::size_t offset = 0;
+    for (const part& q : parts) {
+      for (const slice& s : q.forward_values) in_its_place[s.value] = {made, offset};
+      for (const slice& s : q.backward_values) in_its_place[s.value] = {gradient, offset};
+      offset += static_cast<std::size_t>(q.width) * element_;
+    }
+    for (nodes* list : {&p_.forward, &p_.backward})
+      for (node& n : *list)
+        for (port_use& u : n.ports)
+          if (const slice& columns = in_its_place[u.at.value]; columns.value >= 0) {
+            u.at = columns;
+            change(u, [&](local_shape& s) { s.stride = whole; });
+          }
+    join_products(parts, made, gradient, shape, whole);
+    join_ropes(p_.forward, ops::rope, made);
+    join_ropes(p_.backward, ops::rope_grad, gradient);
+  }
+
+  /// A port of all parts: the first's parameter, of which the others' are continuations.
+  constexpr void join_parameters(port_use& u, const std::vector<part>& parts, int part::* which,
+                                 const local_dim& whole) {
+    const space where = p_.values[u.at.value].where;
+    const auto find = [&](int parameter) {
+      int v = 0;
+      while (p_.values[v].where != where || p_.values[v].of != parameter) ++v;
+      return v;
+    };
+    u.at = {find(parts.front().*which), 0};
+    u.run = static_cast<int>(p_.runs.size());
+    p_.runs.emplace_back();
+    for (std::size_t i = 1; i < parts.size(); ++i) p_.runs.back().push_back(find(parts[i].*which));
+    change(u, [&](local_shape& s) { s.dims[0] = whole; });
+  }
+
+  /// Whether what a node writes is what the other does.
+  static constexpr bool writes_as(const node& n, const node& other) {
+    bool same = false;
+    other.each_write([&](const port_use& u) { same |= n.writes(u.at); });
+    return same;
+  }
+
+  /// `shape`: of the packed rows.
+  constexpr void join_products(const std::vector<part>& parts, int made, int gradient, int shape,
+                               const local_dim& whole) {
+    const part& first = parts.front();
+    node& linear = p_.forward[first.forward];
+    linear["y"] = {{made, 0}, shape};
+    join_parameters(linear["w"], parts, &part::weight, whole);
+    if (first.bias >= 0) join_parameters(linear["b"], parts, &part::bias, whole);
+    for (std::size_t i = parts.size(); i-- > 1;) p_.forward.erase(p_.forward.begin() + parts[i].forward);
+
+    // Each joined node stands where the last of its parts stood. The sum overwrites if the first of them did
+    // and no other node stands before it.
+    std::vector<int> gone;
+    const auto join = [&](int part::* which) -> node& {
+      int last = -1, earliest = static_cast<int>(p_.backward.size());
+      for (const part& q : parts) {
+        last = std::max(last, q.*which);
+        earliest = std::min(earliest, q.*which);
+      }
+      for (const part& q : parts)
+        if (q.*which != last) gone.push_back(q.*which);
+      node& n = p_.backward[last];
+      n.accumulate = p_.backward[earliest].accumulate;
+      for (int i = earliest + 1; i < last && n.accumulate == accumulation::overwrite; ++i) {
+        node& other = p_.backward[i];  // that adds to what the earliest began, and begins it now
+        if (other.accumulate != accumulation::add || !writes_as(other, p_.backward[earliest])) continue;
+        if (std::any_of(parts.begin(), parts.end(), [&](const part& q) { return q.*which == i; })) continue;
+        std::swap(other.accumulate, n.accumulate);
+      }
+      n["dy"] = {{gradient, 0}, shape};
+      return n;
+    };
+    join_parameters(join(&part::dw)["dw"], parts, &part::weight, whole);
+    if (first.dx >= 0) join_parameters(join(&part::dx)["w"], parts, &part::weight, whole);
+    if (first.bias >= 0) join_parameters(join(&part::db)["db"], parts, &part::bias, whole);
+    std::sort(gone.begin(), gone.end());
+    while (!gone.empty()) {
+      p_.backward.erase(p_.backward.begin() + gone.back());
+      gone.pop_back();
+    }
+  }
+
+  /// The units of two dims side by side.
+  constexpr local_dim join_units(const local_dim& low, const local_dim& high) {
+    local_dim joined{.count = low.count + high.count,
+                     .unit_name = low.unit_name,
+                     .unit = low.unit,
+                     .composed = static_cast<int>(p_.composed.size())};
+    composed_dim sum{.how = composed_dim::sum};
+    for (const local_dim& d : {low, high})
+      if (d.composed < 0) sum.dims.push_back(d);
+      else
+        for (const local_dim& each : p_.composed[d.composed].dims) sum.dims.push_back(each);
+    p_.composed.push_back(std::move(sum));
+    return joined;
+  }
+
+  /// Ropes of neighbouring columns in one node, where the last of them stood.
+  constexpr void join_ropes(nodes& list, const op_row& row, int packed) {
+    const auto is_rope = [&](const node& n) { return n.is(row) && n.ports[1].at.value == packed; };
+    for (int i = 0; i < static_cast<int>(list.size()); ++i) {
+      if (!is_rope(list[i])) continue;
+      for (int j = i + 1; j < static_cast<int>(list.size()); ++j) {
+        if (!is_rope(list[j]) || list[i]["table"].at != list[j]["table"].at) continue;
+        const bool ordered = list[i].ports[1].at.offset < list[j].ports[1].at.offset;
+        const node &low = ordered ? list[i] : list[j], &high = ordered ? list[j] : list[i];
+        const local_dim heads = p_.shape(low.ports[0]).dims[1], more = p_.shape(high.ports[0]).dims[1];
+        if (low.ports[1].at.offset + static_cast<std::size_t>(heads.width()) * element_ !=
+            high.ports[1].at.offset)
+          continue;
+        node joined = low;
+        const local_dim both = join_units(heads, more);
+        for (std::size_t p : {0u, 1u}) change(joined.ports[p], [&](local_shape& s) { s.dims[1] = both; });
+        list[j] = std::move(joined);
+        list.erase(list.begin() + i);
+        --i;
+        break;
+      }
+    }
+  }
+
+  Program& p_;
+  const group_layout placed_;
+  const std::size_t element_;
+  bool rounds_;  // products to eight bits
+  std::vector<int> whole_,
+      sums_;  // ports without a stride that each value is given to; sums into each gradient
+};
+
+}  // namespace detail
+
+/// Linears of one input whose weights are neighbours become one product, forward and backward; what they make
+/// are columns of one packed buffer.
+constexpr void pack_linears(auto& p, const layer_setting& s) { detail::packer(p, s).run(); }
+
+}  // namespace rankc::lowering

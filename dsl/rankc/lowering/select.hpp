@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+// From typed ops to nodes: operands and their local shapes. Conversions over axes of one rank, and those that
+// only rename a placement, leave nothing behind.
+#pragma once
+#include <rankc/ops/conversions.hpp>
+#include <rankc/ops/elementwise.hpp>
+#include <rankc/ops/memory.hpp>
+#include <rankc/lowering/node.hpp>
+#include <rankc/lowering/repeated_ops.hpp>
+
+namespace rankc::lowering {
+
+/// An op that cannot be lowered, past the rules that refuse it: for want of a kernel, or a conversion over an
+/// axis. In a constant expression the compiler stops there.
+struct not_lowered {
+  const op_row* kind;
+  bool has_kernel;
+  axis over;
+};
+
+namespace detail {
+
+template <class Trace>
+class selector {
+ public:
+  constexpr selector(const Trace& t, std::vector<layer_parameter> parameters, const layer_setting& s)
+      : t_(t), s_(s), parameter_of_(t.values.size(), -1), gradient_of_(t.values.size(), -1) {
+    out_.parameters = std::move(parameters);
+    for (std::size_t w = 0; w < t_.weights.size(); ++w) parameter_of_[t_.weights[w].id] = static_cast<int>(w);
+    for (const op& o : t_.ops)
+      for (int j = 0; j < max_outputs; ++j)
+        if (o.adds_to[j] >= 0) gradient_of_[o.out[j]] = o.adds_to[j];
+  }
+
+  constexpr layer_program run() {
+    make_values();
+    const std::vector<char> repeatable = find_repeatable(t_, s_.recompute);
+    for (std::size_t i = 0; i < t_.ops.size(); ++i) {
+      in_backward_ = i >= t_.forward_ops;
+      nodes& list = in_backward_ ? out_.backward : out_.forward;
+      const std::size_t before = list.size();
+      select(t_.ops[i], list);
+      for (std::size_t n = before; n < list.size(); ++n) list[n].repeatable = !in_backward_ && repeatable[i];
+    }
+    hand_on();
+    if (t_.statistics_result >= 0) hand_on_statistics();
+    return std::move(out_);
+  }
+
+ private:
+  /// A value for each of the trace, of which those that are one tensor have one class.
+  constexpr void make_values() {
+    std::vector<int> gradient(t_.weights.size(), -1);
+    int targets = -1;
+    out_.values.reserve(t_.values.size() + 16);
+    out_.shapes.reserve(t_.values.size() + 16);
+    class_.reserve(t_.values.size());
+    for (int v = 0; v < static_cast<int>(t_.values.size()); ++v) {
+      const type& t = t_.values[v];
+      const space where = place_of(v, t);
+      int& same = where == space::gradient ? gradient[gradient_of_[v]] : targets;
+      const bool joins = where == space::gradient || where == space::targets;
+      if (joins && same < 0) same = v;
+      class_.push_back(joins ? same : v);
+      add(where, where == space::gradient ? element_kind::wide : static_cast<element_kind>(t.holds),
+          out_.add(local(t, s_.dims)), weight_of(v), {name_source::traced, v, nullptr, is_named(v)});
+    }
+  }
+  /// Whether the model names a value, or that whose gradient it is.
+  constexpr bool is_named(int v) const {
+    for (const value_name& n : t_.names)
+      if (n.id == v || (t_.gradients[n.id] >= 0 && t_.gradients[n.id] == v)) return true;
+    return false;
+  }
+  /// The parameter that a value is, or to whose gradient it adds; 0 of other values.
+  constexpr int weight_of(int v) const {
+    return parameter_of_[v] >= 0 ? parameter_of_[v] : std::max(gradient_of_[v], 0);
+  }
+  constexpr space place_of(int v, const type& t) const {
+    if (parameter_of_[v] >= 0) return space::weight;
+    if (gradient_of_[v] >= 0) return space::gradient;
+    if (v == t_.input && t.holds == element::index) return space::tokens;
+    if (v == t_.starts) return space::starts;
+    if (v == t_.input + 1) return space::targets;  // a layer is handed its input, then the targets
+    return t.ndim == 0 && (v == t_.result || t_.is_side_loss(v)) ? space::loss : space::temp;
+  }
+  constexpr int add(space where, element_kind holds, int shape, int of, name_source name) {
+    const std::size_t bytes =
+        static_cast<std::size_t>(out_.shapes[static_cast<std::size_t>(shape)].elements()) * s_.bytes(holds);
+    return out_.add({.where = where, .holds = holds, .shape = shape, .bytes = bytes, .of = of, .name = name});
+  }
+
+  // ---- operands
+  constexpr int find(int v) const { return class_[v]; }
+  constexpr port_use use_of(int v) const { return {{find(v), 0}, out_.values[v].shape}; }
+  constexpr port_use rope_table(const op& o) {
+    const dim& heads = t_.values[o.in[0]].shape[1];
+    const rope_use wanted{o.with.seq / s_.dims.cp, heads.unit, o.with.number, o.with.scaling};
+    std::size_t table = 0;
+    while (table < out_.ropes.size() && !(out_.ropes[table] == wanted)) ++table;
+    if (table == out_.ropes.size()) {
+      const local_dim row{.name = heads.unit_name, .count = heads.unit};
+      const local_dim positions{
+          .name = "seq", .count = wanted.positions, .over = s_.dims.cp > 1 ? axis_set(axis::cp) : axis_set{}};
+      const int shape = out_.add(local_shape{.dims = {positions, row}, .ndim = 2, .stride = row});
+      out_.ropes.push_back(wanted);
+      rope_.push_back(add(space::rope, element_kind::wide, shape, static_cast<int>(table), {}));
+    }
+    return {{rope_[table], 0}, out_.values[rope_[table]].shape};
+  }
+  constexpr port_use scratch(const op& o) {
+    const int made =
+        out_.add(value{.holds = element_kind::bytes, .name = {name_source::scratch, -1, o.kind}});
+    return {.at = {made, 0}};
+  }
+  /// Values become one. Of two names the model's is kept; of two of those the later one's in forward.
+  constexpr void merge(int from, int into) {
+    const name_source &a = out_.values[from].name, &b = out_.values[into].name;
+    if (a.of_model && (!b.of_model || !in_backward_)) out_.values[into].name = a;
+    for (int& c : class_)
+      if (c == from) c = into;
+  }
+  /// A copy of a class of values that are like `v`, by a node at the list's end.
+  constexpr int copy(nodes& list, int from, int v) {
+    const int shape = out_.values[v].shape,
+              made = add(space::temp, out_.values[v].holds, shape, 0, {name_source::copy, v});
+    node n{.row = &ops::copy, .wide = out_.values[v].holds == element_kind::wide};
+    n.ports.push_back({{made, 0}, shape});
+    n.ports.push_back({{from, 0}, shape});
+    list.push_back(std::move(n));
+    return made;
+  }
+
+  // ---- nodes
+  constexpr void select(const op& o, nodes& list) {
+    if (o.kind->converts != conversion::none) return convert(o, list);
+    const bool of_chunks = takes_chunks(t_, o, s_.dims);
+    const op_row& row = of_chunks ? *o.kind->of_chunks : *o.kind;
+    const kernel_row& kernel = kernel_of(row, s_.to);
+    if (kernel.name.empty()) throw not_lowered{&row, false, o.over};
+    node n{.row = &row,
+           .rows = rows_of_op(t_, o, s_.dims),
+           .seq = o.with.seq,
+           .number = of_chunks ? s_.dims.cp : o.with.number};
+    int read = 0, written = 0, scratch_at = -1;
+    n.ports.reserve(static_cast<std::size_t>(row.count_ports()));
+    for (const port& p : row.used_ports()) {
+      if (p.as == use::rotary) {
+        n.ports.push_back(rope_table(o));
+        n.seq /= s_.dims.cp;
+      }  // its own positions alone
+      else if (p.as == use::scratch) {
+        n.ports.push_back(scratch(o));
+        scratch_at = n.ports.back().at.value;
+      } else n.ports.push_back(use_of(p.is_written() ? o.out[written++] : o.in[read++]));
+      if (p.as == use::sum) n.accumulate = accumulation::after_first;
+      if (p.adds) n.accumulate = accumulation::overwrite;
+    }
+    if (writes_loss(n))
+      for (const node& earlier : list)
+        if (writes_loss(earlier)) n.accumulate = accumulation::add;  // a layer's later losses
+    n.wide = (o.kind == &ops::zeros || o.kind == &ops::add) && t_.values[o.out[0]].holds == element::wide;
+    if (kernel.scratch && scratch_at >= 0)
+      out_.values[scratch_at].bytes = kernel.scratch(sizes_of(out_, n, ring_ranks(s_.dims)),
+                                                     {s_.bytes(element_kind::real), s_.deterministic});
+    list.push_back(std::move(n));
+  }
+  constexpr bool writes_loss(const node& n) const {
+    bool writes = false;
+    n.each_write([&](const port_use& u) { writes |= out_.values[u.at.value].where == space::loss; });
+    return writes;
+  }
+
+  static constexpr bool exchanges_slots(const op& o) { return o.kind->converts >= conversion::to_experts; }
+  /// Of what one rank of ep sends another, or a rank of etp has received.
+  constexpr int rows_of_slab(const op& o) const {
+    type received = t_.values[o.kind->converts == conversion::from_experts ? o.in[0] : o.out[0]];
+    if (o.kind->converts >= conversion::share_offsets) {
+      received = t_.values[o.in[0]];
+      received.shape[0] = o.with.first;
+    }
+    for (axis a : axes)
+      if (received[a] == P)
+        received[a] = V(0);  // counts of tokens are parts of sums where tokens are sharded
+    return static_cast<int>(local(received, 0, s_.dims).width()) / (s_.dims.*row(o.over).degree);
+  }
+
+  /// Whose ranks a conversion is over: of an exchange in a ring of groups, those of a group.
+  static constexpr axis over_of(const op& o) {
+    return o.kind->converts == conversion::all_to_all && o.with.ring > 1 ? axis::ulysses : o.over;
+  }
+  /// Over one rank a conversion changes a placement alone, and so does `replicate` over several.
+  constexpr void convert(const op& o, nodes& list) {
+    if (o.kind->converts == conversion::all_reduce_batch) return sum_over_batch(o, list);
+    const int degree = s_.dims.*row(o.over).degree;
+    if (degree > 1 && row(o.over).lowered != lowered_values::all) throw not_lowered{o.kind, true, o.over};
+    if (degree == 1 || !o.kind->communicates()) return merge(find(o.out[0]), find(o.in[0]));
+    if (o.kind->converts == conversion::shift || o.kind->converts == conversion::shift_back)
+      return hand_on(o, list);
+    const bool reduces =
+        o.kind->converts == conversion::all_reduce || o.kind->converts == conversion::all_reduce_max;
+    node n{.row = o.kind, .over = over_of(o), .converts = o.in[0]};
+    if (reduces) {
+      int uses = 0;
+      for (const op& other : t_.ops)
+        for (int in : other.in) uses += in >= 0 && find(in) == find(o.in[0]);
+      // The sum is made in place, or in a copy where the pending one is used besides.
+      merge(find(o.out[0]), uses == 1 ? find(o.in[0]) : copy(list, find(o.in[0]), o.in[0]));
+    }
+    n.ports.push_back(use_of(o.out[0]));
+    if (o.kind->converts == conversion::all_to_all) {
+      n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims);
+      n.seq = o.with.seq / (o.with.ring > 1 ? o.with.ring : 1);
+      n.ports.push_back(scratch(o));
+      out_.values[n.ports.back().at.value].bytes =
+          out_.values[find(o.in[0])].bytes;  // for what arrives, until it is in order
+    }
+    if (exchanges_slots(o)) {
+      n.ports.push_back(scratch(o));
+      const int blocks = o.kind->converts == conversion::from_experts
+                             ? o.in[0]
+                             : o.out[0];  // what goes to peers, or comes from them
+      out_.values[n.ports.back().at.value].bytes = out_.values[find(blocks)].bytes;
+      n.slab = rows_of_slab(o);
+    }
+    for (const int in : o.in)
+      if (in >= 0) n.ports.push_back(use_of(in));
+    if (reduces) n.ports[1].at = n.ports[0].at;
+    n.wide =
+        t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]].holds == element::wide;
+    if (reduces && o.over == axis::cp && s_.dims.ulysses > 1 &&
+        s_.dims.ulysses < s_.dims.cp) {  // around the rings, then in groups
+      list.push_back(n);
+      list.back().over = axis::ring;
+      n.over = axis::ulysses;
+    }
+    list.push_back(std::move(n));
+  }
+
+  /// Both tensors at once.
+  constexpr void hand_on(const op& o, nodes& list) {
+    node n{.row = o.kind, .over = o.over, .converts = o.in[0]};
+    for (int made : {o.out[0], o.out[1]}) n.ports.push_back(use_of(made));
+    for (int given : {o.in[0], o.in[1]}) n.ports.push_back(use_of(given));
+    list.push_back(std::move(n));
+  }
+
+  /// A copy of a sum, which is summed over the ranks that share out weights, and over those that hold the
+  /// same.
+  constexpr void sum_over_batch(const op& o, nodes& list) {
+    const int shards = weight_shards(s_.dims), copies = weight_replicas(s_.dims);
+    if (shards * copies == 1) return merge(find(o.out[0]), find(o.in[0]));
+    merge(find(o.out[0]), copy(list, find(o.in[0]), o.in[0]));
+    for (const auto& [over, degree] : {std::pair(axis::fsdp, shards), std::pair(axis::replicas, copies)}) {
+      if (degree == 1) continue;
+      node n{.row = &ops::all_reduce,
+             .wide = t_.values[o.in[0]].holds == element::wide,
+             .over = over,
+             .converts = o.in[0]};
+      n.ports.push_back(use_of(o.out[0]));
+      n.ports.push_back(use_of(o.out[0]));
+      list.push_back(std::move(n));
+    }
+  }
+
+  /// What is handed in and on lies where the caller says: a copy, where it is something else too.
+  constexpr void hand_on() {
+    const bool takes_ids = t_.values[t_.input].holds == element::index,
+               gives_loss = t_.values[t_.result].ndim == 0;
+    const auto put = [&](int v, space where) { out_.values[v].where = where; };
+    if (!takes_ids) put(find(t_.input), space::x);
+    if (!gives_loss) {
+      int y = find(t_.result);
+      const auto is_read = [&] {
+        for (const node& n : out_.backward)
+          if (n.reads({y, 0})) return true;
+        return false;
+      };
+      if (out_.values[y].where == space::x || is_read()) y = copy(out_.forward, y, t_.result);
+      put(y, space::y);
+      put(find(t_.result_gradient), space::dy);
+    }
+    if (takes_ids) return;
+    int dx = find(t_.gradients[t_.input]);
+    if (out_.values[dx].where == space::dy) dx = copy(out_.backward, dx, t_.gradients[t_.input]);
+    put(dx, space::dx);
+  }
+  /// The statistics of routers lie behind the rows that a layer is handed, or hands on.
+  constexpr void hand_on_statistics() {
+    const auto put = [&](int v, space where, int rows) {
+      out_.values[v].where = where;
+      const std::size_t bytes = out_.values[find(rows)].bytes, wide = s_.bytes(element_kind::wide);
+      out_.values[v].offset = (bytes + wide - 1) / wide * wide;
+    };
+    if (t_.statistics >= 0) put(find(t_.statistics), space::x, t_.input);
+    if (t_.statistics_gradient >= 0) {
+      int y = find(t_.statistics_result);
+      if (out_.values[y].where == space::x) y = copy(out_.forward, y, t_.statistics_result);
+      put(y, space::y, t_.result);
+      put(find(t_.statistics_gradient), space::dy, t_.result);
+    }
+    if (t_.routers_kept >= 0) {
+      int kept = find(t_.routers_kept);
+      if (out_.values[kept].where != space::temp) kept = copy(out_.forward, kept, t_.routers_kept);
+      out_.values[kept].where = space::routers;
+    }
+    if (t_.statistics < 0) return;
+    int dx = find(t_.gradients[t_.statistics]);
+    if (out_.values[dx].where == space::dy) dx = copy(out_.backward, dx, t_.gradients[t_.statistics]);
+    put(dx, space::dx, t_.input);
+  }
+
+  const Trace& t_;
+  const layer_setting& s_;
+  std::vector<int> parameter_of_,
+      gradient_of_;                // of each value: the parameter that it is, or to whose gradient it adds
+  bool in_backward_ = false;       // of the op that is selected
+  std::vector<int> class_, rope_;  // of each value of the trace; of each table
+  layer_program out_;
+};
+
+}  // namespace detail
+
+/// Errors: not_lowered.
+constexpr layer_program select_nodes(const auto& t, std::vector<layer_parameter> parameters,
+                                     const layer_setting& s) {
+  return detail::selector(t, std::move(parameters), s).run();
+}
+
+}  // namespace rankc::lowering

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backward in two halves, by dataflow: what the gradient of the input needs, then the rest. Later passes keep
+// the order, and what the second half reads of the first is kept in the slot.
+#pragma once
+#include <rankc/lowering/node.hpp>
+
+namespace rankc::lowering {
+
+constexpr void split_backward(auto& p) {
+  std::vector<char> needed(p.values.size(), 0);
+  const auto passes = [&](int v) {  // from node to node
+    const space where = p.values[v].where;
+    return where <= space::temp;
+  };
+  for (std::size_t v = 0; v < needed.size(); ++v) needed[v] = p.values[v].where == space::dx;
+  for (auto n = p.backward.rbegin(); n != p.backward.rend(); ++n) {
+    n->for_weights = true;
+    n->each_write([&](const port_use& w) { n->for_weights &= !needed[w.at.value]; });
+    if (n->for_weights) continue;
+    n->each_read([&](const port_use& r) { needed[r.at.value] |= passes(r.at.value); });
+  }
+  nodes halves;
+  for (const bool for_weights : {false, true})
+    for (node& n : p.backward)
+      if (n.row && n.for_weights == for_weights) {
+        halves.push_back(std::move(n));
+        n.row = nullptr;
+      }
+  p.backward = std::move(halves);
+}
+
+/// What backward is in the end: nothing of a layer that does not train, and how many of its nodes come first:
+/// those that repeat forward's, those of its first half.
+constexpr void settle_backward(auto& p, const layer_setting& s) {
+  if (!s.trains) p.backward.clear();
+  p.in_halves = s.splits_backward;
+  while (p.repeated < p.backward.size() && p.backward[p.repeated].again &&
+         !p.backward[p.repeated].for_weights)
+    ++p.repeated;
+  while (p.first_half < p.backward.size() && !p.backward[p.first_half].for_weights) ++p.first_half;
+}
+
+}  // namespace rankc::lowering

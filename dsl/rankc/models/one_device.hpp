@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model as one device would run it, with the whole batch of a step at once.
+#pragma once
+#include <rankc/recipe/training.hpp>
+#include <rankc/models/trace_layer.hpp>
+
+#include <vector>
+
+namespace rankc {
+
+/// What layers are told there. What routers sum up is of the plan's microbatches, on so many data-parallel
+/// ranks.
+constexpr layer_context one_device_context(const auto& model, const training& recipe, int microbatches,
+                                           int ranks) {
+  const dim tokens{"tokens", recipe.global_batch * recipe.seq};
+  const double loss_scale = 1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq);
+  return {tokens,
+          recipe.global_batch,
+          recipe.seq,
+          false,
+          loss_scale,
+          {},
+          false,
+          1,
+          1,
+          1,
+          false,
+          1,
+          detail::statistics_of(model, tokens.size, tokens.size / microbatches, ranks)};
+}
+
+/// The layers of a model, traced for one device: of a plan that breaks no rule.
+constexpr std::vector<trace> trace_on_one_device(const auto& model, const training& recipe, int microbatches,
+                                                 int ranks) {
+  const layer_context c = one_device_context(model, recipe, microbatches, ranks);
+  type x = detail::token_type(c.tokens);
+  std::vector<trace> all;
+  each_entry(model, [&](const auto& entry) {
+    all.push_back(detail::trace_layer(detail::layer_of(entry), x, c, recipe));
+    x = all.back().values[all.back().result];
+  });
+  return all;
+}
+
+}  // namespace rankc

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a choice takes at least, of time and of memory: before it is known where its stages are, before it is
+// known in which order they run, and before it is judged.
+#pragma once
+#include <rankc/plan_search/judge.hpp>
+#include <rankc/plan_search/layers.hpp>
+#include <rankc/plan_search/memory_share.hpp>
+#include <rankc/plan_search/placed_memory.hpp>
+
+#include <algorithm>
+
+namespace rankc::plan_search {
+
+/// No more than what a choice takes. Units: seconds, bytes of the rank that needs most.
+struct bound {
+  double step = 0;
+  std::size_t bytes = 0;
+};
+
+template <class Model>
+class choice_bounds {
+ public:
+  constexpr choice_bounds(const Model& model, const question& q) : model_(model), q_(q), layers_(model, q) {}
+
+  /// By any schedule: with stages that take the same.
+  constexpr bound least(const unscheduled& c) {
+    const auto [alike, times] = layers_of(c);
+    if (!alike) return {};
+    const bound whole = least(c, *alike, times, false);
+    if (c.dims.pp == 1) return whole;
+    const bound halves = least(c, *alike, times, true);
+    return {std::min(whole.step, halves.step), std::min(whole.bytes, halves.bytes)};
+  }
+
+  /// Whether a choice breaks no rule of those that can be told without its layers.
+  constexpr bool is_legal_so_far(const choice& c) const {
+    training recipe = q_.recipe;
+    recipe.recompute = c.recompute;
+    report out;
+    rankc::detail::check_before_layers(out, model_, c.dims, c.schedule, recipe, q_.machines);
+    return accepts(out);
+  }
+
+  /// The step of a choice on the stages of its schedule, by any order of actions whose backwards are whole,
+  /// or in halves; none where its layers break a rule.
+  constexpr std::optional<double> placed_step(const choice& c, const action_table& placement,
+                                              bool in_halves) {
+    const auto [alike, times] = layers_of(c);
+    if (!alike) return {};
+    const planned p = plan_of(c, placement, *alike, times, in_halves);
+    const cost_model::detail::predictor steps(p, *q_.gpu, p.setting, p.forms);
+    return (1 - rounding) * steps.predict(steps.least_makespan(in_halves)).step;
+  }
+  /// The memory of the same. The choice breaks no rule.
+  constexpr placed_memory memory_of_placed(const choice& c, bool in_halves) {
+    const auto [alike, times] = layers_of(c);
+    const planned p = plan_of(c, detail::one_microbatch(c.schedule.placement(c.dims.pp), in_halves), *alike,
+                              times, in_halves);
+    placed_memory out;
+    for (const lowering::rank_memory& m : lowering::memory_of(p, p.forms, p.setting, true))
+      out.ranks.push_back({m.total(), 0, static_cast<std::size_t>(-1)});
+    const std::vector<std::vector<int>> stages = forms_of_stages(p);
+    for (int stage = 0; stage < p.actions.stages(); ++stage) {
+      const std::size_t bytes = bytes_of_stage(p, stages[static_cast<std::size_t>(stage)]);
+      for (int rank = 0; rank < p.dims.pp; ++rank) {
+        if (!p.actions.has_stage(rank, stage)) continue;
+        placed_memory::rank& r = out.ranks[static_cast<std::size_t>(rank)];
+        r.of_stage = std::min(r.of_stage, bytes);
+        r.of_one += bytes;
+      }
+    }
+    return out;
+  }
+
+  /// The step of a choice by its schedule, and where it is asked for, its memory but what goes between
+  /// stages; none where it breaks a rule.
+  constexpr std::optional<bound> predicted(const choice& c, bool with_memory) {
+    const auto [alike, times] = layers_of(c);
+    if (!alike || !is_legal_so_far(c)) return {};
+    action_table actions = actions_of(c.schedule, resolve(c.dims));
+    const bool in_halves = detail::has_halves(actions);
+    const planned p = plan_of(c, std::move(actions), *alike, times, in_halves);
+    const cost_model::detail::predictor steps(p, *q_.gpu, p.setting, p.forms);
+    totals run = steps.scheduled();
+    const bound out{(1 - rounding) * steps.predict(run.makespan).step,
+                    with_memory ? rankc::detail::find_worst(p, p.forms, p.setting, true).bytes : 0};
+    if (!in_flight(c)) known_.push_back({c.schedule, c.dims.pp, std::move(run.peak_activations)});
+    return out;
+  }
+
+  /// The microbatches in flight of a choice's schedule; null where none that has the same was predicted. It
+  /// lasts until the next is.
+  /// Shapes: (ranks).
+  constexpr const std::vector<int>* in_flight(const choice& c) const {
+    for (const scheduled& s : known_)
+      if (s.pp == c.dims.pp && s.schedule == c.schedule) return &s.in_flight;
+    return nullptr;
+  }
+
+ private:
+  static constexpr double rounding =
+      1e-9;  // what is known of a choice is summed in another order than its prediction
+
+  /// What time and memory ask of a layer's form.
+  struct planned_form : cost_model::detail::timed_form, form_bytes {};
+  /// Of a plan what its prediction and the bounds of its memory depend on.
+  struct planned {
+    parallel_dims dims{};
+    training recipe{};
+    cluster machines{};
+    action_table actions{};
+    std::span<const rankc::detail::traced_kind> kinds{};
+    costs expected{};  // of messages, which bounds leave out
+    int rows = 0;
+    lowering::layer_setting setting{};
+    std::vector<int> blocks_of_stage{};
+    std::vector<planned_form> forms{};
+  };
+  constexpr planned plan_of(const choice& c, action_table actions, alike_layers& alike, int times,
+                            bool in_halves) {
+    planned p{.dims = resolve(c.dims),
+              .recipe = q_.recipe,
+              .machines = q_.machines,
+              .actions = std::move(actions),
+              .kinds = alike.kinds,
+              .expected = {},
+              .rows = rows_of(q_, c),
+              .setting = alike.setting};
+    p.recipe.recompute = c.recompute;
+    p.setting.dims = p.dims;
+    p.setting.splits_backward = in_halves;
+    p.blocks_of_stage = layers_.split(alike, p.dims, p.actions);
+    for (const layer_form& f : forms_of(p)) {
+      lowered_form& lowered = layers_.lower(alike, f, c.recompute, in_halves);
+      const lowered_form::repeated& form = layers_.repeat(lowered, times);
+      p.forms.push_back({{form.takes, layers_.parameters_of(alike, static_cast<std::size_t>(f.kind), p.dims),
+                          form.needs.x_bytes},
+                         form.needs});
+    }
+    return p;
+  }
+
+  /// Of what a stage keeps of a microbatch from forward to backward.
+  /// Shapes: (layers of the stage), indices of the plan's forms.
+  constexpr std::size_t bytes_of_stage(const planned& p, const std::vector<int>& layers) const {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < layers.size(); ++i) {
+      const planned_form& form = p.forms[static_cast<std::size_t>(layers[i])];
+      bytes +=
+          lowering::aligned(form.saved_bytes) + (i + 1 < layers.size() ? lowering::aligned(form.y_bytes) : 0);
+    }
+    return bytes;
+  }
+
+  /// The layers of a choice; where sequences do not ask for experts, of one at a time, and how many there
+  /// are.
+  struct layers_of_choice {
+    alike_layers* alike = nullptr;
+    int times = 1;
+  };
+  constexpr layers_of_choice layers_of(const unscheduled& c) {
+    const int rows = rows_of(q_, c);
+    unscheduled one_at_a_time = c;
+    one_at_a_time.microbatches *= rows;
+    if (experts_of(model_) <= 1 && rows > 1)
+      if (alike_layers* const alike = layers_.find(one_at_a_time)) return {alike, rows};
+    return {layers_.find(c), 1};
+  }
+
+  /// What a step takes at least where backward is whole, or in halves.
+  constexpr bound least(const unscheduled& c, alike_layers& alike, int times, bool in_halves) {
+    using namespace cost_model::detail;
+    const memory_share of(q_, alike.setting, c.dims);
+    cost_model::spent work;
+    held keeps;
+    double all = 0, most = 0, most_beside = 0;
+    int number = 0;  // of the next repeated layer
+    for (std::size_t k = 0; k < alike.kinds.size(); ++k) {
+      const auto& kind = alike.kinds[k];
+      const parameter_elements& e = alike.elements[k];
+      int again = 0;
+      for (int i = 0; kind.repeated && i < kind.count; ++i) again += c.recompute.is_of(number++);
+      of.add(keeps, e, kind.count / static_cast<double>(c.dims.pp));
+      for (const bool recomputes : {false, true}) {
+        const int count = recomputes ? again : kind.count - again;
+        if (count == 0) continue;
+        lowered_form& form = layers_.lower(alike, {static_cast<int>(k), recomputes, true, kind.repeated},
+                                           c.recompute, in_halves);
+        const lowered_form::repeated& one = layers_.repeat(form, times);
+        const double share = count / static_cast<double>(c.dims.pp),
+                     each = of.kept(e) + static_cast<double>(one.needs.saved_bytes);
+        const double beside =
+            of.passing(e) + static_cast<double>(std::max(one.needs.forward_temp, one.needs.backward_temp));
+        work += one.takes.all() * (share * c.microbatches);
+        all += share * each;
+        most = std::max(most, std::max(1.0, share) * each + beside);
+        most_beside = std::max(most_beside, beside);
+      }
+    }
+    const double over_links =
+        beside(*q_.gpu, c.dims, q_.machines.ranks_per_node, q_.recipe, alike.setting, c.microbatches, keeps);
+    const double step =
+        alone(*q_.gpu, work, sweep(*q_.gpu, q_.recipe, alike.setting, keeps.trained), over_links).step;
+    const double bytes = c.dims.pp == 1 ? all + most_beside : std::max(all, most);
+    return {(1 - rounding) * step, static_cast<std::size_t>((1 - rounding) * bytes)};
+  }
+
+  const Model& model_;
+  const question& q_;
+  layer_cache<Model> layers_;
+  struct scheduled {
+    schedules::listed schedule;
+    int pp;
+    std::vector<int> in_flight;
+  };
+  std::vector<scheduled> known_;
+};
+
+}  // namespace rankc::plan_search

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a choice would be as a plan: checked, its memory counted and its step predicted.
+#pragma once
+#include <rankc/cost_model/step_time.hpp>
+#include <rankc/plan/counted_plan.hpp>
+#include <rankc/plan_search/choice.hpp>
+
+#include <optional>
+
+namespace rankc::plan_search {
+
+/// A choice that breaks no rule but, maybe, that of memory. Units: bytes of the rank that needs most.
+struct judged {
+  plan_search::choice choice;
+  cost_model::step_prediction time;
+  std::size_t bytes = 0;
+  bool fits = true;
+  /// Whether it is to be preferred.
+  constexpr bool is_before(const judged& other) const {
+    return time.step != other.time.step ? time.step < other.time.step : bytes < other.bytes;
+  }
+};
+
+constexpr bool fit(const cluster& machines, std::size_t bytes) {
+  return machines.memory == 0 || bytes <= static_cast<std::size_t>(machines.memory);
+}
+
+/// Errors: those of the rules, to the report; nothing is said of memory.
+constexpr std::optional<judged> judge(const auto& model, const question& q, const choice& c, report& out) {
+  training recipe = q.recipe;
+  recipe.recompute = c.recompute;
+  const auto counted = rankc::detail::count_plan(out, model, c.dims, c.schedule, recipe, q.machines, {});
+  if (!accepts(out)) return {};
+  const lowering::layer_setting s = rankc::detail::setting_for(counted, target::cuda);
+  const std::vector<lowering::layer_program> layers = lowering::lower_layers(counted, s);
+  judged j{.choice = c, .time = cost_model::predict_step(counted, *q.gpu, s, layers)};
+  j.bytes = rankc::detail::find_worst(counted, layers, s, false).bytes;
+  j.fits = fit(q.machines, j.bytes);
+  return j;
+}
+
+}  // namespace rankc::plan_search

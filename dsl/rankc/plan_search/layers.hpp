@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the layers of a model take on a rank, lowered once for all choices that have them alike.
+#pragma once
+#include <rankc/cost_model/step_time.hpp>
+#include <rankc/plan/counted_plan.hpp>
+#include <rankc/plan_search/choice.hpp>
+#include <rankc/plan_search/form_bytes.hpp>
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+namespace rankc::plan_search {
+
+/// A layer's form, as one of the ranks has it that share out nothing but sequences and layers.
+struct lowered_form {
+  layer_form form;
+  recomputation recompute{};
+  bool in_halves = false;
+  lowering::layer_program program{};
+  lowering::layer_setting setting{};
+  /// What it takes of so many times its sequences: of time, and of memory.
+  struct repeated {
+    int times;
+    cost_model::detail::stage_spent takes;
+    form_bytes needs;
+  };
+  std::vector<repeated> of{};
+};
+
+/// Elements of a layer's own parameters on a rank, before ranks share them out.
+struct parameter_elements {
+  double trained = 0, all = 0, trained_of_experts = 0, all_of_experts = 0;
+};
+constexpr parameter_elements elements_of(const std::vector<lowering::layer_parameter>& parameters) {
+  parameter_elements e;
+  for (const lowering::layer_parameter& w : parameters) {
+    if (w.shared) continue;
+    const auto elements = static_cast<double>(w.elements());
+    (w.experts ? e.all_of_experts : e.all) += elements;
+    if (w.trainable) (w.experts ? e.trained_of_experts : e.trained) += elements;
+  }
+  return e;
+}
+
+/// The layers of choices that differ in how ranks share out sequences, layers and, of dense weights, these;
+/// not in whether that leaves padding, without which neighbours are packed.
+struct alike_layers {
+  /// How layers are split over so many pipeline ranks: what they cost.
+  struct costed_stack {
+    int pp;
+    std::vector<costed_entry> entries;
+  };
+  parallel_dims dims{};
+  int rows = 1, divisor = 0;  // of the rows of all dense weights
+  bool sum_over_batch = false;
+  lowering::layer_setting setting{};
+  std::vector<rankc::detail::traced_kind> kinds{};
+  std::vector<std::vector<lowering::layer_parameter>> parameters{};  // of each kind
+  std::vector<parameter_elements> elements{};
+  std::vector<lowered_form> forms{};
+  std::vector<costed_stack> stacks{};
+
+  constexpr bool are_of(const parallel_dims& d, int rows_of_microbatch) const {
+    const int shards = weight_shards(dims), others = weight_shards(d);
+    return rows == rows_of_microbatch && dims.tp == d.tp && dims.cp == d.cp && dims.ulysses == d.ulysses &&
+           dims.ep == d.ep && (shards == others || (divisor % shards == 0 && divisor % others == 0)) &&
+           ((dims.ep == 1 && !sum_over_batch) || (dims.pp == d.pp && dims.dp_replicate == d.dp_replicate));
+  }
+};
+
+constexpr int rows_of(const question& q, const unscheduled& c) {
+  return q.recipe.global_batch / c.microbatches / static_cast<int>(batch_ranks(c.dims));
+}
+
+/// Make it the same layer of so many times the sequences. Shapes: without experts.
+constexpr void repeat_rows(lowering::layer_program& l, int times) {
+  for (lowering::local_shape& s : l.shapes)
+    for (int d = 0; d < s.ndim; ++d)
+      if (s.dims[d].name == "tokens") s.dims[d].count *= times;
+  for (lowering::nodes* list : {&l.forward, &l.backward})
+    for (lowering::node& n : *list) n.rows *= times;
+}
+
+/// Lowers layers where they are asked for the first time.
+template <class Model>
+class layer_cache {
+ public:
+  constexpr layer_cache(const Model& model, const question& q) : model_(model), q_(q) {}
+
+  /// Of the choice's layers; the schedule does not matter. It lasts until the next is asked for. Null where
+  /// the choice breaks a rule, and none that is alike was asked for before.
+  constexpr alike_layers* find(const unscheduled& c) {
+    const int rows = rows_of(q_, c);
+    for (alike_layers& a : all_)
+      if (a.are_of(c.dims, rows)) return &a;
+    training recipe = q_.recipe;
+    recipe.recompute = c.recompute;
+    report out;
+    rankc::detail::counted_plan p = rankc::detail::count_plan(
+        out, model_, c.dims, schedules::one_f_one_b{.microbatches = c.microbatches}, recipe, q_.machines, {});
+    if (!accepts(out)) return nullptr;
+    alike_layers& a = all_.emplace_back();
+    a.dims = p.dims;
+    a.rows = rows;
+    a.setting = rankc::detail::setting_for(p, target::cuda);
+    a.kinds = std::move(p.kinds);
+    a.sum_over_batch = sums_over_batch(a.kinds);
+    for (std::size_t k = 0; k < a.kinds.size(); ++k) {
+      a.parameters.push_back(lowering::local_parameters(a.kinds, k, a.dims));
+      a.elements.push_back(elements_of(a.parameters.back()));
+      for (const lowering::layer_parameter& w : a.parameters.back())
+        if (!w.experts) a.divisor = std::gcd(a.divisor, w.rows);
+    }
+    return &a;
+  }
+
+  /// The parameters of a kind, on a rank of a choice of these layers.
+  constexpr std::vector<lowering::layer_parameter> parameters_of(const alike_layers& a, std::size_t kind,
+                                                                 const parallel_dims& d) const {
+    std::vector<lowering::layer_parameter> all;
+    for (std::size_t w = 0; w < a.parameters[kind].size(); ++w) {
+      all.push_back(lowering::local_parameter(a.kinds[kind].ops.weights[w], d));
+      all.back().shared = a.parameters[kind][w].shared;
+    }
+    return all;
+  }
+
+  /// Shapes: of a choice of these layers; the result (stages).
+  constexpr std::vector<int> split(alike_layers& a, const parallel_dims& d,
+                                   const action_table& placed) const {
+    for (const alike_layers::costed_stack& s : a.stacks)
+      if (s.pp == d.pp) return split_layers(s.entries, placed, {});
+    alike_layers::costed_stack& s = a.stacks.emplace_back();
+    s.pp = d.pp;
+    for (const auto& k : a.kinds) s.entries.push_back({cost_of(k.ops, d), k.count, k.repeated});
+    return split_layers(s.entries, placed, {});
+  }
+
+  /// Shapes: one of the kinds of the layers. What is returned lasts until the next is lowered.
+  constexpr lowered_form& lower(alike_layers& a, const layer_form& wanted, const recomputation& recompute,
+                                bool in_halves) const {
+    const recomputation repeats = wanted.recomputes ? recompute : recomputation{};
+    for (lowered_form& f : a.forms)
+      if (f.form == wanted && f.recompute == repeats && f.in_halves == in_halves) return f;
+    const auto kind = static_cast<std::size_t>(wanted.kind);
+    lowering::layer_setting s = lowering::of_form(a.setting, wanted);
+    s.recompute = repeats;
+    s.splits_backward = in_halves;
+    lowered_form& f = a.forms.emplace_back();
+    f.form = wanted;
+    f.recompute = repeats;
+    f.in_halves = in_halves;
+    f.setting = s;
+    f.program = lowering::lower_layer(a.kinds[kind].ops, a.parameters[kind], s);
+    return f;
+  }
+
+  /// What a form takes of so many times its sequences; of memory, at least. It lasts until the form is asked
+  /// for more.
+  constexpr const lowered_form::repeated& repeat(lowered_form& f, int times) const {
+    for (const lowered_form::repeated& known : f.of)
+      if (known.times == times) return known;
+    const auto takes = [&](const lowering::layer_program& l) {
+      return cost_model::detail::phases_of(*q_.gpu, l, f.setting, q_.machines.ranks_per_node);
+    };
+    if (times == 1) {
+      f.of.push_back({times, takes(f.program), bytes_of(f.program, 1)});
+    } else {
+      lowering::layer_program repeated = f.program;
+      repeat_rows(repeated, times);
+      f.of.push_back({times, takes(repeated), bytes_of(f.program, times)});
+    }
+    return f.of.back();
+  }
+
+ private:
+  const Model& model_;
+  const question& q_;
+  std::vector<alike_layers> all_;
+};
+
+}  // namespace rankc::plan_search

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fastest plans that fit, and those that none beats in time and memory: choices in order of what they
+// take at least, which is looked at more closely only of those that could still be one of them.
+// Source: best-first search, Hart, Nilsson and Raphael 1968.
+#pragma once
+#include <rankc/plan_search/bounds.hpp>
+
+#include <algorithm>
+#include <vector>
+
+namespace rankc::plan_search {
+
+/// How many plans are wanted in order of time, and whether those too that no other is both faster and smaller
+/// than.
+struct wanted {
+  int top = 1;
+  bool front = false;
+};
+
+/// How many choices of all a search looked at, and how closely: those without their schedule, their stages,
+/// their schedules, and all of them.
+struct looked_at {
+  int unscheduled = 0, placed = 0, predicted = 0, judged = 0;
+};
+
+/// Plans that fit. Of equally fast ones the smallest is first, of equal ones that which comes first among all
+/// choices.
+struct ranking {
+  std::vector<judged> top, front;
+  looked_at counts{};
+};
+
+namespace detail {
+
+/// What is known of a choice: what it takes at least by any schedule, or on its stages, or its step.
+enum class known : unsigned char { least, placed, step };
+struct candidate {
+  bound at_least;
+  int order;  // among all choices, of its first schedule
+  known by;
+  choice of;
+  int placement = -1;  // of the search's
+  /// Of a heap the largest is first: that which could become the fastest, of equally fast ones the smallest.
+  constexpr bool operator<(const candidate& other) const {
+    if (at_least.step != other.at_least.step) return at_least.step > other.at_least.step;
+    return at_least.bytes != other.at_least.bytes ? at_least.bytes > other.at_least.bytes
+                                                  : order > other.order;
+  }
+};
+
+struct ranked {
+  judged plan;
+  int order;
+  /// Whether it comes before all that could become of what is known.
+  constexpr bool is_before(const bound& least, int other) const {
+    if (plan.time.step != least.step) return plan.time.step < least.step;
+    return plan.bytes != least.bytes ? plan.bytes < least.bytes : order < other;
+  }
+  constexpr bool is_before(const ranked& r) const {
+    return is_before({r.plan.time.step, r.plan.bytes}, r.order);
+  }
+};
+
+/// The plans that were judged, as far as they are wanted.
+class winners {
+ public:
+  constexpr explicit winners(const wanted& w) : wanted_(w) {}
+
+  constexpr void add(const ranked& r) {
+    insert(top_, r);
+    if (top_.size() > static_cast<std::size_t>(wanted_.top)) top_.pop_back();
+    if (!wanted_.front || is_off_front({r.plan.time.step, r.plan.bytes}, r.order)) return;
+    std::erase_if(front_, [&](const ranked& f) { return r.plan.bytes <= f.plan.bytes && r.is_before(f); });
+    insert(front_, r);
+  }
+  /// Whether nothing that takes at least so much is among them.
+  constexpr bool beat(const bound& least, int order) const {
+    if (top_.size() < static_cast<std::size_t>(wanted_.top)) return false;
+    if (wanted_.top > 0 && !top_.back().is_before(least, order)) return false;
+    return !wanted_.front || is_off_front(least, order);
+  }
+  constexpr ranking all() const {
+    ranking out;
+    for (const ranked& r : top_) out.top.push_back(r.plan);
+    for (const ranked& r : front_) out.front.push_back(r.plan);
+    return out;
+  }
+
+ private:
+  static constexpr void insert(std::vector<ranked>& into, const ranked& r) {
+    into.insert(
+        std::find_if(into.begin(), into.end(), [&](const ranked& other) { return r.is_before(other); }), r);
+  }
+  constexpr bool is_off_front(const bound& least, int order) const {
+    for (const ranked& f : front_)
+      if (f.plan.bytes <= least.bytes && f.is_before(least, order)) return true;
+    return false;
+  }
+  const wanted wanted_;
+  std::vector<ranked> top_, front_;
+};
+
+template <class Model>
+class ranking_search {
+ public:
+  constexpr ranking_search(const Model& model, const question& q, const wanted& w)
+      : model_(model), q_(q), wanted_(w), bounds_(model, q), found_(w) {}
+
+  constexpr ranking run(auto progress) {
+    for (const unscheduled& c : unscheduled_choices(q_, experts_of(model_))) {
+      ++counts_.unscheduled;
+      push({bounds_.least(c), all_, known::least, {c}});
+      all_ += static_cast<int>(schedules_of(c.dims.pp, c.microbatches).size());
+    }
+    while (!open_.empty()) {
+      std::pop_heap(open_.begin(), open_.end());
+      const candidate next = open_.back();
+      open_.pop_back();
+      const bool is_beaten = found_.beat(next.at_least, next.order);
+      if (is_beaten && !wanted_.front) break;  // so are all that follow
+      if (!is_beaten) look_at(next);
+      progress(counts_, open_.size());
+    }
+    ranking out = found_.all();
+    out.counts = counts_;
+    return out;
+  }
+
+ private:
+  constexpr void push(const candidate& c) {
+    if (!fit(q_.machines, c.at_least.bytes)) return;
+    open_.push_back(c);
+    std::push_heap(open_.begin(), open_.end());
+  }
+
+  /// Memory takes longer to count than time: where the front is not wanted, it is counted once no step is in
+  /// the way.
+  constexpr void look_at(const candidate& c) {
+    if (c.by == known::least && c.of.dims.pp > 1) return place(c);
+    if (c.by == known::least)
+      return predict({c.at_least, c.order, c.by, {c.of, schedules_of(1, c.of.microbatches).front()}});
+    const bool counts_memory =
+        wanted_.front ? c.by == known::placed : c.placement >= 0 && bounds_.in_flight(c.of);
+    if (counts_memory && is_too_large(c)) return;
+    if (c.by == known::placed) predict(c);
+    else judge(c);
+  }
+
+  /// Choices with the same stages. Halves of backward may all be put together again: where a schedule has
+  /// some, less is known, the lower of both bounds.
+  struct placement {
+    double step;
+    int whole = -1;          // in halves: the placement on the same stages whose backwards are whole
+    placed_memory memory{};  // once it is asked for
+  };
+  constexpr placement& at(int i) { return placements_[static_cast<std::size_t>(i)]; }
+  constexpr int add(const placement& p) {
+    ++counts_.placed;
+    placements_.push_back(p);
+    return static_cast<int>(placements_.size()) - 1;
+  }
+  constexpr const placed_memory& memory_of(int i, const choice& c) {
+    if (!at(i).memory.ranks.empty()) return at(i).memory;
+    placed_memory memory = bounds_.memory_of_placed(c, at(i).whole >= 0);
+    if (at(i).whole >= 0) memory.join(memory_of(at(i).whole, c));
+    return at(i).memory = std::move(memory);
+  }
+
+  /// Add a choice's schedules, by what no order of actions on their stages is faster than.
+  constexpr void place(const candidate& c) {
+    struct stages {
+      action_table of;
+      int whole, split = -1;
+    };
+    std::vector<stages> seen;
+    int order = c.order;
+    for (const schedules::listed& s : schedules_of(c.of.dims.pp, c.of.microbatches)) {
+      const choice scheduled{c.of, s};
+      const action_table t = s.placement(c.of.dims.pp);
+      const bool in_halves = s.in_halves();
+      auto found = std::find_if(seen.begin(), seen.end(), [&](const stages& known) {
+        return known.of.rank_of_stage == t.rank_of_stage &&
+               known.of.reversed_rank_of_stage == t.reversed_rank_of_stage;
+      });
+      if (found == seen.end() && bounds_.is_legal_so_far(scheduled))
+        if (const auto step = bounds_.placed_step(scheduled, t, false))
+          found = seen.insert(seen.end(), {t, add({*step})});
+      if (found != seen.end() && in_halves && found->split < 0)
+        if (const auto step = bounds_.placed_step(scheduled, t, true))
+          found->split = add({std::min(*step, at(found->whole).step), found->whole});
+      int here = -1;
+      if (found != seen.end()) here = in_halves ? found->split : found->whole;
+      if (here >= 0) push({{at(here).step, c.at_least.bytes}, order, known::placed, scheduled, here});
+      ++order;
+    }
+  }
+
+  /// Whether what its ranks have at least, and what its schedule is known to have in flight, is more than
+  /// there is room for, or than is wanted.
+  constexpr bool is_too_large(const candidate& c) {
+    const placed_memory& memory = memory_of(c.placement, c.of);
+    const std::vector<int>* const in_flight = bounds_.in_flight(c.of);
+    const bound least{c.at_least.step, in_flight ? memory.most_with(*in_flight) : memory.most()};
+    return !fit(q_.machines, least.bytes) || found_.beat(least, c.order);
+  }
+  constexpr void predict(candidate c) {
+    const auto least = bounds_.predicted(c.of, wanted_.front);
+    if (!least) return;
+    ++counts_.predicted;
+    c.at_least = {least->step, std::max(least->bytes, c.at_least.bytes)};
+    c.by = known::step;
+    push(c);
+  }
+  constexpr void judge(const candidate& c) {
+    ++counts_.judged;
+    report out;
+    if (const auto j = plan_search::judge(model_, q_, c.of, out); j && j->fits) found_.add({*j, c.order});
+  }
+
+  const Model& model_;
+  const question& q_;
+  const wanted wanted_;
+  choice_bounds<Model> bounds_;
+  winners found_;
+  std::vector<candidate> open_;
+  std::vector<placement> placements_;
+  looked_at counts_{};
+  int all_ = 0;
+};
+
+}  // namespace detail
+
+/// Rank the plans of a model. `progress(looked_at, how many are still to be looked at)` hears of each.
+constexpr ranking rank_plans(const auto& model, const question& q, const wanted& w, auto progress) {
+  return detail::ranking_search(model, q, w).run(progress);
+}
+constexpr ranking rank_plans(const auto& model, const question& q, const wanted& w = {}) {
+  return rank_plans(model, q, w, [](const looked_at&, std::size_t) {});
+}
+
+}  // namespace rankc::plan_search

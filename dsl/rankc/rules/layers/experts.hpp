@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a traced layer does wrong to experts and their routers: RC210, RC226, RC240, RC256, RC258.
+#pragma once
+#include <rankc/models/trace_layer.hpp>
+
+namespace rankc::detail {
+
+/// RC256: the statistics of routers, where a model says that it has routers, go from layer to layer, and to
+/// their losses.
+constexpr bool check_statistics(report& out, const trace& t, std::string_view layer) {
+  if (t.statistics < 0 || t.gradients[t.statistics] >= 0) return true;
+  refuse(out, 256)
+      << "layer '" << layer
+      << "' ends the model and takes no losses of its routers; call add_router_losses, or leave out "
+      << "routers()";
+  return false;
+}
+/// RC256: statistics, in f32, lie behind the numbers in bf16 that a layer hands on.
+constexpr void check_behind(report& out, const trace& t, std::string_view layer, const parallel_dims& given,
+                            precision kept) {
+  if (kept != bf16 || t.statistics_gradient < 0) return;
+  for (const diagnostic& said : out)
+    if (said.id == 256) return;  // of the layer before
+  const type& y = t.values[t.result];
+  long long numbers = 1;
+  for (int i = 0; i < y.ndim; ++i) numbers *= y.shape[i].size / shards(y, i, resolve(given));
+  if (numbers % 2)
+    refuse(out, 256) << "layer '" << layer << "' hands on " << numbers
+                     << " numbers of bf16, and the statistics of routers, in f32, behind "
+                     << "them; take an even number of tokens or of features";
+}
+/// RC256: as many layers keep statistics as the model says.
+constexpr void check_routers(report& out, const router_statistics& s, int layers) {
+  if (s.any() && layers != s.of.layers)
+    refuse(out, 256) << "the model says that it has routers in " << s.of.layers << " layers, and " << layers
+                     << " keep their statistics; "
+                     << "say .layers = " << layers << ", or call keep_statistics once in each";
+}
+constexpr int count_routers(const trace& t) {
+  int n = 0;
+  for (std::size_t i = 0; i < t.forward_ops; ++i) n += t.ops[i].kind == &ops::push;
+  return n;
+}
+
+/// RC258: groups of tokens of which experts take so many lie whole on one rank, so that all layouts drop
+/// alike.
+constexpr void check_limits(report& out, const trace& t, const parallel_dims& d, int seq_of_plan) {
+  for (std::size_t i = 0; i < t.forward_ops; ++i) {
+    const op& o = t.ops[i];
+    if (o.kind != &ops::arrange_limited) continue;
+    const type& chosen = t.values[o.in[0]];
+    const int in_line = seq_of_plan / (d.cp > 1 ? 2 * d.cp : 1),
+              of_rank = chosen.shape[0].size / shards(chosen, 0, d);
+    const int whole = std::gcd(in_line, of_rank), group = o.with.seq;
+    if (whole % group == 0) continue;
+    offers found;
+    found.add("capacity_group", find_nearest(group, whole, [&](int n) { return whole % n == 0; }));
+    sentence& s = refuse(out, 258) << "experts take so many picks of each " << group
+                                   << " positions in line, and of seq=" << seq_of_plan;
+    if (d.cp > 1) s << " a rank of cp=" << d.cp << " has two runs";
+    if (d.sequence_parallel)
+      s << (d.cp > 1 ? ", which" : "") << " tp=" << d.tp << " shares out (sequence_parallel)";
+    s << "; a group is to lie whole on one rank" << found.view();
+    return;
+  }
+}
+
+/// The divisor of dp_shard * cp * tp in the number of ranks that share out an expert's weight.
+constexpr std::string_view expert_divisor(const parallel_dims& d) {
+  if (repeats_tokens(d)) return "";
+  return d.etp > 1 ? " / (ep * etp)" : " / ep";
+}
+
+/// RC240: the rows of the experts that a rank of ep has divide among the ranks that share them out.
+constexpr void check_expert_shards(report& out, const trace& t, const parallel_dims& given) {
+  const parallel_dims d = resolve(given);
+  const int shards = d.ep == 1 ? 1 : expert_weight_shards(d);
+  for (const weight_info& w : t.weights) {
+    const int rows = w.holds.shape[0].size / d.ep;
+    if (w.holds[axis::ep] != V(0) || rows % shards == 0) continue;
+    offers found;
+    const bool over_replicas = d.expert_layout == expert_layout::folded_over_replicas && d.dp_replicate > 1;
+    const int all = d.dp_shard * d.dp_replicate, each = d.cp * d.tp, experts = w.holds.shape[0].count();
+    const bool apart = repeats_tokens(d);
+    const auto divide = [&](int dp, int ep) {       // a rank's rows of so many ranks' experts
+      const int spread = (apart ? 1 : ep) * d.etp;  // of these ranks
+      return experts % ep == 0 && dp * each % spread == 0 &&
+             w.holds.shape[0].size / ep % (dp * each / spread) == 0;
+    };
+    if (!over_replicas)
+      found.add("dp_shard",
+                find_nearest(d.dp_shard, all, [&](int n) { return all % n == 0 && divide(n, d.ep); }));
+    else found.add("ep", find_nearest(d.ep, experts, [&](int n) { return divide(all, n); }));
+    if (over_replicas && divide(d.dp_shard, d.ep)) found.next() << "expert_layout=folded";
+    refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of ep=" << d.ep
+                     << ", and they do not divide by the " << shards << " ranks that share these out, "
+                     << (over_replicas ? "dp_replicate * " : "") << "dp_shard * cp * tp" << expert_divisor(d)
+                     << (over_replicas ? "" : " (dp_replicate takes the rest)") << found.view();
+    return;
+  }
+}
+
+/// RC226: ranks of etp have columns of the experts that ranks of ep have, and of no other parameters.
+constexpr void check_expert_columns(report& out, const trace& t, const parallel_dims& d) {
+  if (d.etp == 1) return;
+  for (const weight_info& w : t.weights) {
+    const bool is_spread = d.ep > 1 && w.holds[axis::ep] == V(0), has_columns = w.holds[axis::etp] == V(1);
+    if (is_spread ? has_columns : w.holds[axis::etp] == I) continue;
+    complaint c{"parameter", w.name, w.from};
+    complaint::put(c.begin() << "it is ", w.holds, w.holds[axis::etp]);
+    refuse(out, 226)
+        << c.text.view() << " over etp=" << d.etp
+        << "; of experts that are spread over ep this version shards the columns over it, and of "
+        << "other parameters nothing";
+    return;
+  }
+}
+
+/// Whether what is sent over ep is of tokens that ranks of tp, which are ranks of ep too, have all of.
+constexpr bool sends_tokens_of_tp(const trace& t, const op& o, const parallel_dims& d) {
+  if (d.tp == 1 || repeats_tokens(d)) return false;
+  const type& sent = t.values[static_cast<std::size_t>(o.in[0])];
+  return o.kind == &ops::share_offsets ? sent[axis::tp] != P : sent[axis::tp] != V(0);
+}
+
+/// RC210: what takes ranks of ep to have the same tokens where each has its own, or the other way.
+constexpr void check_tokens_of_experts(report& out, const trace& t, const parallel_dims& d) {
+  if (d.ep == 1) return;
+  for (const op& o : t.ops) {
+    const bool exchanges = is_one_of(o.kind, {&ops::to_experts, &ops::from_experts, &ops::share_offsets});
+    const bool repeats = o.kind == &ops::own_slots ||
+                         (o.over == axis::ep && is_one_of(o.kind, {&ops::replicate, &ops::all_reduce}));
+    const bool of_tp = exchanges && sends_tokens_of_tp(t, o, d);
+    if (!of_tp && (repeats_tokens(d) ? !exchanges : !repeats)) continue;
+    complaint c{o.kind->name, {}, o.from};
+    if (of_tp)
+      c.begin() << "it sends tokens over ep=" << d.ep << ", and of its ranks those of tp=" << d.tp
+                << " have the same; expected a part on each, as "
+                << "sequence_parallel has it (V): let the layers before leave tp (leave_tp), or take tp=1";
+    else if (exchanges)
+      c.begin() << "it sends tokens over ep=" << d.ep
+                << ", whose ranks have the same (expert_layout=independent); take own_slots, and sum up what "
+                   "is combined of them";
+    else
+      c.begin() << "it is of tokens that all ranks of ep=" << d.ep
+                << " have, and each has its own; exchange slots of tokens (to_experts), or take "
+                   "expert_layout=independent";
+    refuse(out, 210) << c.text.view();
+    return;
+  }
+}
+
+}  // namespace rankc::detail

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// What each traced layer does wrong: RC202, RC210 to RC213, RC223 to RC226, RC228, RC240.
+#pragma once
+#include <rankc/rules/layers/experts.hpp>
+#include <rankc/rules/layers/sequences.hpp>
+
+namespace rankc::detail {
+
+/// RC202: what is sharded must divide into equal shards of whole units.
+constexpr void check_shards(report& out, const trace& t, const parallel_dims& given, const layer_context& c) {
+  const parallel_dims d = resolve(given);
+  auto refused_before = [&](std::string_view text) {
+    for (const diagnostic& said : out)
+      if (said.text.view() == text) return true;
+    return false;
+  };
+  auto refuse_dim = [&](const type& v, int i) {
+    const dim& s = v.shape[i];
+    const int ways = shards(v, i, d);
+    sentence text, over;
+    offers found;
+    for (axis a : axes) {
+      if (shards_over(v, i, a, d) == 1) continue;
+      const axis by = shared_over(v[a], i, a);
+      int parallel_dims::* degree = row(row(by).degree ? by : a).degree;
+      over << (over.empty() ? "" : " * ") << name(by);
+      found.add_degree(given, degree, find_nearest_degree(given, degree, false, [&](const parallel_dims& x) {
+                         return s.count() % shards(v, i, x) == 0;
+                       }));
+    }
+    // Nobody writes a number of tokens: it follows from the length of a sequence.
+    const bool of_sequences = s.name == c.tokens.name;
+    const int each = of_sequences ? s.count() / c.seq : 1;
+    found.add(of_sequences ? "seq" : s.name,
+              find_nearest(s.count() / each, std::numeric_limits<int>::max() / each - 1,
+                           [&](int n) { return n * each % ways == 0; }));
+    put_shards(text, s.name, s.count(), over.view(), ways) << found.view();
+    if (!refused_before(text.view())) refuse(out, 202) << text.view();
+  };
+  auto check_dims_of = [&](const type& v) {
+    for (int i = 0; i < v.ndim; ++i)
+      if (v.shape[i].count() % shards(v, i, d)) refuse_dim(v, i);
+  };
+  for (const weight_info& w : t.weights) check_dims_of(w.holds);
+  for (const type& v : t.values) check_dims_of(v);
+}
+
+/// RC211: a layer that cannot follow itself.
+constexpr void refuse_repeat(report& out, std::string_view layer, const type& x, const type& y) {
+  sentence& s = refuse(out, 211) << "layer '" << layer << "' is repeated, but ";
+  if (!placement_rules::same_shape(x, y) || x.holds != y.holds) {
+    complaint::put_shape(s << "it makes ", y);
+    complaint::put_shape(s << " of ", x);
+    s << "; its result must be like its input";
+    return;
+  }
+  const char* separator = "";
+  for (axis a : axes)
+    if (x[a] != y[a]) {
+      complaint::put(s << separator << "its result is ", y, y[a]);
+      complaint::put(s << " over " << name(a) << " and its input ", x, x[a]);
+      separator = ", ";
+    }
+  s << "; end it with the conversion that gives the placement of its input";
+}
+
+/// RC210: a conversion over an axis that no value is placed on, or a parameter that is sharded over one.
+constexpr void check_axes_of(report& out, const trace& t) {
+  const auto refuse_axis = [&](complaint c, std::string_view does, std::string_view over) {
+    sentence& s = c.begin() << does << over << ", and no value is placed on it; values are placed on ";
+    for (int i = 0; i < n_axes; ++i) s << list_separator(i, n_axes) << name(axes[i]);
+    refuse(out, 210) << s.view();
+  };
+  for (const op& o : t.ops)
+    if (index(o.over) == n_axes && o.kind->converts != conversion::none)
+      return refuse_axis({o.kind->name, {}, o.from}, "it is over ", name(o.over));
+  for (const weight_info& w : t.weights)
+    if (w.holds.at[n_axes] != I)
+      return refuse_axis({"parameter", w.name, w.from}, "it is sharded over ", "another axis");
+}
+
+/// RC210, RC211, RC213: what one layer does wrong. Says whether the next can be traced.
+constexpr bool check_layer(report& out, const trace& t, std::string_view layer, int count) {
+  if (!is_name(layer)) {
+    refuse(out, 224) << "a layer is named '" << layer << "'; " << legal_names;
+    return false;
+  }
+  for (const sentence& s : t.said) refuse(out, 210) << s.view();
+  if (!t.said.empty()) return false;
+  const std::size_t before = out.size();
+  check_axes_of(out, t);
+  if (out.size() > before) return false;
+  const type &x = t.values[t.input], &y = t.values[t.result];
+  if (y.holds == element::index) {
+    refuse(out, 213) << "the result of layer '" << layer
+                     << "' is token ids; expected rows of features, or a loss";
+    return false;
+  }
+  if (x.holds != element::index && t.gradients[t.input] < 0) {
+    refuse(out, 213) << "the result of layer '" << layer
+                     << "' does not depend on its input, so that the layers before it "
+                     << "are not trained; use the input";
+    return false;
+  }
+  for (std::size_t i = 0; i < t.forward_ops; ++i) {
+    const int made = t.ops[i].out[0];
+    const bool is_loss = made >= 0 && t.values[made].ndim == 0;
+    if (!is_loss || (made == t.result) != t.is_side_loss(made)) continue;
+    sentence& s = refuse(out, 212) << "layer '" << layer << "' ";
+    if (made == t.result) s << "adds the loss that is its result, which counts already; return it alone";
+    else s << "makes a loss that does not count; return it, or add it with add_loss";
+    return false;
+  }
+  if (!check_statistics(out, t, layer)) return false;
+  if (count > 1 && y != x) refuse_repeat(out, layer, x, y);
+  return count == 1 || y == x;
+}
+
+/// RC240: the rows of a parameter that tp shares out divide among the ranks that share weights too. Those of
+/// others may end in padding.
+constexpr void check_row_shards(report& out, const trace& t, const parallel_dims& given) {
+  const parallel_dims d = resolve(given);
+  const int shards = weight_shards(d), of_cp = shards / d.dp_shard;
+  if (shards == 1 || d.tp == 1) return;
+  for (const weight_info& w : t.weights) {
+    const dim& of = w.holds.shape[0];
+    const int rows = of.size / d.tp;
+    if (w.holds[axis::tp] != V(0) || rows % shards == 0) continue;
+    offers found;
+    found.add("dp_shard", find_nearest(d.dp_shard, d.dp_shard * d.dp_replicate, [&](int n) {
+                return d.dp_shard * d.dp_replicate % n == 0 && rows % (n * of_cp) == 0;
+              }));
+    found.add(of.name, find_nearest(of.count(), std::numeric_limits<int>::max() / of.unit,
+                                    [&](int n) { return n * of.unit % (d.tp * shards) == 0; }));
+    sentence& s = refuse(out, 240) << "parameter '" << w.name << "' has " << rows
+                                   << " rows on each rank of tp=" << d.tp
+                                   << ", and they do not divide by dp_shard=" << d.dp_shard;
+    if (of_cp > 1) s << " * cp=" << of_cp;
+    s << " (dp_replicate takes the rest)" << found.view();
+    if (of_cp > 1) s << ", or cp_weights=replicate";
+    return;
+  }
+}
+
+/// RC223: token ids are rows of the tables that they look up, and columns of the logits that they are targets
+/// of.
+constexpr void check_vocabulary(report& out, const trace& t, std::string_view layer, int used) {
+  const auto refuse_rows = [&](std::string_view what, const dim& rows) {
+    refuse(out, 223) << what << " of layer '" << layer << "' has " << rows.name << "=" << rows.size
+                     << " for token ids below " << used
+                     << "; make it at least that large, or take vocab_used=" << rows.size;
+  };
+  for (std::size_t i = 0; i < t.forward_ops; ++i) {
+    const op& o = t.ops[i];
+    if (o.kind == &ops::embedding && t.values[o.in[1]].shape[0].size < used)
+      refuse_rows("the embedding", t.values[o.in[1]].shape[0]);
+    if (o.kind == &ops::exp_sums && t.values[o.in[0]].shape[1].size < used)
+      refuse_rows("the loss", t.values[o.in[0]].shape[1]);
+  }
+}
+
+/// Complain of a user's row whose name programs and certificates cannot tell from another row's.
+constexpr void check_row_name(complaint& c, const op_row& row, const std::vector<const op_row*>& of_user) {
+  const auto is_alike = [&](const op_row* other) { return other != &row && other->name == row.name; };
+  if (!c.said && !is_identifier(row.name))
+    c.begin() << "the name of its op_row is no identifier; give letters, digits and '_', and no digit first";
+  for (const op_row* known : ops::all)
+    if (!c.said && is_alike(known)) c.begin() << "one of rankc's ops has this name; give the op_row another";
+  for (const op_row* seen : of_user)
+    if (!c.said && is_alike(seen))
+      c.begin() << "another op_row of the layer has this name; give each a name of its own";
+}
+
+/// RC225: a user's op whose row lacks what lowering asks of it. (rankc's own rows are held to it by a test.)
+constexpr void check_kernels(report& out, const trace& t, const parallel_dims& d) {
+  std::vector<const op_row*> seen;
+  for (const op& o : t.ops) {
+    bool is_new = !ops::is_known(o.kind);
+    for (const op_row* row : seen) is_new &= row != o.kind;
+    if (!is_new) continue;
+    seen.push_back(o.kind);
+    complaint c{o.kind->name, {}, o.from};
+    check_row(c, *o.kind, false);
+    check_row_name(c, *o.kind, seen);
+    if (!c.said && d.cp > 1 && (o.kind->takes("rows") || o.kind->takes("seq")))
+      c.begin() << "its kernel is told of sequences, and with cp=" << d.cp
+                << " a rank has chunks of them; take a kernel of tokens, or cp=1";
+    if (c.said) refuse(out, 225) << c.text.view();
+  }
+}
+
+/// RC228: an all_gather or a reduce_scatter along the features. A collective concatenates the members' whole
+/// buffers, which are rows.
+constexpr void check_gathers(report& out, const trace& t, const parallel_dims& d) {
+  for (const op& o : t.ops) {
+    const bool is_of_rows = o.along <= 0 || ranks_along(d, o.over) == 1;
+    const conversion by = o.kind->converts;
+    if (is_of_rows || (by != conversion::all_gather && by != conversion::reduce_scatter)) continue;
+    complaint c{o.kind->name, {}, o.from};
+    complaint::put_dim(c.begin() << "over " << name(o.over) << " it is along ",
+                       t.values[o.in[0]].shape[o.along]);
+    refuse(out, 228) << c.text.view()
+                     << "; this version gathers and scatters rows: take the dim of the tokens, or a product "
+                        "whose weight is sharded along the same features";
+    return;
+  }
+}
+
+/// RC228: shards in an order for which there are no kernels.
+constexpr void check_orders(report& out, const trace& t, const parallel_dims& d) {
+  const auto refuse_order = [&](complaint c, const type& v) {
+    for (int i = 0; i < v.ndim; ++i) {
+      if (v.shape[i].order == shard_order::contiguous || shards(v, i, d) == 1) continue;
+      complaint::put_dim(c.begin() << "it is sharded along ", v.shape[i]);
+      refuse(out, 228) << c.text.view()
+                       << "; this version has kernels for contiguous shards: leave the dim's order out";
+      return true;
+    }
+    return false;
+  };
+  for (const weight_info& w : t.weights)
+    if (refuse_order({"parameter", w.name, w.from}, w.holds)) return;
+  for (const op& o : t.ops)
+    for (int made : o.out)
+      if (made >= 0 && refuse_order({o.kind->name, {}, o.from}, t.values[made])) return;
+}
+
+/// RC226: over an axis whose ranks have tokens of their own, parameters that are not made of them; where
+/// tokens alone are lowered, conversions.
+constexpr void check_tokens_alone(report& out, const trace& t, axis a) {
+  for (const weight_info& w : t.weights) {
+    if (w.holds[a] == I && (w.gradient[a] == P || !w.trainable)) continue;
+    complaint c{"parameter", w.name, w.from};
+    complaint::put(c.begin() << "it is ", w.holds, w.holds[a]);
+    complaint::put(c.text << " and its gradient ", w.gradient, w.gradient[a]);
+    refuse(out, 226)
+        << c.text.view() << " over " << name(a)
+        << "; this version has parameters that are the same on every replica, made of its tokens";
+  }
+  if (row(a).lowered == lowered_values::all) return;
+  for (const op& o : t.ops) {
+    if (o.over != a || o.kind->converts == conversion::none) continue;
+    complaint c{o.kind->name, {}, o.from};
+    c.begin() << "a conversion over " << name(a) << " inside a layer is not lowered in this version: set "
+              << name(a) << "=1";
+    refuse(out, 226) << c.text.view();
+    return;
+  }
+}
+constexpr void check_tokens_alone(report& out, const trace& t, const parallel_dims& d) {
+  for (const weight_info& w : t.weights) {
+    if (d.ep == 1 || w.holds[axis::ep] == I || w.trainable) continue;
+    complaint c{"parameter", w.name, w.from};
+    c.begin() << "it is frozen and sharded over ep=" << d.ep
+              << "; this version trains the experts that it spreads over ranks: train it, or take ep=1";
+    refuse(out, 226) << c.text.view();
+  }
+  for (const weight_info& w : t.weights) {
+    if (d.ep == 1 || w.gradient[axis::ep] != P) continue;
+    complaint c{"parameter", w.name, w.from};
+    c.begin() << "its gradient is a pending sum over ep=" << d.ep
+              << "; this version sums values over it, and no gradients of parameters: all_reduce what is "
+                 "made of it";
+    refuse(out, 226) << c.text.view();
+  }
+  for (axis a : axes)
+    if ((row(a).shares == part::sequences || row(a).shares == part::positions) && d.*row(a).degree > 1)
+      check_tokens_alone(out, t, a);
+}
+
+/// The repeated layers of a model, and whether it has any entry of them; one that is there less than once;
+/// and what stands alone before and after them.
+struct block_count {
+  int blocks = 0;
+  bool repeats = false;
+  std::string_view missing = "";
+  alone_at ends{};
+};
+constexpr block_count count_blocks(const auto& model) {
+  block_count n;
+  each_entry(model, [&](const auto& e) {
+    if constexpr (is_repeat<std::decay_t<decltype(e)>>) {
+      n.blocks += count_of(e);
+      n.repeats = true;
+      n.ends.last = false;
+      if (count_of(e) < 1) n.missing = layer_of(e).name;
+    } else {
+      (n.repeats ? n.ends.last : n.ends.first) = true;
+    }
+  });
+  return n;
+}
+
+}  // namespace rankc::detail

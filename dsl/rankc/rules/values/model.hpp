@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// RC202 to RC209, RC215, RC216, RC219, RC238, RC250, RC251: a model's sizes, among themselves and against the
+// degrees that split them.
+#pragma once
+#include <rankc/base/norm_eps.hpp>
+#include <rankc/rules/values/setting.hpp>
+#include <rankc/contract/rope_scaling.hpp>
+
+#include <numeric>
+
+namespace rankc {
+
+/// What the length of a sequence must be a multiple of. A ring rank in zig-zag order has two parts of a
+/// sequence, each sharded over tp with sequence parallelism.
+constexpr long long sequence_divisor(const parallel_dims& d, bool zig_zag) {
+  const int tp = d.sequence_parallel ? detail::known(d.tp) : 1, cp = detail::known(d.cp);
+  const bool two_parts = zig_zag && cp > detail::known(d.ulysses);
+  return static_cast<long long>(cp) * (two_parts ? std::lcm(2, tp) : tp);
+}
+
+namespace detail {
+
+constexpr long long head_ways(const setting& s) {
+  return static_cast<long long>(known(s.dims.tp)) * known(s.dims.ulysses);
+}
+constexpr bool divides(long long ways, int size) { return size <= 0 || size % ways == 0; }
+
+/// "heads=12 does not divide by tp=8".
+constexpr sentence& put_shards(sentence& t, std::string_view size, int value, std::string_view over,
+                               long long ways) {
+  return t << size << "=" << value << " does not divide by " << over << "=" << ways;
+}
+constexpr std::string_view head_axes(const setting& s) {
+  if (known(s.dims.ulysses) == 1) return "tp";
+  return known(s.dims.tp) == 1 ? "ulysses" : "tp * ulysses";
+}
+constexpr std::string_view ffn_axis(const setting& s) { return s.model.experts > 0 ? "etp" : "tp"; }
+constexpr int ffn_ways(const setting& s) { return known(s.model.experts > 0 ? s.dims.etp : s.dims.tp); }
+/// Whether its heads are parts of hidden.
+constexpr bool divides_into_heads(const model_sizes& m) {
+  return m.hidden > 0 && m.heads > 0 && m.head_dim == 0;
+}
+
+inline constexpr rule model_rules[]{
+    // RC203
+    {203,
+     [](const setting& s) { return !divides_into_heads(s.model) || s.model.hidden % s.model.heads == 0; },
+     [](sentence& t, const setting& s) {
+       t << "hidden=" << s.model.hidden << " does not divide into heads=" << s.model.heads;
+     },
+     [](search& a) { a.vary(&model_sizes::heads).vary(&model_sizes::hidden); }},
+    // RC204
+    {204, [](const setting& s) { return s.model.kv_heads <= 0 || s.model.heads % s.model.kv_heads == 0; },
+     [](sentence& t, const setting& s) {
+       t << "heads=" << s.model.heads << " is not a multiple of kv_heads=" << s.model.kv_heads;
+     },
+     [](search& a) { a.vary(&model_sizes::kv_heads).vary(&model_sizes::heads); }},
+    // RC205
+    {205,
+     [](const setting& s) {
+       const bool ragged = divides_into_heads(s.model) && s.model.hidden % s.model.heads;  // RC203
+       return !s.model.rotary || ragged || s.model.elements_of_head() % 2 == 0;
+     },
+     [](sentence& t, const setting& s) {
+       t << "head_dim=" << s.model.elements_of_head()
+         << " is odd, but rotary positions turn pairs of elements";
+     },
+     [](search& a) {
+       if (a.written().model.head_dim) a.vary(&model_sizes::head_dim);
+       else a.vary(&model_sizes::hidden).vary(&model_sizes::heads);
+     }},
+    // RC207
+    {207,
+     [](const setting& s) {
+       return s.model.vocab <= 0 || (s.model.vocab_used >= 0 && s.model.vocab_used <= s.model.vocab);
+     },
+     [](sentence& t, const setting& s) {
+       t << "vocab_used=" << s.model.vocab_used << " of vocab=" << s.model.vocab << " tokens; it can be 1 to "
+         << s.model.vocab << ", or 0 for all";
+     },
+     [](search& a) { a.vary(&model_sizes::vocab_used).vary(&model_sizes::vocab); }},
+    // RC202
+    {202, [](const setting& s) { return divides(head_ways(s), s.model.heads); },
+     [](sentence& t, const setting& s) { put_shards(t, "heads", s.model.heads, head_axes(s), head_ways(s)); },
+     [](search& a) { a.vary(&parallel_dims::tp).vary(&parallel_dims::ulysses).vary(&model_sizes::heads); }},
+    {202, [](const setting& s) { return divides(head_ways(s), s.model.kv_heads); },
+     [](sentence& t, const setting& s) {
+       put_shards(t, "kv_heads", s.model.kv_heads, head_axes(s), head_ways(s))
+           << " (they are not replicated in this version)";
+     },
+     [](search& a) {
+       a.vary(&parallel_dims::tp).vary(&parallel_dims::ulysses).vary(&model_sizes::kv_heads);
+     }},
+    {202, [](const setting& s) { return divides(ffn_ways(s), s.model.ffn); },
+     [](sentence& t, const setting& s) { put_shards(t, "ffn", s.model.ffn, ffn_axis(s), ffn_ways(s)); },
+     [](search& a) {
+       a.vary(a.written().model.experts > 0 ? &parallel_dims::etp : &parallel_dims::tp)
+           .vary(&model_sizes::ffn);
+     }},
+    {202, [](const setting& s) { return divides(known(s.dims.tp), s.model.vocab); },
+     [](sentence& t, const setting& s) { put_shards(t, "vocab", s.model.vocab, "tp", known(s.dims.tp)); },
+     [](search& a) {  // a vocabulary is padded: it never gets smaller than what is used of it
+       setting padded = a.written();
+       int& used = padded.model.vocab_used;
+       if (used == 0) used = padded.model.vocab;
+       a.vary(&parallel_dims::tp);
+       const int grown = find_nearest(padded.model.vocab, std::numeric_limits<int>::max() - 1, [&](int v) {
+                           setting x = padded;
+                           x.model.vocab = v;
+                           return v >= used && a.mends(x);
+                         }).value[0];
+       if (grown > 0) a.found().next() << "vocab=" << grown << " with vocab_used=" << used;
+     }},
+    // RC208
+    {208, [](const setting& s) { return s.model.experts > 0 || known(s.dims.ep) == 1; },
+     [](sentence& t, const setting& s) { t << "ep=" << s.dims.ep << ", but the model has no experts"; },
+     [](search& a) { a.vary(&parallel_dims::ep).vary(&model_sizes::experts); }},
+    // RC209
+    {209, [](const setting& s) { return divides(known(s.dims.ep), s.model.experts); },
+     [](sentence& t, const setting& s) { put_shards(t, "experts", s.model.experts, "ep", s.dims.ep); },
+     [](search& a) { a.vary(&parallel_dims::ep).vary(&model_sizes::experts); }},
+    // RC215
+    {215, [](const setting& s) { return s.model.top_k <= s.model.experts; },
+     [](sentence& t, const setting& s) {
+       t << "top_k=" << s.model.top_k << " is more than experts=" << s.model.experts;
+     },
+     [](search& a) { a.vary(&model_sizes::top_k).vary(&model_sizes::experts); }},
+    // RC216
+    {216, [](const setting& s) { return divides(sequence_divisor(s.dims, s.zig_zag), s.model.seq); },
+     [](sentence& t, const setting& s) {
+       const bool rings = s.zig_zag && known(s.dims.cp) > known(s.dims.ulysses);
+       t << "seq=" << s.model.seq << " does not divide by " << sequence_divisor(s.dims, s.zig_zag) << " = cp("
+         << known(s.dims.cp) << ")";
+       if (s.dims.sequence_parallel)
+         t << (rings ? " * lcm(2, tp(" : " * tp(") << known(s.dims.tp) << (rings ? "))" : ")");
+       else if (rings) t << " * 2";
+     },
+     [](search& a) { a.vary(&parallel_dims::cp).vary(&parallel_dims::tp).vary(&model_sizes::seq); }},
+    // RC219
+    {219, [](const setting& s) { return !s.model.tied_embeddings || known(s.dims.pp) == 1; },
+     [](sentence& t, const setting& s) {
+       t << "tied embeddings with pp=" << s.dims.pp << ": the first and the last stage both hold the table ";
+       if (s.model.vocab > 0 && s.model.hidden > 0)
+         t << "of " << s.model.vocab << " x " << s.model.hidden << " ";
+       t << "and sum its gradient over the two, once a step";
+     },
+     no_offers, true},
+};
+
+}  // namespace detail
+
+/// Append what is wrong with a model's sizes on these dims, as written. A degree that is not known counts as
+/// 1.
+/// Errors: RC202 to RC209, RC215, RC216; the warning RC219.
+constexpr void check_model(report& out, const model_sizes& model, const parallel_dims& given,
+                           bool zig_zag = true) {
+  bool ok = true;
+  for (const auto& f : detail::model_fields)
+    if (model.*f.at < 0 && f.at != &model_sizes::vocab_used) {
+      refuse(out, 206) << f.name << "=" << model.*f.at << "; a size is at least 1";
+      ok = false;
+    }
+  if (ok) check(out, setting{.given = given, .model = model, .zig_zag = zig_zag}, detail::model_rules);
+}
+
+/// Append what is wrong with the vocabulary of a model that does not offer its sizes.
+/// Errors: RC206, RC207.
+constexpr void check_vocabulary_used(report& out, int vocab, int used) {
+  if (vocab < 1) {
+    refuse(out, 206) << "vocab=" << vocab << "; a size is at least 1";
+    return;
+  }
+  for (const rule& r : detail::model_rules)
+    if (r.id == 207)
+      check(out, setting{.given = {}, .model = {.vocab = vocab, .vocab_used = used}}, std::span(&r, 1));
+}
+
+/// Append what is wrong with the length of sequences that ranks of cp share out: in zig-zag order, whether
+/// they go by rings or not.
+/// Errors: RC216.
+constexpr void check_length(report& out, int seq, parallel_dims given) {
+  given.ulysses = 1;
+  for (const rule& r : detail::model_rules)
+    if (r.id == 216)
+      check(out, setting{.given = given, .model = {.seq = seq}, .zig_zag = true}, std::span(&r, 1));
+}
+
+/// RC238: the base of rotary positions, whose powers are the wavelengths.
+constexpr void check_theta(report& out, double theta) {
+  if (!(theta >= 1 && theta <= std::numeric_limits<float>::max()))
+    refuse(out, 238) << "theta=" << theta
+                     << "; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual";
+}
+
+/// RC251: how rotary positions are slowed.
+constexpr void check_rope_scaling(report& out, const rope_scaling& s) {
+  constexpr double most = std::numeric_limits<float>::max();
+  if (!(s.factor >= 1 && s.factor <= most))
+    refuse(out, 251) << "rope_scaling.factor=" << s.factor
+                     << "; rotary positions are slowed by a finite factor of at least 1";
+  else if (s.by == rope_scaling::none && s.factor != 1)
+    refuse(out, 251) << "rope_scaling has factor=" << s.factor
+                     << " and no rule; say .by = rope_scaling::linear or rope_scaling::llama3";
+  if (s.by != rope_scaling::llama3) return;
+  if (!(s.low_freq_factor > 0 && s.low_freq_factor < s.high_freq_factor && s.high_freq_factor <= most))
+    refuse(out, 251) << "rope_scaling has low_freq_factor=" << s.low_freq_factor
+                     << " and high_freq_factor=" << s.high_freq_factor
+                     << "; what turns less often than the first is slowed, and more often than the second is "
+                        "not: 0 < the first < the "
+                     << "second, as 1 and 4";
+  if (s.original_positions < 1)
+    refuse(out, 251) << "rope_scaling.original_positions=" << s.original_positions
+                     << "; a model was trained on at least 1";
+}
+
+/// RC250: what norms add under the root.
+constexpr void check_norm_eps(report& out, double eps) {
+  if (!is_norm_eps(eps))
+    refuse(out, 250) << "norm_eps=" << eps
+                     << "; norms divide by the root of a row's mean square plus it, so it is at least "
+                     << smallest_norm_eps << ", and finite: 1e-5 and 1e-6 are usual";
+}
+
+}  // namespace rankc

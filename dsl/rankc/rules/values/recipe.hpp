@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// RC233 to RC237, RC241 to RC245: the numbers of a recipe, each in its range, and what the optimizer keeps.
+// RC239: what is recomputed.
+#pragma once
+#include <rankc/base/diagnostic.hpp>
+#include <rankc/recipe/training.hpp>
+#include <rankc/trace/op_row.hpp>
+
+#include <limits>
+
+namespace rankc {
+
+namespace detail {
+
+/// Whether a number that is at least `lowest` stays finite in the precision of a step; a NaN does not.
+constexpr bool is_from(double lowest, double x, precision p) {
+  const double largest = p == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
+  return x >= lowest && x <= largest;
+}
+/// The smallest eps, above the smallest normal number: less may be rounded to 0.
+constexpr double smallest_eps(precision p) { return p == f64 ? 2.3e-308 : 1.2e-38; }
+
+/// What the dtype of weights and moments is called.
+constexpr std::string_view widest(precision p) { return p == f64 ? "f64" : "f32"; }
+
+/// The first piece of the learning rate's schedule that `is` so; -1: none.
+constexpr int first_piece(const training& r, bool (*is)(const runtime::lr_piece&, const training&)) {
+  for (int i = 0; i < r.lr_schedule.count; ++i)
+    if (is(r.lr_schedule.pieces[i], r)) return i;
+  return -1;
+}
+constexpr bool has_negative_steps(const runtime::lr_piece& p, const training&) { return p.steps < 0; }
+constexpr bool leads_astray(const runtime::lr_piece& p, const training& r) {
+  return p.to != runtime::peak && !(p.to >= 0 && (p.to <= r.lr || !is_from(0, r.lr, r.precision)));
+}
+
+/// A rule of a recipe as a value: whether it holds, and what is wrong where it does not.
+struct recipe_rule {
+  int id;
+  bool (*holds)(const training&);
+  void (*says)(sentence&, const training&);
+};
+
+inline constexpr recipe_rule recipe_rules[]{
+    // RC233
+    {233, [](const training& r) { return is_from(0, r.lr, r.precision); },
+     [](sentence& t, const training& r) {
+       t << "lr=" << r.lr << "; a learning rate is at least 0 and finite in " << widest(r.precision)
+         << ", as 3e-4";
+     }},
+    {233,
+     [](const training& r) { return r.min_lr >= 0 && (r.min_lr <= r.lr || !is_from(0, r.lr, r.precision)); },
+     [](sentence& t, const training& r) {
+       t << "min_lr=" << r.min_lr << " is where lr=" << r.lr << " falls to; it is at least 0 and at most lr";
+     }},
+    // RC234
+    {234, [](const training& r) { return is_from(0, r.weight_decay, r.precision); },
+     [](sentence& t, const training& r) {
+       t << "weight_decay=" << r.weight_decay << "; it is at least 0 and finite in " << widest(r.precision)
+         << ": 0 turns it off, 0.1 is usual";
+     }},
+    {234, [](const training& r) { return is_from(0, r.clip, r.precision); },
+     [](sentence& t, const training& r) {
+       t << "clip=" << r.clip << "; the norm that gradients are clipped to is at least 0 and finite in "
+         << widest(r.precision) << ": 0 turns it off, 1 is usual";
+     }},
+    // RC235
+    {235, [](const training& r) { return r.beta1 >= 0 && r.beta1 < 1; },
+     [](sentence& t, const training& r) {
+       t << "beta1=" << r.beta1 << "; it is at least 0 and less than 1: 0.9 is usual";
+     }},
+    {235, [](const training& r) { return r.beta2 >= 0 && r.beta2 < 1; },
+     [](sentence& t, const training& r) {
+       t << "beta2=" << r.beta2 << "; it is at least 0 and less than 1: 0.95 and 0.999 are usual";
+     }},
+    // RC236
+    {236, [](const training& r) { return is_from(smallest_eps(r.precision), r.eps, r.precision); },
+     [](sentence& t, const training& r) {
+       t << "eps=" << r.eps << "; it divides, so in " << widest(r.precision) << " it is at least "
+         << smallest_eps(r.precision) << ", and finite: 1e-8 is usual";
+     }},
+    // RC237
+    {237, [](const training& r) { return r.warmup_steps >= 0; },
+     [](sentence& t, const training& r) {
+       t << "warmup_steps=" << r.warmup_steps
+         << "; it is at least 0, and 0 starts with the whole learning rate";
+     }},
+    {237, [](const training& r) { return r.decay_steps >= 0; },
+     [](sentence& t, const training& r) {
+       t << "decay_steps=" << r.decay_steps
+         << "; it is at least 0, and 0 keeps the learning rate after warm-up";
+     }},
+    {237,
+     [](const training& r) {
+       return !r.lr_schedule.any() || (r.warmup_steps == 0 && r.decay_steps == 0 && r.min_lr == 0);
+     },
+     [](sentence& t, const training&) {
+       t << "lr_schedule says the learning rate in pieces, and warmup_steps, decay_steps or min_lr say it "
+            "too; take one of them";
+     }},
+    {237, [](const training& r) { return first_piece(r, has_negative_steps) < 0; },
+     [](sentence& t, const training& r) {
+       const int i = first_piece(r, has_negative_steps);
+       t << "piece " << i << " of lr_schedule has " << r.lr_schedule.pieces[i].steps
+         << " steps; it has at least 0";
+     }},
+    {233, [](const training& r) { return first_piece(r, leads_astray) < 0; },
+     [](sentence& t, const training& r) {
+       const int i = first_piece(r, leads_astray);
+       t << "piece " << i << " of lr_schedule leads to " << r.lr_schedule.pieces[i].to
+         << "; it is at least 0 and at most lr=" << r.lr;
+     }},
+    // RC241
+    {241, [](const training& r) { return r.momentum >= 0 && r.momentum < 1; },
+     [](sentence& t, const training& r) {
+       t << "momentum=" << r.momentum << "; it is at least 0 and less than 1: 0.9 is usual";
+     }},
+    {241, [](const training& r) { return r.optimizer == sgd || r.momentum == 0; },
+     [](sentence& t, const training& r) {
+       t << "momentum=" << r.momentum
+         << " is of sgd, and the optimizer is adamw, which has beta1; leave it out, or take optimizer=sgd";
+     }},
+    {241, [](const training& r) { return !r.nesterov || r.momentum != 0; },
+     [](sentence& t, const training&) {
+       t << "nesterov looks ahead along sgd's momentum, and momentum=0; take momentum=0.9, or leave nesterov "
+            "out";
+     }},
+    // RC242
+    {242, [](const training& r) { return r.moments != f64 || r.precision == f64; },
+     [](sentence& t, const training&) {
+       t << "moments=f64; they are kept in f32, which is the default and f64 in an f64 plan, or in bf16";
+     }},
+    {242, [](const training& r) { return r.moments != bf16 || r.optimizer == adamw || r.momentum != 0; },
+     [](sentence& t, const training&) {
+       t << "moments=bf16, and sgd without momentum keeps none; leave it out, or take momentum=0.9";
+     }},
+    // RC243
+    {243, [](const training& r) { return r.master_weights || r.precision == bf16; },
+     [](sentence& t, const training& r) {
+       t << "master_weights=false, and the weights of a plan in " << widest(r.precision)
+         << " have no copy in bf16; leave it out, or take precision=bf16";
+     }},
+    {243, [](const training& r) { return r.master_weights || r.rounding == stochastic; },
+     [](sentence& t, const training&) {
+       t << "master_weights=false, and rounding=nearest loses every update of less than 1/512 of a weight; "
+            "take rounding=stochastic";
+     }},
+    {243, [](const training& r) { return r.rounding == nearest || r.moments == bf16 || !r.master_weights; },
+     [](sentence& t, const training&) {
+       t << "rounding=stochastic, and nothing is kept in bf16 alone; take moments=bf16 or "
+            "master_weights=false, or leave it out";
+     }},
+    {243, [](const training& r) { return r.rounding == stochastic || r.rounding_seed == 0; },
+     [](sentence& t, const training& r) {
+       t << "rounding_seed=" << r.rounding_seed
+         << " is of stochastic rounding; leave it out, or take rounding=stochastic";
+     }},
+    // RC244
+    {244, [](const training& r) { return r.reductions != f64 || r.precision == f64; },
+     [](sentence& t, const training&) {
+       t << "reductions=f64; gradients are summed in f32, which is the default and f64 in an f64 plan, or "
+            "sent in bf16";
+     }},
+    {244, [](const training& r) { return r.reductions != bf16 || r.precision == bf16; },
+     [](sentence& t, const training& r) {
+       t << "reductions=bf16, and a plan in " << widest(r.precision)
+         << " sends its gradients as they are; leave it out, or take precision=bf16";
+     }},
+    // RC245
+    {245, [](const training& r) { return !r.lora.any() || r.lora.rank >= 1; },
+     [](sentence& t, const training& r) {
+       t << "lora.rank=" << r.lora.rank << "; it is at least 1: 8 and 16 are usual";
+     }},
+    {245,
+     [](const training& r) {
+       return !r.lora.any() || is_from(smallest_eps(r.precision), r.lora.alpha, r.precision);
+     },
+     [](sentence& t, const training& r) {
+       t << "lora.alpha=" << r.lora.alpha << "; it is above 0 and finite in " << widest(r.precision)
+         << ": products of low rank are multiplied by alpha / rank, and twice the rank is usual";
+     }},
+    {245, [](const training& r) { return !r.lora.any() || !r.lora.targets.all().empty(); },
+     [](sentence& t, const training&) {
+       t << "lora.targets is empty; name the parameters that lora is beside: wq and wv are usual";
+     }},
+};
+
+}  // namespace detail
+
+namespace detail {
+/// A kind of ops that a recipe may have recomputed.
+struct recomputed_kind {
+  std::string_view name;
+  bool recomputation::* is;
+  op_family of;
+};
+inline constexpr recomputed_kind recomputed_kinds[]{
+    {"attention", &recomputation::attention, op_family::attention},
+    {"activations", &recomputation::activations, op_family::activation},
+    {"norms", &recomputation::norms, op_family::norm}};
+}  // namespace detail
+
+/// RC239: recomputation is of repeated layers of a plan that trains, and of ops that they have.
+/// Shapes: `has`, by op_family, whether an op of it is in a repeated layer.
+constexpr void check_recompute(report& out, const recomputation& r, int repeated_layers, bool inference,
+                               const bool* has) {
+  if (r == recomputation{}) return;
+  const auto refused = [&]() -> sentence& { return refuse(out, 239); };
+  if (r.every < 1)
+    refused()
+        << "recompute.every=" << r.every
+        << "; of the repeated layers every so many-th recomputes: it is at least 1, and 1 is all of them";
+  if (!r.any())
+    refused() << "recompute has every=" << r.every
+              << " and nothing else; choose full, attention, activations or norms, or leave it out";
+  if (!r.any() || r.every < 1) return;
+  if (inference)
+    refused() << "the schedule is for inference, which has no backward to recompute for; leave recompute out";
+  else if (repeated_layers == 0)
+    refused() << "the model has no repeated layers, and they are what recompute is of; write repeat{count, "
+                 "layer}, or leave it out";
+  else if (r.every > repeated_layers)
+    refused() << "recompute.every=" << r.every << ", and of the model's repeated layers there "
+              << (repeated_layers == 1 ? "is " : "are ") << repeated_layers
+              << ", so that none recomputes; every is at most that";
+  for (const detail::recomputed_kind& k : detail::recomputed_kinds) {
+    if (!(r.*k.is)) continue;
+    if (r.full)
+      refused() << "recompute.full is everything, and recompute." << k.name
+                << " is set besides; take one of them";
+    else if (!inference && repeated_layers > 0 && !has[static_cast<int>(k.of)])
+      refused() << "recompute." << k.name
+                << " is set, and no op of a repeated layer is of that kind; leave it out";
+  }
+}
+
+/// Append the numbers of a recipe that no optimizer takes. Its seq and global_batch are judged by
+/// check_batch.
+/// Errors: RC233 to RC237, RC241 to RC245.
+constexpr void check_recipe(report& out, const training& recipe) {
+  for (const detail::recipe_rule& r : detail::recipe_rules)
+    if (!r.holds(recipe)) r.says(refuse(out, r.id), recipe);
+}
+
+}  // namespace rankc
