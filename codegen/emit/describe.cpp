@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <rankc/ops/experts.hpp>
-#include <rankc/plan/expected.hpp>
+#include <rankc/stages/expected.hpp>
 #include <rankc/rules/values/batch.hpp>
 #include <rankc/schedule/gather.hpp>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include <rankc/plan/expected.hpp>
+#include <rankc/stages/expected.hpp>
 #include <rankc/rules/values/batch.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/ops/table.hpp>

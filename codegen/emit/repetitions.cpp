@@ -5,7 +5,7 @@
 #include <fmt/ranges.h>
 #include <rankc/codegen/names.hpp>
 #include <rankc/stages/layer_cost.hpp>
-#include <rankc/lowering/repeated_ops.hpp>
+#include <rankc/stages/repeated_ops.hpp>
 
 #include <utility>
 

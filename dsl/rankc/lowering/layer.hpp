@@ -4,7 +4,7 @@
 #include <rankc/lowering/add_in_place.hpp>
 #include <rankc/lowering/clear_sums.hpp>
 #include <rankc/lowering/drop_unneeded.hpp>
-#include <rankc/lowering/forms.hpp>
+#include <rankc/stages/forms.hpp>
 #include <rankc/lowering/fuse.hpp>
 #include <rankc/lowering/fuse_across.hpp>
 #include <rankc/lowering/pack.hpp>

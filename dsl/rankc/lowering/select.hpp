@@ -6,7 +6,7 @@
 #include <rankc/ops/elementwise.hpp>
 #include <rankc/ops/memory.hpp>
 #include <rankc/lowering/node.hpp>
-#include <rankc/lowering/repeated_ops.hpp>
+#include <rankc/stages/repeated_ops.hpp>
 
 namespace rankc::lowering {
 

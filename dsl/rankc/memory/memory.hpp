@@ -2,7 +2,7 @@
 // What the ranks of each pipeline coordinate need in memory: every region, table, place and workspace that
 // the generator gives them, counted.
 #pragma once
-#include <rankc/plan/expected.hpp>
+#include <rankc/stages/expected.hpp>
 #include <rankc/memory/gathered_places.hpp>
 #include <rankc/lowering/layer.hpp>
 #include <rankc/memory/optimizer_state.hpp>

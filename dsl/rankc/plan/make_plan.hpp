@@ -4,7 +4,7 @@
 #include <rankc/models/one_device.hpp>
 #include <rankc/plan/plan_data.hpp>
 #include <rankc/plan/plan_value.hpp>
-#include <rankc/plan/expected.hpp>
+#include <rankc/stages/expected.hpp>
 #include <rankc/schedule/fuse.hpp>
 
 namespace rankc {

@@ -3,10 +3,10 @@
 // Messages are placed by these costs, and pictures drawn.
 #pragma once
 #include <rankc/recipe/training.hpp>
-#include <rankc/lowering/forms.hpp>
+#include <rankc/stages/forms.hpp>
 #include <rankc/stages/kinds_of_stages.hpp>
 #include <rankc/stages/layer_cost.hpp>
-#include <rankc/lowering/repeated_ops.hpp>
+#include <rankc/stages/repeated_ops.hpp>
 #include <rankc/schedule/timing.hpp>
 
 #include <algorithm>
