@@ -124,7 +124,7 @@ class kernel_struct {
   }
 
   const op_row& row_;
-  const kernel_row& kernel_;
+  const kernel_row kernel_;
   const target target_;
   const kernel_members members_;
   std::vector<std::string> deduced_;  // sizes in types

@@ -40,7 +40,7 @@ std::map<std::string, port> named_ports(const fusion::side& s) {
 void check(const fusion& f) {
   CAPTURE(std::string(f.into.kind->name));
   const auto first = named_ports(f.first), second = named_ports(f.second), into = named_ports(f.into);
-  CHECK((!f.into.kind->host.name.empty() || !f.into.kind->cuda.name.empty()));
+  CHECK((!f.into.kind->on_host().name.empty() || !f.into.kind->on_cuda().name.empty()));
   bool linked = false;
   for (const auto& [name, p] : second) linked |= first.count(name) == 1;
   CHECK(linked);

@@ -71,9 +71,8 @@ constexpr op_row bend_grad{.name = "bend_grad",
                            .ports = {ports::out("dx", "tokens width"), ports::in("dy", "tokens width"),
                                      ports::in("x", "tokens width")},
                            .rule = placement_rules::gradient_of_elementwise,
-                           .flops = no_flops,
-                           .host = {"bend_grad", "tokens*width number"},
-                           .cuda = {"bend_grad", "tokens*width number"},
+                           .kernel = "bend_grad",
+                           .sizes = "tokens*width number",
                            .header = "mine.hpp"};
 constexpr op_row bend{.name = "bend",
                       .ports = {ports::out("y", "tokens width"), ports::in("a", "tokens width"),
@@ -92,9 +91,8 @@ constexpr op_row bend{.name = "bend",
                             b.give("b", dy);
                             b.give("b", b.apply(ops::mul, {dy, b["y"]}));
                           },
-                      .flops = no_flops,
-                      .host = {"bend", "tokens*width number"},
-                      .cuda = {"bend", "tokens*width number"},
+                      .kernel = "bend",
+                      .sizes = "tokens*width number",
                       .header = "mine.hpp"};
 
 /// A row that refuses operands sharded along their tokens.

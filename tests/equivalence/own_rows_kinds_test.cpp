@@ -19,7 +19,6 @@ constexpr op_row shaped(std::string_view name, std::string_view host, std::strin
   row.ports[0] = ports::out("y", "tokens width");
   row.ports[1] = ports::in("x", "tokens width");
   row.rule = placement_rules::elementwise<false>;
-  row.flops = no_flops;
   row.host = {"mine", host};
   row.cuda = {"mine", cuda};
   row.header = "mine.hpp";

@@ -93,18 +93,16 @@ inline constexpr op_row silu_grad_row{
     .name = "step",  // as the text calls what a rank runs
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width")},
     .rule = placement_rules::gradient_of_elementwise,
-    .flops = no_flops,
-    .host = {"user::silu_grad", "tokens*width"},
-    .cuda = {"user::silu_grad", "tokens*width"},
+    .kernel = "user::silu_grad",
+    .sizes = "tokens*width",
     .header = "silu.hpp"};
 inline constexpr op_row silu_row{
     .name = "silu",
     .ports = {out("y", "tokens width"), in("x", "tokens width")},
     .rule = placement_rules::elementwise<false>,
     .dual = [](backward& b) { b.give("x", b.apply(silu_grad_row, {b.gradient("y"), b["x"]})); },
-    .flops = no_flops,
-    .host = {"user::silu", "tokens*width"},
-    .cuda = {"user::silu", "tokens*width"},
+    .kernel = "user::silu",
+    .sizes = "tokens*width",
     .header = "silu.hpp"};
 
 constexpr value silu(operand x) { return x.v.in->apply(silu_row, {x.v}, x.from); }

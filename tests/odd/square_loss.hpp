@@ -99,9 +99,8 @@ using namespace rankc::ports;
 inline constexpr op_row square_loss_grad_row{.name = "square_loss_grad",
                                              .ports = {out("dx", "tokens width"), in("x", "tokens width")},
                                              .rule = placement_rules::elementwise<false>,
-                                             .flops = no_flops,
-                                             .host = {"user::square_loss_grad", "tokens*width number"},
-                                             .cuda = {"user::square_loss_grad", "tokens*width number"},
+                                             .kernel = "user::square_loss_grad",
+                                             .sizes = "tokens*width number",
                                              .header = "square_loss.hpp"};
 inline constexpr op_row square_loss_row{
     .name = "square_loss",
@@ -114,9 +113,8 @@ inline constexpr op_row square_loss_row{
           }
         },
     .dual = [](backward& b) { b.give("x", b.apply(square_loss_grad_row, {b["x"]})); },
-    .flops = no_flops,
-    .host = {"user::square_loss", "tokens*width number"},
-    .cuda = {"user::square_loss", "tokens*width number"},
+    .kernel = "user::square_loss",
+    .sizes = "tokens*width number",
     .header = "square_loss.hpp"};
 
 constexpr value square_loss(operand x, double scale) {

@@ -154,8 +154,8 @@ TEST_CASE("a shift hands two tensors to the next, or back to the one before") {
 }
 
 TEST_CASE("replicate runs nothing") {
-  CHECK(ops::replicate.host.name.empty());
-  CHECK(ops::replicate.cuda.name.empty());
+  CHECK(ops::replicate.on_host().name.empty());
+  CHECK(ops::replicate.on_cuda().name.empty());
 }
 
 }  // namespace

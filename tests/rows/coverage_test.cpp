@@ -19,8 +19,9 @@ constexpr bool is_in(std::string_view name, std::span<const std::string_view> li
 }
 constexpr bool is_run(const op_row& r) {
   if (r.converts != conversion::none) return true;  // collectives_test.cpp
-  const bool on_host = r.host.name.empty() || is_in(r.host.name, kernels_of_both);
-  return on_host && (is_in(r.cuda.name, kernels_of_both) || is_in(r.cuda.name, kernels_of_cuda));
+  const std::string_view host = r.on_host().name, cuda = r.on_cuda().name;
+  return (host.empty() || is_in(host, kernels_of_both)) &&
+         (is_in(cuda, kernels_of_both) || is_in(cuda, kernels_of_cuda));
 }
 constexpr bool is_table_run() {
   for (const op_row* r : ops::all)
@@ -35,8 +36,8 @@ static_assert(is_table_run(),
 
 /// Whether a row's kernel, or one of those that define it, is told something.
 bool takes(const row& r, std::string_view symbol) {
-  for (const kernel_row* k : {&r.op->host, &r.op->cuda})
-    for (const std::string_view product : words(k->sizes, ' '))
+  for (const kernel_row& k : {r.op->on_host(), r.op->on_cuda()})
+    for (const std::string_view product : words(k.sizes, ' '))
       if (is_in(symbol, words(product, '*'))) return true;
   return false;
 }
@@ -160,7 +161,7 @@ TEST_CASE("coverage: a row without kernel on the host is fused or converts") {
     const bool is_call =
         codegen::algebra::facts()[static_cast<std::size_t>(f)].equations[0].is == equation::kind::call;
     INFO(op->name);
-    CHECK((!op->host.name.empty() || is_call || op->converts == conversion::replicate));
+    CHECK((!op->on_host().name.empty() || is_call || op->converts == conversion::replicate));
   }
 }
 

@@ -21,7 +21,7 @@ std::vector<kernel<cuda::lane>> cuda_kernels() {
 template <class T>
 class cuda_machine final : public typed_machine<cuda::lane, T, float> {
  public:
-  cuda_machine() : typed_machine<cuda::lane, T, float>(&op_row::cuda, cuda_kernels<T>()) {}
+  cuda_machine() : typed_machine<cuda::lane, T, float>(&op_row::on_cuda, cuda_kernels<T>()) {}
   std::string name() const override { return is_f32 ? "CUDA f32" : "CUDA bf16"; }
   bool has_gaps() const override { return true; }
   double tolerance() const override {

@@ -17,7 +17,7 @@ std::vector<kernel<host::lane>> host_kernels() {
 template <class T>
 class host_machine final : public typed_machine<host::lane, T, T> {
  public:
-  host_machine() : typed_machine<host::lane, T, T>(&op_row::host, host_kernels<T>()) {}
+  host_machine() : typed_machine<host::lane, T, T>(&op_row::on_host, host_kernels<T>()) {}
   std::string name() const override { return is_f64 ? "host f64" : "host f32"; }
   bool has_gaps() const override { return false; }
   double tolerance() const override { return is_f64 ? 1e-12 : 2e-5; }

@@ -18,7 +18,7 @@ namespace rankc::test::rows {
 template <class Lane, class T, class Wide>
 class typed_machine : public machine {
  public:
-  typed_machine(kernel_row op_row::* on, std::vector<kernel<Lane>> kernels)
+  typed_machine(kernel_row (op_row::*on)() const, std::vector<kernel<Lane>> kernels)
       : kernel_(on), kernels_(std::move(kernels)) {}
 
   const values& by_columns() const override { return by_columns_; }
@@ -86,7 +86,7 @@ class typed_machine : public machine {
     if (r.of(port).holds == element::index) return sizeof(std::int32_t);
     return is_wide(r, port) ? sizeof(Wide) : sizeof(T);
   }
-  const kernel_row& kernel_of(const row& r) const { return r.op->*kernel_; }
+  kernel_row kernel_of(const row& r) const { return (r.op->*kernel_)(); }
 
   /// Where a port's elements lie. Log-sum-exps of a sequence lie head by head.
   struct location {
@@ -255,7 +255,7 @@ class typed_machine : public machine {
     CHECK(std::memcmp(before.data(), image_.data(), end_) == 0);
   }
 
-  kernel_row op_row::* const kernel_;
+  kernel_row (op_row::* const kernel_)() const;
   const std::vector<kernel<Lane>> kernels_;
   std::vector<location> at_;  // of each port
   runtime::at scratch_{};

@@ -14,7 +14,7 @@ enum class work : unsigned char { pass, column_sum, product, attention, communic
 
 constexpr work work_of(const op_row& row) {
   if (row.communicates()) return work::communication;
-  if (row.flops && row.flops != no_flops) return row.find("lse") >= 0 ? work::attention : work::product;
+  if (row.flops) return row.find("lse") >= 0 ? work::attention : work::product;
   bool sums = false, writes = false;  // columns; rows
   for (const port& p : row.used_ports()) {
     sums |= p.as == use::sum && p.shape.ndim == 1;
@@ -75,7 +75,7 @@ class kernel_sizes {
 
   /// Of products and attention; of attention those of the half that is not masked.
   constexpr double operations(const lowering::node& n) const {
-    const double all = n.row->flops(lowering::sizes_of(l_, n, ring_ranks(s_.dims))) * filled(n);
+    const double all = n.row->flops_of(lowering::sizes_of(l_, n, ring_ranks(s_.dims))) * filled(n);
     return work_of(*n.row) == work::attention ? all / 2 : all;
   }
 

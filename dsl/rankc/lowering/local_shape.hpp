@@ -79,7 +79,7 @@ constexpr int rows_of(const type& t, int seq, const parallel_dims& d) {
 
 /// Whether an op has of each sequence the chunks of its rank: on its first operand's word.
 constexpr bool takes_chunks(const auto& t, const auto& o, const parallel_dims& d) {
-  return d.cp > 1 && o.kind->of_chunks && t.values[o.in[0]][axis::cp] == V(0);
+  return d.cp > 1 && o.kind->in_chunks && t.values[o.in[0]][axis::cp] == V(0);
 }
 
 /// The sequences, or groups of tokens, that an op takes on a rank.

@@ -350,8 +350,8 @@ constexpr void each_operand(const layer_program& l, const node& n, bool written,
 }
 
 /// The kernel of an op on a target.
-constexpr const kernel_row& kernel_of(const op_row& row, target t) {
-  return t == target::cuda ? row.cuda : row.host;
+constexpr kernel_row kernel_of(const op_row& row, target t) {
+  return t == target::cuda ? row.on_cuda() : row.on_host();
 }
 
 }  // namespace rankc::lowering

@@ -3,6 +3,7 @@
 // What they make, and its gradient, are columns of packed rows, which other ops read and write by a stride.
 #pragma once
 #include <rankc/ops/fused.hpp>
+#include <rankc/ops/positions.hpp>
 #include <rankc/lowering/node.hpp>
 
 #include <algorithm>

@@ -135,8 +135,8 @@ class selector {
   constexpr void select(const op& o, nodes& list) {
     if (o.kind->converts != conversion::none) return convert(o, list);
     const bool of_chunks = takes_chunks(t_, o, s_.dims);
-    const op_row& row = of_chunks ? *o.kind->of_chunks : *o.kind;
-    const kernel_row& kernel = kernel_of(row, s_.to);
+    const op_row& row = of_chunks ? *o.kind->in_chunks : *o.kind;
+    const kernel_row kernel = kernel_of(row, s_.to);
     if (kernel.name.empty()) throw not_lowered{&row, false, o.over};
     node n{.row = &row,
            .rows = rows_of_op(t_, o, s_.dims),

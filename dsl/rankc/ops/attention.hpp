@@ -1,84 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention, rotary and learned positions.
+// Causal attention, as one family of rows. A layer says what is computed: attention of its own sequences, or a part of
+// it around a ring, with or without documents. Lowering chooses the layout of a rank's tokens.
 #pragma once
 #include <rankc/contract/attention_scratch.hpp>
 #include <rankc/contract/kernel_scratch.hpp>
-#include <rankc/trace/backward.hpp>
+#include <rankc/ops/documents.hpp>
+#include <rankc/ops/ring.hpp>
+
+#include <algorithm>
+#include <iterator>
 
 namespace rankc {
 
+/// The tokens of a rank that attention is given.
+enum class attention_layout : unsigned char {
+  whole,   // queries and keys of whole sequences
+  chunks,  // queries of the rank's chunks of each sequence, and all keys
+  ring     // queries of the rank's chunks, and the keys of one rank of a ring
+};
+
+/// The form of an attention op.
+struct attention_form {
+  bool gradient = false;
+  attention_layout layout = attention_layout::whole;
+  bool documents = false;
+};
+
+namespace placement_rules {
+/// Complain of rows that have not come as many ranks as a step takes them from.
+constexpr void check_passed(complaint& c, std::string_view who, const type& x, double step) {
+  if (x.shape[0].passed != static_cast<int>(step) && !c.said)
+    c.begin() << who << " has come " << x.shape[0].passed << " ranks around the ring; expected "
+              << static_cast<int>(step) << " at this step";
+}
+/// A part of attention: of a rank's queries, to the keys that have come as many ranks as the step says.
+constexpr void ring_attention(complaint& c, types in, type* out, const op& o) {
+  constexpr std::string_view who[]{"q", "k", "v"};
+  for (int i = 0; i < 3; ++i)
+    if (!rows(c, who[i], in[i])) return;
+  out[0] = out[1] = in[0];
+  out[1].shape[1] = dim{in[0].shape[1].name, in[0].shape[1].count()};
+  out[1].holds = element::wide;
+  for (axis a : axes)
+    for (int i = 0; i < 3; ++i) {
+      if (in[i][a] == P) c.found(a, who[i], in[i], any_but_pending, reduce_first);
+      else if (a == axis::cp && in[i][a] != V(0) && in[i][a] != heads_in_ring)
+        c.found(a, who[i], in[i], "sharded along the tokens (V)",
+                "a ring hands on the shards of its ranks: do not gather it");
+      else if (in[i][a] != in[0][a]) c.found(a, who[i], in[i], "q's placement", "convert it as q is");
+      else if (a == axis::tp) whole_sequences(c, who[i], in[i]);
+    }
+  check_passed(c, "q", in[0], 0);
+  check_passed(c, "k", in[1], o.with.number);
+  check_passed(c, "v", in[2], o.with.number);
+  heads_of_attention(c, in);
+}
+constexpr void ring_attention_gradient(complaint& c, types in, type* out, const op& o) {
+  attention_gradient(c, in, out, o);
+  check_passed(c, "q", in[1], 0);
+  check_passed(c, "k", in[2], o.with.number);
+  check_passed(c, "v", in[3], o.with.number);
+}
+template <attention_form Form>
+constexpr void attention_of(complaint& c, types in, type* out, const op& o) {
+  constexpr bool in_ring = Form.layout == attention_layout::ring;
+  if constexpr (Form.gradient) (in_ring ? ring_attention_gradient : attention_gradient)(c, in, out, o);
+  else (in_ring ? ring_attention : attention)(c, in, out, o);
+  if constexpr (Form.documents) starts(c, in.back());
+}
+}  // namespace placement_rules
+
 namespace ops {
-
-inline constexpr op_row rope_grad{
-    .name = "rope_grad",
-    .ports = {out("dx", "tokens heads*dim : stride").over("dy"), in("dy", "tokens heads*dim : stride"),
-              rotary("table", "seq dim")},
-    .rule = placement_rules::elementwise<true>,
-    .flops = no_flops,
-    .host = {"rope_grad", "tokens heads dim seq"},
-    .cuda = {"rope_grad", "tokens heads dim seq stride"}};
-inline constexpr op_row rope{.name = "rope",
-                             .ports = {out("y", "tokens heads*dim : stride").over("x"),
-                                       in("x", "tokens heads*dim : stride"), rotary("table", "seq dim")},
-                             .rule = placement_rules::rope,
-                             .dual = [](backward& b) { b.give("x", b.apply(rope_grad, {b.gradient("y")})); },
-                             .flops = no_flops,
-                             .host = {"rope", "tokens heads dim seq"},
-                             .cuda = {"rope", "tokens heads dim seq stride"}};
-
-inline constexpr op_row chunk_position_grad{
-    .name = "chunk_position_grad",
-    .ports = {sum("dtable", "seq width"), in("dy", "tokens@first width")},
-    .flops = no_flops,
-    .host = {"chunk_position_grad", "tokens width rows seq cp first"},
-    .cuda = {"chunk_position_grad", "tokens width rows seq cp first"}};
-inline constexpr op_row chunk_position{
-    .name = "chunk_position",
-    .ports = {out("y", "tokens@first width").over("x"), in("x", "tokens@first width"),
-              parameter("table", "seq width")},
-    .flops = no_flops,
-    .host = {"chunk_position", "tokens width rows seq cp first"},
-    .cuda = {"chunk_position", "tokens width rows seq cp first"}};
-inline constexpr op_row position_grad{.name = "position_grad",
-                                      .ports = {sum("dtable", "seq width"), in("dy", "tokens@first width")},
-                                      .rule =
-                                          [](complaint&, types in, type* out, const op&) {
-                                            for (axis a : axes)
-                                              out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
-                                          },
-                                      .flops = no_flops,
-                                      .host = {"position_grad", "tokens width seq first"},
-                                      .cuda = {"position_grad", "tokens width seq first"},
-                                      .of_chunks = &chunk_position_grad};
-inline constexpr op_row position{.name = "position",
-                                 .ports = {out("y", "tokens@first width").over("x"),
-                                           in("x", "tokens@first width"), parameter("table", "seq width")},
-                                 .rule = placement_rules::position,
-                                 .dual =
-                                     [](backward& b) {
-                                       b.give("x", b.gradient("y"));
-                                       b.contribute({"table"}, position_grad, {b.gradient("y")});
-                                     },
-                                 .flops = no_flops,
-                                 .host = {"position", "tokens width seq first"},
-                                 .cuda = {"position", "tokens width seq first"},
-                                 .of_chunks = &chunk_position};
 
 constexpr cuda::attention_shape attention_shape(const op_sizes& s, const kernel_setting& k) {
   const auto size = [&](std::string_view symbol) { return static_cast<int>(s(symbol)); };
   return {size("rows"), size("seq"), size("heads"),  size("kv_heads"),
           size("dim"),  k.element,   k.deterministic};
-}
-/// Bytes of scratch for a rank's queries of one sequence and `keys` of its keys.
-template <bool Gradient>
-constexpr std::size_t host_scores_with(const op_sizes& s, const kernel_setting& k, double keys) {
-  const auto queries = static_cast<std::size_t>(s("tokens") / s("rows")), of = static_cast<std::size_t>(keys);
-  return Gradient ? host::attention_grad_scratch(queries, of, k.element)
-                  : host::attention_scratch(queries, of, k.element);
-}
-template <bool Gradient>
-constexpr std::size_t host_scores(const op_sizes& s, const kernel_setting& k) {
-  return host_scores_with<Gradient>(s, k, s("seq"));
 }
 /// The shape for a rank's tokens of each sequence.
 constexpr cuda::attention_shape chunk_shape(const op_sizes& s, const kernel_setting& k) {
@@ -87,86 +84,166 @@ constexpr cuda::attention_shape chunk_shape(const op_sizes& s, const kernel_sett
   return shape;
 }
 
-// Attention of a rank's chunks of each sequence over the keys and values of all of it.
-inline constexpr op_row chunk_attention_grad{
-    .name = "chunk_attention_grad",
-    .ports = {out("dq", "tokens@first heads*dim : q_stride"), out("dk", "keys kv_heads*dim : kv_stride"),
-              out("dv", "keys kv_heads*dim : kv_stride"), scratch("scratch"), in("d_o", "tokens heads*dim"),
-              in("q", "tokens@first heads*dim : q_stride"), in("k", "keys kv_heads*dim : kv_stride"),
-              in("v", "keys kv_heads*dim : kv_stride"), in("o", "tokens heads*dim"),
-              in("lse", "tokens heads").wide()},
-    .flops = [](const op_sizes& s) { return 10 * s("tokens") * s("heads") * s("dim") * s("seq"); },
-    .host = {"chunk_attention_grad", "rows seq heads kv_heads dim cp first", host_scores<true>},
-    .cuda = {"chunk_attention_grad", "rows seq heads kv_heads dim q_stride kv_stride cp first",
-             [](const op_sizes& s, const kernel_setting& k) {
-               return cuda::chunk_attention_grad_scratch(chunk_shape(s, k));
-             }}};
-inline constexpr op_row chunk_attention{
-    .name = "chunk_attention",
-    .ports = {out("o", "tokens heads*dim"), out("lse", "tokens heads").wide(), scratch("scratch"),
-              in("q", "tokens@first heads*dim : q_stride"), in("k", "keys kv_heads*dim : kv_stride"),
-              in("v", "keys kv_heads*dim : kv_stride")},
-    .flops = [](const op_sizes& s) { return 4 * s("tokens") * s("heads") * s("dim") * s("seq"); },
-    .host = {"chunk_attention", "rows seq heads kv_heads dim cp first", host_scores<false>},
-    .cuda = {"chunk_attention", "rows seq heads kv_heads dim q_stride kv_stride cp first",
-             [](const op_sizes& s, const kernel_setting& k) {
-               return cuda::chunk_attention_scratch(chunk_shape(s, k));
-             }},
-    .family = op_family::attention};
+/// Floating-point operations: two products forward, five backward.
+template <attention_form Form>
+constexpr double attention_flops(const op_sizes& s) {
+  const double all = (Form.gradient ? 10 : 4) * s("tokens") * s("heads") * s("dim") * s("seq");
+  return Form.layout == attention_layout::ring ? all / s("ring") : all;
+}
 
-inline constexpr op_row attention_grad{
-    .name = "attention_grad",
-    .ports = {out("dq", "tokens heads*dim : q_stride"), out("dk", "tokens kv_heads*dim : kv_stride"),
-              out("dv", "tokens kv_heads*dim : kv_stride"), scratch("scratch"), in("d_o", "tokens heads*dim"),
-              in("q", "tokens heads*dim : q_stride"), in("k", "tokens kv_heads*dim : kv_stride"),
-              in("v", "tokens kv_heads*dim : kv_stride"), in("o", "tokens heads*dim"),
-              in("lse", "tokens heads").wide()},
-    .rule = placement_rules::attention_gradient,
-    .flops = [](const op_sizes& s) { return 10 * s("tokens") * s("heads") * s("dim") * s("seq"); },
-    .host = {"attention_grad", "rows seq heads kv_heads dim", host_scores<true>},
-    .cuda = {"attention_grad", "rows seq heads kv_heads dim q_stride kv_stride",
-             [](const op_sizes& s, const kernel_setting& k) {
-               return cuda::attention_grad_scratch(attention_shape(s, k));
-             }},
-    .of_chunks = &chunk_attention_grad};
-inline constexpr op_row attention{
-    .name = "attention",
-    .ports = {out("o", "tokens heads*dim"), out("lse", "tokens heads").wide(), scratch("scratch"),
-              in("q", "tokens heads*dim : q_stride"), in("k", "tokens kv_heads*dim : kv_stride"),
-              in("v", "tokens kv_heads*dim : kv_stride")},
-    .rule = placement_rules::attention,
-    .dual =
-        [](backward& b) {
-          const value dq =
-              b.apply(attention_grad, {b.gradient("o"), b["q"], b["k"], b["v"], b["o"], b["lse"]});
-          b.give("q", dq);
-          b.give("k", result(dq, 1));
-          b.give("v", result(dq, 2));
-        },
-    .flops = [](const op_sizes& s) { return 4 * s("tokens") * s("heads") * s("dim") * s("seq"); },
-    .host = {"attention", "rows seq heads kv_heads dim", host_scores<false>},
-    .cuda = {"attention", "rows seq heads kv_heads dim q_stride kv_stride",
-             [](const op_sizes& s, const kernel_setting& k) {
-               return cuda::attention_scratch(attention_shape(s, k));
-             }},
-    .family = op_family::attention,
-    .of_chunks = &chunk_attention};
+/// Scratch of the host's kernels: for a rank's queries of one sequence and the keys that they meet.
+template <attention_form Form>
+constexpr std::size_t host_scratch(const op_sizes& s, const kernel_setting& k) {
+  const auto queries = static_cast<std::size_t>(s("tokens") / s("rows"));
+  const auto keys = Form.layout == attention_layout::ring ? queries : static_cast<std::size_t>(s("seq"));
+  return Form.gradient ? host::attention_grad_scratch(queries, keys, k.element)
+                       : host::attention_scratch(queries, keys, k.element);
+}
+/// Scratch of the kernels of GPUs. Those of documents are the runtime's own, which need less than cuDNN.
+template <attention_form Form>
+constexpr std::size_t cuda_scratch(const op_sizes& s, const kernel_setting& k) {
+  const cuda::attention_shape shape =
+      Form.layout == attention_layout::whole && !Form.documents ? attention_shape(s, k) : chunk_shape(s, k);
+  if (Form.documents && Form.gradient) return cuda::attention_delta_bytes(shape);
+  if (Form.layout == attention_layout::chunks && !Form.documents)
+    return Form.gradient ? cuda::chunk_attention_grad_scratch(shape) : cuda::chunk_attention_scratch(shape);
+  return Form.gradient ? cuda::attention_grad_scratch(shape) : cuda::attention_scratch(shape);
+}
 
+constexpr void attention_backward(backward&);
+
+template <attention_form Form>
+constexpr std::string_view attention_name() {
+  constexpr std::string_view names[2][3][2]{{{"attention", "document_attention"},
+                                             {"chunk_attention", "document_chunk_attention"},
+                                             {"ring_attention", "document_ring_attention"}},
+                                            {{"attention_grad", "document_attention_grad"},
+                                             {"chunk_attention_grad", "document_chunk_attention_grad"},
+                                             {"ring_attention_grad", "document_ring_attention_grad"}}};
+  return names[Form.gradient][static_cast<int>(Form.layout)][Form.documents];
+}
+
+/// q, k and v, or their gradients. Whole sequences and chunks may lie in rows that are further apart.
+template <attention_form Form>
+constexpr port_shape queries() {
+  if (Form.layout == attention_layout::ring) return "tokens@first heads*dim";
+  if (Form.layout == attention_layout::chunks) return "tokens@first heads*dim : q_stride";
+  return "tokens heads*dim : q_stride";
+}
+template <attention_form Form>
+constexpr port_shape keys() {
+  if (Form.layout == attention_layout::ring) return "keys kv_heads*dim";
+  if (Form.layout == attention_layout::chunks) return "keys kv_heads*dim : kv_stride";
+  return "tokens kv_heads*dim : kv_stride";
+}
+
+template <attention_form Form>
+constexpr op_row make_attention();
+
+template <attention_form Form>
+inline constexpr op_row attention_row = make_attention<Form>();
+
+template <attention_form Form>
+constexpr op_row make_attention() {
+  constexpr port_shape q = queries<Form>(), kv = keys<Form>(), o = "tokens heads*dim";
+  constexpr std::string_view sizes[]{"rows seq heads kv_heads dim", "rows seq heads kv_heads dim cp first",
+                                     "rows seq heads kv_heads dim ring number first"},
+      with_strides[]{"rows seq heads kv_heads dim q_stride kv_stride",
+                     "rows seq heads kv_heads dim q_stride kv_stride cp first",
+                     "rows seq heads kv_heads dim ring number first"};
+  constexpr auto layout = static_cast<std::size_t>(Form.layout);
+  op_row row{.name = attention_name<Form>(),
+             .ports = {out("o", o), out("lse", "tokens heads").wide(), scratch("scratch"), in("q", q),
+                       in("k", kv), in("v", kv)},
+             .flops = ops::attention_flops<Form>,
+             .sizes = sizes[layout],
+             .host = {.scratch = ops::host_scratch<Form>},
+             .cuda = {.sizes = with_strides[layout], .scratch = ops::cuda_scratch<Form>}};
+  if constexpr (Form.gradient) {
+    const port gradient[]{
+        out("dq", q), out("dk", kv), out("dv", kv), scratch("scratch"), in("d_o", o),
+        in("q", q),   in("k", kv),   in("v", kv),   in("o", o),         in("lse", "tokens heads").wide()};
+    std::copy(std::begin(gradient), std::end(gradient), row.ports);
+  } else row.family = op_family::attention;
+  if constexpr (Form.documents) row.ports[row.count_ports()] = in("starts", "places").index();
+  if constexpr (Form.layout == attention_layout::ring) {
+    row.number = "step";
+    row.of_rings = true;
+  }
+  if constexpr (Form.layout != attention_layout::chunks) {
+    row.rule = placement_rules::attention_of<Form>;
+    if constexpr (!Form.gradient) row.dual = attention_backward;
+  }
+  if constexpr (Form.layout == attention_layout::whole)
+    row.in_chunks = &attention_row<attention_form{Form.gradient, attention_layout::chunks, Form.documents}>;
+  return row;
+}
+template <attention_layout Layout, bool Documents>
+inline constexpr const op_row* attention_pair[]{&attention_row<attention_form{false, Layout, Documents}>,
+                                                &attention_row<attention_form{true, Layout, Documents}>};
+/// Forward and gradient of each form.
+inline constexpr const op_row* const* attention_pairs[2][3]{
+    {attention_pair<attention_layout::whole, false>, attention_pair<attention_layout::chunks, false>,
+     attention_pair<attention_layout::ring, false>},
+    {attention_pair<attention_layout::whole, true>, attention_pair<attention_layout::chunks, true>,
+     attention_pair<attention_layout::ring, true>}};
+constexpr const op_row& find_attention(attention_form f) {
+  return *attention_pairs[f.documents][static_cast<int>(f.layout)][f.gradient];
+}
+inline constexpr const op_row &attention = find_attention({}),
+                              &ring_attention = find_attention({.layout = attention_layout::ring});
+
+constexpr bool is_attention(const op_row& row) {
+  return row.family == op_family::attention && row.find("q") >= 0;
+}
+
+/// A part of a ring's attention takes its gradient with the result and the log-sum-exp of the whole.
+constexpr void attention_backward(backward& b) {
+  const bool ring = b.of.kind->of_rings, documents = has_starts(*b.of.kind);
+  value_pair whole{b["o"], b["lse"]}, kv{b["k"], b["v"]};
+  if (ring) {
+    whole = rankc::detail::whole_of(b.t, whole.first.id);
+    kv = rankc::detail::handed_back(b.t, kv, b.of.with.ring);
+  }
+  const auto layout = ring ? attention_layout::ring : attention_layout::whole;
+  const op_row& gradient = ops::find_attention({true, layout, documents});
+  const value dy = b.gradient("o"), q = b["q"];
+  const value dq =
+      documents ? b.apply(gradient, {dy, q, kv.first, kv.second, whole.first, whole.second, b["starts"]})
+                : b.apply(gradient, {dy, q, kv.first, kv.second, whole.first, whole.second});
+  b.give("q", dq);
+  b.give("k", result(dq, 1));
+  b.give("v", result(dq, 2));
+}
 }  // namespace ops
 
-/// Rotary positions. Source: Su et al. 2021.
-constexpr value rope(operand x, int seq, double theta, const rope_scaling& scaling = {}) {
-  return x.v.in->apply(ops::rope, {x.v}, x.from, {.with = {.seq = seq, .number = theta, .scaling = scaling}});
-}
-/// Learned positions: row n % seq of the table is added to row n. Shapes: x (tokens, width), table (seq,
-/// width).
-constexpr value position(operand x, value table, int seq) {
-  return table.in->apply(ops::position, {x.v, table}, x.from, {.with = {.seq = seq}});
-}
 /// Causal attention of each sequence, with grouped key-value heads.
 /// Shapes: q (tokens, heads), k and v (tokens, kv_heads), in heads of one size; tokens = rows * seq.
 constexpr value attention(operand q, value k, value v, int rows, int seq) {
   return k.in->apply(ops::attention, {q.v, k, v}, q.from, {.with = {.rows = rows, .seq = seq}});
+}
+/// Causal attention within documents. Shapes: as attention's; starts (tokens).
+constexpr value attention(operand q, value k, value v, value starts, int rows, int seq) {
+  return k.in->apply(ops::find_attention({.documents = true}), {q.v, k, v, starts}, q.from,
+                     {.with = {.rows = rows, .seq = seq}});
+}
+/// Causal attention around a ring: a rank's chunks of each sequence attend to the keys of all ranks of the ring. In a
+/// ring of groups these are the keys of all groups.
+/// Shapes: q (tokens, heads), k and v (tokens, kv_heads), in heads of one size. All three are sharded along the tokens
+/// over cp, or along heads inside a group and along the tokens over the groups.
+constexpr value ring_attention(operand q, value k, value v, int rows, int seq, int ring) {
+  return detail::around_ring(
+      q, {k, v}, {.rows = rows, .seq = seq, .ring = ring}, [&](value_pair kv, const attributes& with) {
+        return k.in->apply(ops::ring_attention, {q.v, kv.first, kv.second}, q.from, {.with = with});
+      });
+}
+/// Ring attention within documents. Shapes: as ring_attention's; starts (tokens).
+constexpr value ring_attention(operand q, value k, value v, value starts, int rows, int seq, int ring) {
+  return detail::around_ring(
+      q, {k, v}, {.rows = rows, .seq = seq, .ring = ring}, [&](value_pair kv, const attributes& with) {
+        return k.in->apply(ops::find_attention({.layout = attention_layout::ring, .documents = true}),
+                           {q.v, kv.first, kv.second, starts}, q.from, {.with = with});
+      });
 }
 
 }  // namespace rankc

@@ -173,9 +173,7 @@ inline constexpr op_row softmax_statistics_grad{
     .ports = {out("dlogits", "tokens experts"), in("down", "groups kinds*experts").wide(),
               in("logits", "tokens experts")},
     .rule = detail::statistics_gradient,
-    .flops = no_flops,
-    .host = {"softmax_statistics_grad", "tokens experts"},
-    .cuda = {"softmax_statistics_grad", "tokens experts"}};
+    .sizes = "tokens experts"};
 inline constexpr op_row softmax_statistics{
     .name = "softmax_statistics",
     .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts"),
@@ -185,18 +183,16 @@ inline constexpr op_row softmax_statistics{
         [](backward& b) {
           b.give("logits", b.apply(softmax_statistics_grad, {b.gradient("own"), b["logits"]}));
         },
-    .flops = no_flops,
-    .host = {"softmax_statistics", "tokens experts picks", scratch_of_host_sums},
-    .cuda = {"softmax_statistics", "tokens experts picks", scratch_of_blocks}};
+    .sizes = "tokens experts picks",
+    .host = {.scratch = scratch_of_host_sums},
+    .cuda = {.scratch = scratch_of_blocks}};
 
 inline constexpr op_row sigmoid_statistics_grad{
     .name = "sigmoid_statistics_grad",
     .ports = {out("dlogits", "tokens experts"), in("down", "groups kinds*experts").wide(),
               in("logits", "tokens experts")},
     .rule = detail::statistics_gradient,
-    .flops = no_flops,
-    .host = {"sigmoid_statistics_grad", "tokens experts"},
-    .cuda = {"sigmoid_statistics_grad", "tokens experts"}};
+    .sizes = "tokens experts"};
 inline constexpr op_row sigmoid_statistics{
     .name = "sigmoid_statistics",
     .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts"),
@@ -206,9 +202,9 @@ inline constexpr op_row sigmoid_statistics{
         [](backward& b) {
           b.give("logits", b.apply(sigmoid_statistics_grad, {b.gradient("own"), b["logits"]}));
         },
-    .flops = no_flops,
-    .host = {"sigmoid_statistics", "tokens experts picks", scratch_of_host_sums},
-    .cuda = {"sigmoid_statistics", "tokens experts picks", scratch_of_blocks}};
+    .sizes = "tokens experts picks",
+    .host = {.scratch = scratch_of_host_sums},
+    .cuda = {.scratch = scratch_of_blocks}};
 
 /// The number of picks that have no place, where statistics of logits have nothing.
 inline constexpr op_row dropped_statistics{
@@ -216,9 +212,7 @@ inline constexpr op_row dropped_statistics{
     .ports = {out("own", "groups kinds*experts").wide(), in("places", "tokens picks").index()},
     .rule = detail::dropped_rule,
     .dual = stop_gradient,
-    .flops = no_flops,
-    .host = {"dropped_statistics", "tokens picks experts"},
-    .cuda = {"dropped_statistics", "tokens picks experts"}};
+    .sizes = "tokens picks experts"};
 
 /// The statistics of one more layer, behind those of the others; the first of these make room.
 inline constexpr op_row push_grad{
@@ -226,9 +220,7 @@ inline constexpr op_row push_grad{
     .ports = {out("ds", "groups before").wide(), out("down", "groups own").wide(),
               in("dy", "groups after").wide()},
     .rule = detail::push_gradient,
-    .flops = no_flops,
-    .host = {"push_grad", "after own"},
-    .cuda = {"push_grad", "after own"}};
+    .sizes = "after own"};
 inline constexpr op_row push{.name = "push",
                              .ports = {out("y", "groups after").wide(), in("s", "groups before").wide(),
                                        in("own", "groups own").wide()},
@@ -240,9 +232,7 @@ inline constexpr op_row push{.name = "push",
                                    b.give("s", ds);
                                    b.give("own", result(ds, 1));
                                  },
-                             .flops = no_flops,
-                             .host = {"push", "after own"},
-                             .cuda = {"push", "after own"}};
+                             .sizes = "after own"};
 
 /// The sum over all ranks that have tokens of the batch, and the part that each makes of its gradient.
 inline constexpr op_row all_reduce_batch{
@@ -250,69 +240,53 @@ inline constexpr op_row all_reduce_batch{
     .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
     .rule = detail::batch_rule,
     .dual = stop_gradient,  // of the number of choices there is none
-    .flops = no_flops,
-    .host = {"all_reduce", ""},
-    .cuda = {"all_reduce", ""},
+    .kernel = "all_reduce",
     .converts = conversion::all_reduce_batch};
 
 inline constexpr op_row balance_loss_grad{
     .name = "balance_loss_grad",
     .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
     .rule = detail::gradient_of_balance,
-    .flops = no_flops,
-    .host = {"balance_loss_grad", "kinds experts number"},
-    .cuda = {"balance_loss_grad", "kinds experts number"}};
+    .sizes = "kinds experts number"};
 inline constexpr op_row balance_loss{
     .name = "balance_loss",
     .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(),
               in("s", "groups kinds*experts").wide()},
     .rule = detail::loss_of_statistics,
     .dual = [](backward& b) { b.give("s", b.apply(balance_loss_grad, {b["whole"]})); },
-    .flops = no_flops,
-    .host = {"balance_loss", "kinds experts number"},
-    .cuda = {"balance_loss", "kinds experts number"}};
+    .sizes = "kinds experts number"};
 
 inline constexpr op_row layer_balance_loss_grad{
     .name = "layer_balance_loss_grad",
     .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
     .rule = detail::gradient_of_balance,
-    .flops = no_flops,
-    .host = {"layer_balance_loss_grad", "kinds experts number"},
-    .cuda = {"layer_balance_loss_grad", "kinds experts number"}};
+    .sizes = "kinds experts number"};
 inline constexpr op_row layer_balance_loss{
     .name = "layer_balance_loss",
     .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(),
               in("s", "groups kinds*experts").wide()},
     .rule = detail::loss_of_statistics,
     .dual = [](backward& b) { b.give("s", b.apply(layer_balance_loss_grad, {b["whole"]})); },
-    .flops = no_flops,
-    .host = {"layer_balance_loss", "kinds experts number"},
-    .cuda = {"layer_balance_loss", "kinds experts number"}};
+    .sizes = "kinds experts number"};
 
 inline constexpr op_row z_loss_grad{
     .name = "z_loss_grad",
     .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
     .rule = detail::gradient_of_balance,
-    .flops = no_flops,
-    .host = {"z_loss_grad", "kinds experts number"},
-    .cuda = {"z_loss_grad", "kinds experts number"}};
+    .sizes = "kinds experts number"};
 inline constexpr op_row z_loss{.name = "z_loss",
                                .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(),
                                          in("s", "groups kinds*experts").wide()},
                                .rule = detail::loss_of_statistics,
                                .dual = [](backward& b) { b.give("s", b.apply(z_loss_grad, {b["whole"]})); },
-                               .flops = no_flops,
-                               .host = {"z_loss", "kinds experts number"},
-                               .cuda = {"z_loss", "kinds experts number"}};
+                               .sizes = "kinds experts number"};
 
 /// Squares times the picks that were dropped, times the exponential of `log_scale`.
 inline constexpr op_row overflow_loss_grad{
     .name = "overflow_loss_grad",
     .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
     .rule = detail::gradient_of_balance,
-    .flops = no_flops,
-    .host = {"overflow_loss_grad", "kinds experts number"},
-    .cuda = {"overflow_loss_grad", "kinds experts number"},
+    .sizes = "kinds experts number",
     .number = "log_scale"};
 inline constexpr op_row overflow_loss{
     .name = "overflow_loss",
@@ -320,9 +294,7 @@ inline constexpr op_row overflow_loss{
               in("s", "groups kinds*experts").wide()},
     .rule = detail::loss_of_statistics,
     .dual = [](backward& b) { b.give("s", b.apply(overflow_loss_grad, {b["whole"]})); },
-    .flops = no_flops,
-    .host = {"overflow_loss", "kinds experts number"},
-    .cuda = {"overflow_loss", "kinds experts number"},
+    .sizes = "kinds experts number",
     .number = "log_scale"};
 
 }  // namespace ops

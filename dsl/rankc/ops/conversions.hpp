@@ -113,24 +113,18 @@ inline constexpr op_row replicate{
           detail::convert(c, in, out, o, I, R, "invariant (I)", "there is nothing to convert");
         },
     .dual = [](backward& b) { b.give("x", rankc::all_reduce(b.gradient("y"), b.of.over)); },
-    .flops = no_flops,
     .converts = conversion::replicate};
 inline constexpr op_row all_reduce{
     .name = "all_reduce",
     .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
     .rule = detail::convert_sum,
     .dual = [](backward& b) { b.give("x", rankc::replicate(b.gradient("y"), b.of.over)); },
-    .flops = no_flops,
-    .host = {"all_reduce", ""},
-    .cuda = {"all_reduce", ""},
     .converts = conversion::all_reduce};
 inline constexpr op_row all_reduce_max{.name = "all_reduce_max",
                                        .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
                                        .rule = detail::convert_sum,
                                        .dual = stop_gradient,
-                                       .flops = no_flops,
-                                       .host = {"all_reduce", ""},
-                                       .cuda = {"all_reduce", ""},
+                                       .kernel = "all_reduce",
                                        .converts = conversion::all_reduce_max};
 inline constexpr op_row all_gather{
     .name = "all_gather",
@@ -144,9 +138,6 @@ inline constexpr op_row all_gather{
         [](backward& b) {
           b.give("x", rankc::reduce_scatter(b.gradient("y"), b.of.over, detail::name_along(b)));
         },
-    .flops = no_flops,
-    .host = {"all_gather", ""},
-    .cuda = {"all_gather", ""},
     .converts = conversion::all_gather};
 inline constexpr op_row reduce_scatter{
     .name = "reduce_scatter",
@@ -159,9 +150,6 @@ inline constexpr op_row reduce_scatter{
         [](backward& b) {
           b.give("x", rankc::all_gather(b.gradient("y"), b.of.over, detail::name_along(b)));
         },
-    .flops = no_flops,
-    .host = {"reduce_scatter", ""},
-    .cuda = {"reduce_scatter", ""},
     .converts = conversion::reduce_scatter};
 inline constexpr op_row all_to_all{
     .name = "all_to_all",
@@ -172,9 +160,6 @@ inline constexpr op_row all_to_all{
           const std::string_view from = b.t.of(b["x"]).shape[1 - b.of.along].name;
           b.give("x", rankc::all_to_all(b.gradient("y"), b.of.over, from, b.of.with.seq, b.of.with.ring));
         },
-    .flops = no_flops,
-    .host = {"all_to_all", ""},
-    .cuda = {"all_to_all", ""},
     .converts = conversion::all_to_all};
 inline constexpr op_row shift{
     .name = "shift",
@@ -182,9 +167,6 @@ inline constexpr op_row shift{
               in("y", "tokens width")},
     .rule = [](complaint& c, types in, type* out, const op& o) { detail::hand_on(c, in, out, o, 1); },
     .dual = [](backward& b) { detail::give_back(b, rankc::shift_back); },
-    .flops = no_flops,
-    .host = {"shift", ""},
-    .cuda = {"shift", ""},
     .converts = conversion::shift,
     .family = op_family::attention,
     .of_rings = true};
@@ -194,9 +176,6 @@ inline constexpr op_row shift_back{
               in("y", "tokens width")},
     .rule = [](complaint& c, types in, type* out, const op& o) { detail::hand_on(c, in, out, o, -1); },
     .dual = [](backward& b) { detail::give_back(b, rankc::shift); },
-    .flops = no_flops,
-    .host = {"shift_back", ""},
-    .cuda = {"shift_back", ""},
     .converts = conversion::shift_back,
     .family = op_family::attention,
     .of_rings = true};

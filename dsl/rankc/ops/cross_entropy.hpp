@@ -28,9 +28,7 @@ inline constexpr op_row row_max{.name = "row_max",
                                       for (axis a : axes) out[0].pending_max |= out[0][a] == P;
                                     },
                                 .dual = stop_gradient,  // what it shifts cancels
-                                .flops = no_flops,
-                                .host = {"row_max", "tokens vocab"},
-                                .cuda = {"row_max", "tokens vocab"}};
+                                .sizes = "tokens vocab"};
 inline constexpr op_row exp_sums_grad{
     .name = "exp_sums_grad",
     .ports = {out("dlogits", "tokens vocab@first").over("logits"), in("dsums", "tokens 2").wide(),
@@ -43,9 +41,7 @@ inline constexpr op_row exp_sums_grad{
             if (in[1][a] == V(1) && in[0][a] != R)
               c.found(a, "the gradient", in[0], "replicated (R)", "check the op's dual");
         },
-    .flops = no_flops,
-    .host = {"exp_sums_grad", "tokens vocab first"},
-    .cuda = {"exp_sums_grad", "tokens vocab first"}};
+    .sizes = "tokens vocab first"};
 inline constexpr op_row exp_sums{
     .name = "exp_sums",
     .ports = {out("sums", "tokens 2").wide(), in("logits", "tokens vocab@first"),
@@ -55,17 +51,13 @@ inline constexpr op_row exp_sums{
         [](backward& b) {
           b.give("logits", b.apply(exp_sums_grad, {b.gradient("sums"), b["logits"], b["top"], b["targets"]}));
         },
-    .flops = no_flops,
-    .host = {"exp_sums", "tokens vocab first"},
-    .cuda = {"exp_sums", "tokens vocab first"}};
+    .sizes = "tokens vocab first"};
 
 inline constexpr op_row cross_entropy_grad{
     .name = "cross_entropy_grad",
     .ports = {out("dsums", "tokens 2").wide(), in("sums", "tokens 2").wide()},
     .rule = placement_rules::elementwise<false>,
-    .flops = no_flops,
-    .host = {"cross_entropy_grad", "tokens number"},
-    .cuda = {"cross_entropy_grad", "tokens number"}};
+    .sizes = "tokens number"};
 inline constexpr op_row cross_entropy{
     .name = "cross_entropy",
     .ports = {sum("loss", ""), in("sums", "tokens 2").wide()},
@@ -74,9 +66,7 @@ inline constexpr op_row cross_entropy{
           for (axis a : axes) out[0][a] = in[0][a] == V(0) ? P : in[0][a];
         },
     .dual = [](backward& b) { b.give("sums", b.apply(cross_entropy_grad, {b["sums"]})); },
-    .flops = no_flops,
-    .host = {"cross_entropy", "tokens number"},
-    .cuda = {"cross_entropy", "tokens number"}};
+    .sizes = "tokens number"};
 
 }  // namespace ops
 

@@ -30,17 +30,13 @@ inline constexpr op_row gelu_grad{
     .name = "gelu_grad",
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width")},
     .rule = placement_rules::gradient_of_elementwise,
-    .flops = no_flops,
-    .host = {"gelu_grad", "tokens*width"},
-    .cuda = {"gelu_grad", "tokens*width"}};
+    .sizes = "tokens*width"};
 inline constexpr op_row gelu{
     .name = "gelu",
     .ports = {out("y", "tokens width"), in("x", "tokens width")},
     .rule = placement_rules::elementwise<false>,
     .dual = [](backward& b) { b.give("x", b.apply(gelu_grad, {b.gradient("y"), b["x"]})); },
-    .flops = no_flops,
-    .host = {"gelu", "tokens*width"},
-    .cuda = {"gelu", "tokens*width"},
+    .sizes = "tokens*width",
     .family = op_family::activation};
 
 inline constexpr op_row swiglu_grad{
@@ -49,9 +45,8 @@ inline constexpr op_row swiglu_grad{
               in("dy", "tokens width"), in("gate", "tokens width : stride"),
               in("up", "tokens width : stride")},
     .rule = placement_rules::gradient_of_elementwise,
-    .flops = no_flops,
-    .host = {"swiglu_grad", "tokens*width"},
-    .cuda = {"swiglu_grad", "tokens width stride"}};
+    .sizes = "tokens*width",
+    .cuda = {.sizes = "tokens width stride"}};
 inline constexpr op_row swiglu{
     .name = "swiglu",
     .ports = {out("y", "tokens width"), in("gate", "tokens width : stride"),
@@ -69,9 +64,8 @@ inline constexpr op_row swiglu{
           b.give("gate", gate);
           b.give("up", result(gate, 1));
         },
-    .flops = no_flops,
-    .host = {"swiglu", "tokens*width"},
-    .cuda = {"swiglu", "tokens width stride"},
+    .sizes = "tokens*width",
+    .cuda = {.sizes = "tokens width stride"},
     .family = op_family::activation};
 
 inline constexpr op_row mul_grad{
@@ -84,9 +78,7 @@ inline constexpr op_row mul_grad{
           for (axis a : axes) out[0][a] = detail::product_over(c, a, in[0], in[2]);
           for (axis a : axes) out[1][a] = detail::product_over(c, a, in[0], in[1]);
         },
-    .flops = no_flops,
-    .host = {"mul_grad", "tokens*width"},
-    .cuda = {"mul_grad", "tokens*width"}};
+    .sizes = "tokens*width"};
 inline constexpr op_row mul{
     .name = "mul",
     .ports = {out("y", "tokens width").over("a", "b"), in("a", "tokens width"), in("b", "tokens width")},
@@ -103,9 +95,7 @@ inline constexpr op_row mul{
           b.give("a", da);
           b.give("b", result(da, 1));
         },
-    .flops = no_flops,
-    .host = {"mul", "tokens*width"},
-    .cuda = {"mul", "tokens*width"},
+    .sizes = "tokens*width",
     .commutative = true,
     .family = op_family::activation};
 
@@ -119,26 +109,20 @@ inline constexpr op_row scale{.name = "scale",
                                       c.begin() << "its factor is no finite number";
                                   },
                               .dual = [](backward& b) { b.give("x", b.apply(scale, {b.gradient("y")})); },
-                              .flops = no_flops,
-                              .host = {"scale", "tokens*width number"},
-                              .cuda = {"scale", "tokens*width number"},
+                              .sizes = "tokens*width number",
                               .family = op_family::activation};
 
 inline constexpr op_row sigmoid_grad{
     .name = "sigmoid_grad",
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("y", "tokens width")},
     .rule = placement_rules::gradient_of_elementwise,
-    .flops = no_flops,
-    .host = {"sigmoid_grad", "tokens*width"},
-    .cuda = {"sigmoid_grad", "tokens*width"}};
+    .sizes = "tokens*width"};
 inline constexpr op_row sigmoid{
     .name = "sigmoid",
     .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
     .rule = placement_rules::elementwise<false>,
     .dual = [](backward& b) { b.give("x", b.apply(sigmoid_grad, {b.gradient("y"), b["y"]})); },
-    .flops = no_flops,
-    .host = {"sigmoid", "tokens*width"},
-    .cuda = {"sigmoid", "tokens*width"},
+    .sizes = "tokens*width",
     .family = op_family::activation};
 
 }  // namespace ops

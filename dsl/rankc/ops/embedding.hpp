@@ -11,18 +11,14 @@ inline constexpr op_row embedding_grad{
     .name = "embedding_grad",
     .ports = {sum("dtable", "rows_held@first width"), in("dy", "tokens width"), in("ids", "tokens").index()},
     .rule = placement_rules::embedding_gradient,
-    .flops = no_flops,
-    .host = {"embedding_grad", "tokens rows_held width first"},
-    .cuda = {"embedding_grad", "tokens rows_held width first"}};
+    .sizes = "tokens rows_held width first"};
 inline constexpr op_row embedding{
     .name = "embedding",
     .ports = {out("y", "tokens width"), in("ids", "tokens").index(),
               parameter("table", "rows_held@first width")},
     .rule = placement_rules::embedding,
     .dual = [](backward& b) { b.contribute({"table"}, embedding_grad, {b.gradient("y"), b["ids"]}); },
-    .flops = no_flops,
-    .host = {"embedding", "tokens rows_held width first"},
-    .cuda = {"embedding", "tokens rows_held width first"}};
+    .sizes = "tokens rows_held width first"};
 
 }  // namespace ops
 

@@ -103,9 +103,6 @@ inline constexpr op_row to_experts{
           b.give("slots",
                  rankc::from_experts(b.gradient("received"), b["offsets"], detail::rows_of(b, "slots")));
         },
-    .flops = no_flops,
-    .host = {"to_experts", ""},
-    .cuda = {"to_experts", ""},
     .converts = conversion::to_experts};
 inline constexpr op_row from_experts{
     .name = "from_experts",
@@ -117,9 +114,6 @@ inline constexpr op_row from_experts{
           b.give("received",
                  rankc::to_experts(b.gradient("slots"), b["offsets"], detail::rows_of(b, "received")));
         },
-    .flops = no_flops,
-    .host = {"from_experts", ""},
-    .cuda = {"from_experts", ""},
     .converts = conversion::from_experts};
 /// Segments of what a rank has received: of the first of its peers one for each of its own experts, and so
 /// on.
@@ -128,9 +122,6 @@ inline constexpr op_row share_offsets{
     .ports = {out("shared", "2 segments").index(), scratch("scratch"), in("offsets", "2 experts").index()},
     .rule = detail::share_offsets_rule,
     .dual = stop_gradient,
-    .flops = no_flops,
-    .host = {"share_offsets", ""},
-    .cuda = {"share_offsets", ""},
     .converts = conversion::share_offsets};
 /// Rows of all ranks of etp, one rank's behind another's; sums of these, of which each rank keeps its own
 /// rows.
@@ -142,9 +133,7 @@ inline constexpr op_row gather_slots{
         [](backward& b) {
           b.give("received", rankc::scatter_slots(b.gradient("gathered"), detail::rows_of(b, "received")));
         },
-    .flops = no_flops,
-    .host = {"all_gather", ""},
-    .cuda = {"all_gather", ""},
+    .kernel = "all_gather",
     .converts = conversion::all_gather};
 inline constexpr op_row scatter_slots{
     .name = "scatter_slots",
@@ -154,9 +143,7 @@ inline constexpr op_row scatter_slots{
         [](backward& b) {
           b.give("gathered", rankc::gather_slots(b.gradient("received"), detail::rows_of(b, "gathered")));
         },
-    .flops = no_flops,
-    .host = {"reduce_scatter", ""},
-    .cuda = {"reduce_scatter", ""},
+    .kernel = "reduce_scatter",
     .converts = conversion::reduce_scatter};
 /// Segments of these rows, of each rank those of its own.
 inline constexpr op_row gather_offsets{
@@ -164,9 +151,6 @@ inline constexpr op_row gather_offsets{
     .ports = {out("gathered", "2 all").index(), scratch("scratch"), in("shared", "2 segments").index()},
     .rule = detail::gather_offsets_rule,
     .dual = stop_gradient,
-    .flops = no_flops,
-    .host = {"gather_offsets", ""},
-    .cuda = {"gather_offsets", ""},
     .converts = conversion::gather_offsets};
 }  // namespace ops
 

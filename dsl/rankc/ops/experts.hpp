@@ -185,9 +185,7 @@ inline constexpr op_row arrange{
               in("chosen", "tokens picks").index()},
     .rule = detail::arrange_rule,
     .dual = stop_gradient,
-    .flops = no_flops,
-    .host = {"arrange", "tokens picks experts"},
-    .cuda = {"arrange", "tokens picks experts"}};
+    .sizes = "tokens picks experts"};
 
 /// Of each group of `seq` tokens, of which a rank has whole ones, an expert takes the first `number` picks
 /// alone, in the order of tokens: the others have no slot, and -1 for a place. What takes places passes over
@@ -202,9 +200,9 @@ inline constexpr op_row arrange_limited{
               in("chosen", "tokens picks").index()},
     .rule = detail::limited_rule,
     .dual = stop_gradient,
-    .flops = no_flops,
-    .host = {"arrange_limited", "rows seq picks experts number", scratch_of_counts},
-    .cuda = {"arrange_limited", "rows seq picks experts number", scratch_of_counts},
+    .sizes = "rows seq picks experts number",
+    .host = {.scratch = scratch_of_counts},
+    .cuda = {.scratch = scratch_of_counts},
     .number = "most",
     .of_groups = true};
 
@@ -216,26 +214,20 @@ inline constexpr op_row own_slots{
               in("places", "tokens picks").index(), in("offsets", "2 experts").index()},
     .rule = detail::own_slots_rule,
     .dual = stop_gradient,
-    .flops = no_flops,
-    .host = {"own_slots", "tokens picks own first experts"},
-    .cuda = {"own_slots", "tokens picks own first experts"}};
+    .sizes = "tokens picks own first experts"};
 
 inline constexpr op_row collect{.name = "collect",
                                 .ports = {out("y", "tokens width"), in("slots", "tokens*picks width"),
                                           in("places", "tokens picks").index()},
                                 .rule = detail::collect_rule,
-                                .flops = no_flops,
-                                .host = {"collect", "tokens picks width"},
-                                .cuda = {"collect", "tokens picks width"}};
+                                .sizes = "tokens picks width"};
 inline constexpr op_row dispatch{
     .name = "dispatch",
     .ports = {out("slots", "tokens*picks width"), in("x", "tokens width"),
               in("places", "tokens picks").index()},
     .rule = detail::dispatch_rule,
     .dual = [](backward& b) { b.give("x", b.apply(collect, {b.gradient("slots"), b["places"]})); },
-    .flops = no_flops,
-    .host = {"dispatch", "tokens picks width"},
-    .cuda = {"dispatch", "tokens picks width"}};
+    .sizes = "tokens picks width"};
 
 inline constexpr op_row combine_grad{
     .name = "combine_grad",
@@ -243,9 +235,7 @@ inline constexpr op_row combine_grad{
               in("dy", "tokens width"), in("slots", "tokens*picks width"),
               in("weights", "tokens picks").wide(), in("places", "tokens picks").index()},
     .rule = detail::combine_gradient,
-    .flops = no_flops,
-    .host = {"combine_grad", "tokens picks width"},
-    .cuda = {"combine_grad", "tokens picks width"}};
+    .sizes = "tokens picks width"};
 inline constexpr op_row combine{
     .name = "combine",
     .ports = {out("y", "tokens width"), in("slots", "tokens*picks width"),
@@ -258,9 +248,7 @@ inline constexpr op_row combine{
           b.give("slots", dslots);
           b.give("weights", result(dslots, 1));
         },
-    .flops = no_flops,
-    .host = {"combine", "tokens picks width"},
-    .cuda = {"combine", "tokens picks width"}};
+    .sizes = "tokens picks width"};
 
 inline constexpr op_row expert_dw{.name = "expert_dw",
                                   .ports = {sum("dw", "experts*in out"), in("x", "tokens*picks in"),
@@ -274,8 +262,8 @@ inline constexpr op_row expert_dw{.name = "expert_dw",
                                         detail::check_offsets(c, in[1], in[2]);
                                       },
                                   .flops = expert_flops,
-                                  .host = {"grouped_linear_dw", "tokens*picks out in segments experts"},
-                                  .cuda = {"grouped_linear_dw", "tokens*picks out in segments experts"}};
+                                  .kernel = "grouped_linear_dw",
+                                  .sizes = "tokens*picks out in segments experts"};
 
 // A product over the rows of an expert's matrix, and one over its columns: each is the gradient of the
 // other's input.
@@ -286,8 +274,8 @@ inline constexpr op_row expert_up{
     .rule = detail::expert_rule<0>,
     .dual = detail::expert_up_dual,
     .flops = expert_flops,
-    .host = {"grouped_linear_dx", "tokens*picks out in segments experts"},
-    .cuda = {"grouped_linear_dx", "tokens*picks out in segments experts"}};
+    .kernel = "grouped_linear_dx",
+    .sizes = "tokens*picks out in segments experts"};
 inline constexpr op_row expert_down{
     .name = "expert_down",
     .ports = {out("y", "tokens*picks in"), in("x", "tokens*picks out"), parameter("w", "experts*in out"),
@@ -295,8 +283,8 @@ inline constexpr op_row expert_down{
     .rule = detail::expert_rule<1>,
     .dual = detail::expert_down_dual,
     .flops = expert_flops,
-    .host = {"grouped_linear", "tokens*picks out in segments experts"},
-    .cuda = {"grouped_linear", "tokens*picks out in segments experts"}};
+    .kernel = "grouped_linear",
+    .sizes = "tokens*picks out in segments experts"};
 
 }  // namespace ops
 

@@ -7,80 +7,75 @@
 namespace rankc::ops {
 inline constexpr op_row to_e4m3{.name = "to_e4m3",
                                 .ports = {out("q", "tokens width").e4m3(), in("x", "tokens width")},
-                                .host = {"to_e4m3", "tokens width"},
-                                .cuda = {"to_e4m3", "tokens width"}};
+                                .sizes = "tokens width"};
 inline constexpr op_row weight_to_e4m3{.name = "weight_to_e4m3",
                                        .ports = {out("q", "out in").e4m3(), parameter("w", "out in")},
-                                       .host = {"to_e4m3", "out in"},
-                                       .cuda = {"to_e4m3", "out in"}};
+                                       .kernel = "to_e4m3",
+                                       .sizes = "out in"};
 inline constexpr op_row to_e5m2{.name = "to_e5m2",
                                 .ports = {out("q", "tokens width").e5m2(), in("x", "tokens width")},
-                                .host = {"to_e5m2", "tokens width"},
-                                .cuda = {"to_e5m2", "tokens width"}};
+                                .sizes = "tokens width"};
 
 inline constexpr op_row linear_fp8{
     .name = "linear_fp8",
     .ports = {out("y", "tokens out"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3()},
     .flops = product_flops,
-    .host = {"linear_fp8", "tokens in out"},
-    .cuda = {"linear_fp8", "tokens in out"}};
+    .sizes = "tokens in out"};
 inline constexpr op_row linear_bias_fp8{.name = "linear_bias_fp8",
                                         .ports = {out("y", "tokens out"), in("x", "tokens in").e4m3(),
                                                   in("w", "out in").e4m3(), parameter("b", "out")},
                                         .flops = product_flops,
-                                        .cuda = {"linear_bias_fp8", "tokens in out"}};
+                                        .cuda = {.sizes = "tokens in out"}};
 inline constexpr op_row linear_add_fp8{
     .name = "linear_add_fp8",
     .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3(),
               in("residual", "tokens out")},
     .flops = product_flops,
-    .cuda = {"linear_add_fp8", "tokens in out"}};
+    .cuda = {.sizes = "tokens in out"}};
 inline constexpr op_row linear_bias_add_fp8{
     .name = "linear_bias_add_fp8",
     .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3(),
               parameter("b", "out"), in("residual", "tokens out")},
     .flops = product_flops,
-    .cuda = {"linear_bias_add_fp8", "tokens in out"}};
+    .cuda = {.sizes = "tokens in out"}};
 inline constexpr op_row linear_dx_fp8{
     .name = "linear_dx_fp8",
     .ports = {out("dx", "tokens in").adding(), in("dy", "tokens out").e5m2(), in("w", "out in").e4m3()},
     .flops = product_flops,
-    .host = {"linear_dx_fp8", "tokens in out"},
-    .cuda = {"linear_dx_fp8", "tokens in out"}};
+    .sizes = "tokens in out"};
 inline constexpr op_row linear_dw_fp8{
     .name = "linear_dw_fp8",
     .ports = {sum("dw", "out in"), in("dy", "tokens out").e5m2(), in("x", "tokens in").e4m3()},
     .flops = product_flops,
-    .host = {"linear_dw_fp8", "tokens in out"},
-    .cuda = {"linear_dw_fp8", "tokens in out"}};
+    .sizes = "tokens in out"};
 
 // ---- norms and activations that round what they make
 inline constexpr op_row layer_norm_e4m3{
     .name = "layer_norm_e4m3",
     .ports = {out("y", "tokens width").e4m3(), out("statistics", "tokens 2").wide(), in("x", "tokens width"),
               parameter("gain", "width"), parameter("shift", "width")},
-    .cuda = {"layer_norm_e4m3", "tokens width number"},
+    .cuda = {.sizes = "tokens width number"},
     .number = "eps"};
 inline constexpr op_row rms_norm_e4m3{
     .name = "rms_norm_e4m3",
     .ports = {out("y", "tokens width").e4m3(), out("statistics", "tokens 1").wide(), in("x", "tokens width"),
               parameter("gain", "width")},
-    .cuda = {"rms_norm_e4m3", "tokens width number"},
+    .cuda = {.sizes = "tokens width number"},
     .number = "eps"};
 inline constexpr op_row gelu_e4m3{.name = "gelu_e4m3",
                                   .ports = {out("y", "tokens width").e4m3(), in("x", "tokens width")},
-                                  .cuda = {"gelu_e4m3", "tokens width"}};
+                                  .cuda = {.sizes = "tokens width"}};
 inline constexpr op_row swiglu_e4m3{
     .name = "swiglu_e4m3",
     .ports = {out("y", "tokens width").e4m3(), in("gate", "tokens width : stride"),
               in("up", "tokens width : stride")},
-    .cuda = {"swiglu_e4m3", "tokens width stride"}};
+    .cuda = {.sizes = "tokens width stride"}};
 inline constexpr op_row swiglu_grad_e5m2{
     .name = "swiglu_grad_e5m2",
     .ports = {out("dgate", "tokens width : stride").e5m2(), out("dup", "tokens width : stride").e5m2(),
               in("dy", "tokens width"), in("gate", "tokens width : stride"),
               in("up", "tokens width : stride")},
-    .cuda = {"swiglu_grad_e5m2", "tokens width stride"}};
+    .cuda = {.sizes = "tokens width stride"}};
 
 // ---- the same with a scale for each row
 /// A row whose tensors of eight bits are of e4m3_rows, and its kernels' name, where that is not the row's.

@@ -15,52 +15,52 @@ inline constexpr op_row linear_bias{
     .name = "linear_bias",
     .ports = {out("y", "tokens out"), in("x", "tokens in"), parameter("w", "out in"), parameter("b", "out")},
     .flops = product_flops,
-    .cuda = {"linear_bias", "tokens in out"},
+    .cuda = {.sizes = "tokens in out"},
     .by_rows = true};
 inline constexpr op_row linear_add{.name = "linear_add",
                                    .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in"),
                                              parameter("w", "out in"), in("residual", "tokens out")},
                                    .flops = product_flops,
-                                   .cuda = {"linear_add", "tokens in out"},
+                                   .cuda = {.sizes = "tokens in out"},
                                    .by_rows = true};
 inline constexpr op_row linear_bias_add{
     .name = "linear_bias_add",
     .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in"), parameter("w", "out in"),
               parameter("b", "out"), in("residual", "tokens out")},
     .flops = product_flops,
-    .cuda = {"linear_bias_add", "tokens in out"},
+    .cuda = {.sizes = "tokens in out"},
     .by_rows = true};
 inline constexpr op_row linear_gelu{.name = "linear_gelu",
                                     .ports = {out("y", "tokens out"), out("before", "tokens out"),
                                               in("x", "tokens in"), parameter("w", "out in")},
                                     .flops = product_flops,
-                                    .cuda = {"linear_gelu", "tokens in out"},
+                                    .cuda = {.sizes = "tokens in out"},
                                     .by_rows = true};
 inline constexpr op_row linear_bias_gelu{
     .name = "linear_bias_gelu",
     .ports = {out("y", "tokens out"), out("before", "tokens out"), in("x", "tokens in"),
               parameter("w", "out in"), parameter("b", "out")},
     .flops = product_flops,
-    .cuda = {"linear_bias_gelu", "tokens in out"},
+    .cuda = {.sizes = "tokens in out"},
     .by_rows = true};
 inline constexpr op_row linear_dx_gelu{.name = "linear_dx_gelu",
                                        .ports = {out("dx", "tokens in"), in("dy", "tokens out"),
                                                  parameter("w", "out in"), in("before", "tokens in")},
                                        .flops = product_flops,
-                                       .cuda = {"linear_dx_gelu", "tokens in out"},
+                                       .cuda = {.sizes = "tokens in out"},
                                        .by_rows = true};
 inline constexpr op_row linear_dx_gelu_bias{
     .name = "linear_dx_gelu_bias",
     .ports = {out("dx", "tokens in"), sum("db", "in"), in("dy", "tokens out"), parameter("w", "out in"),
               in("before", "tokens in")},
     .flops = product_flops,
-    .cuda = {"linear_dx_gelu_bias", "tokens in out"},
+    .cuda = {.sizes = "tokens in out"},
     .by_rows = true};
 inline constexpr op_row linear_dw_bias{
     .name = "linear_dw_bias",
     .ports = {sum("dw", "out in"), sum("db", "out"), in("dy", "tokens out"), in("x", "tokens in")},
     .flops = product_flops,
-    .cuda = {"linear_dw_bias", "tokens in out"}};
+    .cuda = {.sizes = "tokens in out"}};
 
 inline constexpr op_row expert_down_add{
     .name = "expert_down_add",
@@ -82,58 +82,58 @@ inline constexpr op_row bias_add{
     .name = "bias_add",
     .ports = {out("y", "tokens width").over("x", "residual"), in("x", "tokens width"),
               parameter("b", "width"), in("residual", "tokens width")},
-    .cuda = {"bias_add", "tokens width"}};
+    .cuda = {.sizes = "tokens width"}};
 inline constexpr op_row add_layer_norm{
     .name = "add_layer_norm",
     .ports = {out("sum", "tokens width").over("x", "residual"), out("y", "tokens width"),
               out("statistics", "tokens 2").wide(), in("x", "tokens width"), in("residual", "tokens width"),
               parameter("gain", "width"), parameter("shift", "width")},
-    .cuda = {"add_layer_norm", "tokens width number"},
+    .cuda = {.sizes = "tokens width number"},
     .number = "eps"};
 inline constexpr op_row bias_add_layer_norm{
     .name = "bias_add_layer_norm",
     .ports = {out("sum", "tokens width").over("x", "residual"), out("y", "tokens width"),
               out("statistics", "tokens 2").wide(), in("x", "tokens width"), parameter("b", "width"),
               in("residual", "tokens width"), parameter("gain", "width"), parameter("shift", "width")},
-    .cuda = {"bias_add_layer_norm", "tokens width number"},
+    .cuda = {.sizes = "tokens width number"},
     .number = "eps"};
 inline constexpr op_row add_rms_norm{
     .name = "add_rms_norm",
     .ports = {out("sum", "tokens width").over("x", "residual"), out("y", "tokens width"),
               out("statistics", "tokens 1").wide(), in("x", "tokens width"), in("residual", "tokens width"),
               parameter("gain", "width")},
-    .cuda = {"add_rms_norm", "tokens width number"},
+    .cuda = {.sizes = "tokens width number"},
     .number = "eps"};
 inline constexpr op_row layer_norm_grad{
     .name = "layer_norm_grad",
     .ports = {out("dx", "tokens width").over("dy"), sum("dgain", "width"), sum("dshift", "width"),
               in("dy", "tokens width"), in("x", "tokens width"), in("statistics", "tokens 2").wide(),
               parameter("gain", "width")},
-    .cuda = {"layer_norm_grad", "tokens width"}};
+    .cuda = {.sizes = "tokens width"}};
 inline constexpr op_row layer_norm_grad_add{
     .name = "layer_norm_grad_add",
     .ports = {out("dx", "tokens width").over("residual", "dy"), sum("dgain", "width"), sum("dshift", "width"),
               in("dy", "tokens width"), in("x", "tokens width"), in("statistics", "tokens 2").wide(),
               parameter("gain", "width"), in("residual", "tokens width")},
-    .cuda = {"layer_norm_grad_add", "tokens width"}};
+    .cuda = {.sizes = "tokens width"}};
 inline constexpr op_row layer_norm_grad_add_bias{
     .name = "layer_norm_grad_add_bias",
     .ports = {out("dx", "tokens width").over("residual", "dy"), sum("dgain", "width"), sum("dshift", "width"),
               sum("db", "width"), in("dy", "tokens width"), in("x", "tokens width"),
               in("statistics", "tokens 2").wide(), parameter("gain", "width"),
               in("residual", "tokens width")},
-    .cuda = {"layer_norm_grad_add_bias", "tokens width"}};
+    .cuda = {.sizes = "tokens width"}};
 inline constexpr op_row rms_norm_grad{
     .name = "rms_norm_grad",
     .ports = {out("dx", "tokens width").over("dy"), sum("dgain", "width"), in("dy", "tokens width"),
               in("x", "tokens width"), in("statistics", "tokens 1").wide(), parameter("gain", "width")},
-    .cuda = {"rms_norm_grad", "tokens width"}};
+    .cuda = {.sizes = "tokens width"}};
 inline constexpr op_row rms_norm_grad_add{
     .name = "rms_norm_grad_add",
     .ports = {out("dx", "tokens width").over("residual", "dy"), sum("dgain", "width"),
               in("dy", "tokens width"), in("x", "tokens width"), in("statistics", "tokens 1").wide(),
               parameter("gain", "width"), in("residual", "tokens width")},
-    .cuda = {"rms_norm_grad_add", "tokens width"}};
+    .cuda = {.sizes = "tokens width"}};
 inline constexpr op_row head_norm_grad{
     .name = "head_norm_grad",
     .ports = {out("dx", "tokens heads*dim").over("dy"), sum("dgain", "dim"), in("dy", "tokens heads*dim"),
@@ -144,18 +144,18 @@ inline constexpr op_row head_norm_grad{
 inline constexpr op_row softmax_sums{.name = "softmax_sums",
                                      .ports = {out("top", "tokens 1").wide(), out("sums", "tokens 2").wide(),
                                                in("logits", "tokens vocab"), in("targets", "tokens").index()},
-                                     .cuda = {"softmax_sums", "tokens vocab"}};
+                                     .cuda = {.sizes = "tokens vocab"}};
 inline constexpr op_row softmax_grad{
     .name = "softmax_grad",
     .ports = {out("dlogits", "tokens vocab@first").over("logits"), in("sums", "tokens 2").wide(),
               in("logits", "tokens vocab@first"), in("top", "tokens 1").wide(),
               in("targets", "tokens").index()},
-    .cuda = {"softmax_grad", "tokens vocab first number"}};
+    .cuda = {.sizes = "tokens vocab first number"}};
 inline constexpr op_row softmax_sums_grad{
     .name = "softmax_sums_grad",
     .ports = {out("dlogits", "tokens vocab").over("logits"), out("sums", "tokens 2").wide(),
               in("logits", "tokens vocab"), in("targets", "tokens").index()},
-    .cuda = {"softmax_sums_grad", "tokens vocab number"}};
+    .cuda = {.sizes = "tokens vocab number"}};
 
 /// In the order in which they are tried, each on all nodes: a bias's gradient is summed by the kernel that
 /// has dy in registers anyway, where there is one, and else beside the weight's, by a pass over dy.

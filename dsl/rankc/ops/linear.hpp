@@ -16,8 +16,7 @@ inline constexpr op_row linear_dx{
     .rule = [](complaint& c, types in, type* out,
                const op&) { out[0] = placement_rules::linear(c, in[0], in[1], 0); },
     .flops = product_flops,
-    .host = {"linear_dx", "tokens in out"},
-    .cuda = {"linear_dx", "tokens in out"},
+    .sizes = "tokens in out",
     .by_rows = true};
 inline constexpr op_row linear_dw{
     .name = "linear_dw",
@@ -28,8 +27,7 @@ inline constexpr op_row linear_dw{
           for (axis a : axes) out[0][a] = placement_rules::outer(c, in[1], in[0], a);
         },
     .flops = product_flops,
-    .host = {"linear_dw", "tokens in out"},
-    .cuda = {"linear_dw", "tokens in out"}};
+    .sizes = "tokens in out"};
 inline constexpr op_row linear{
     .name = "linear",
     .ports = {out("y", "tokens out"), in("x", "tokens in"), parameter("w", "out in")},
@@ -41,16 +39,13 @@ inline constexpr op_row linear{
           b.contribute({"w"}, linear_dw, {b.gradient("y"), b["x"]});
         },
     .flops = product_flops,
-    .host = {"linear", "tokens in out"},
-    .cuda = {"linear", "tokens in out"},
+    .sizes = "tokens in out",
     .by_rows = true};
 
 inline constexpr op_row bias_grad{.name = "bias_grad",
                                   .ports = {sum("db", "width"), in("dy", "tokens width")},
                                   .rule = placement_rules::over_tokens,
-                                  .flops = no_flops,
-                                  .host = {"bias_grad", "tokens width"},
-                                  .cuda = {"bias_grad", "tokens width"}};
+                                  .sizes = "tokens width"};
 inline constexpr op_row bias{
     .name = "bias",
     .ports = {out("y", "tokens width").over("x"), in("x", "tokens width"), parameter("b", "width")},
@@ -60,9 +55,7 @@ inline constexpr op_row bias{
           b.give("x", b.gradient("y"));
           b.contribute({"b"}, bias_grad, {b.gradient("y")});
         },
-    .flops = no_flops,
-    .host = {"bias", "tokens width"},
-    .cuda = {"bias", "tokens width"}};
+    .sizes = "tokens width"};
 
 }  // namespace ops
 

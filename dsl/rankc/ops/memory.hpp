@@ -5,13 +5,8 @@
 
 namespace rankc::ops {
 /// A parameter's gradient before its first sum of a step.
-inline constexpr op_row clear{.name = "clear",
-                              .ports = {sum("y", "elements")},
-                              .host = {"clear", "elements"},
-                              .cuda = {"clear", "elements"}};
-inline constexpr op_row copy{.name = "copy",
-                             .ports = {out("y", "tokens width"), in("x", "tokens width")},
-                             .host = {"copy", "tokens*width"},
-                             .cuda = {"copy", "tokens*width"}};
+inline constexpr op_row clear{.name = "clear", .ports = {sum("y", "elements")}, .sizes = "elements"};
+inline constexpr op_row copy{
+    .name = "copy", .ports = {out("y", "tokens width"), in("x", "tokens width")}, .sizes = "tokens*width"};
 
 }  // namespace rankc::ops

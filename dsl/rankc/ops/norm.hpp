@@ -12,17 +12,13 @@ inline constexpr op_row layer_norm_dx{
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width"),
               in("statistics", "tokens 2").wide(), parameter("gain", "width")},
     .rule = placement_rules::norm_gradient,
-    .flops = no_flops,
-    .host = {"layer_norm_dx", "tokens width"},
-    .cuda = {"layer_norm_dx", "tokens width"}};
+    .sizes = "tokens width"};
 inline constexpr op_row layer_norm_dw{
     .name = "layer_norm_dw",
     .ports = {sum("dgain", "width"), sum("dshift", "width"), in("dy", "tokens width"),
               in("x", "tokens width"), in("statistics", "tokens 2").wide()},
     .rule = placement_rules::over_tokens,
-    .flops = no_flops,
-    .host = {"layer_norm_dw", "tokens width"},
-    .cuda = {"layer_norm_dw", "tokens width"}};
+    .sizes = "tokens width"};
 inline constexpr op_row layer_norm{
     .name = "layer_norm",
     .ports = {out("y", "tokens width"), out("statistics", "tokens 2").wide(), in("x", "tokens width"),
@@ -33,9 +29,7 @@ inline constexpr op_row layer_norm{
           b.give("x", b.apply(layer_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
           b.contribute({"gain", "shift"}, layer_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
         },
-    .flops = no_flops,
-    .host = {"layer_norm", "tokens width number"},
-    .cuda = {"layer_norm", "tokens width number"},
+    .sizes = "tokens width number",
     .family = op_family::norm,
     .number = "eps"};
 
@@ -44,16 +38,12 @@ inline constexpr op_row rms_norm_dx{
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width"),
               in("statistics", "tokens 1").wide(), parameter("gain", "width")},
     .rule = placement_rules::norm_gradient,
-    .flops = no_flops,
-    .host = {"rms_norm_dx", "tokens width"},
-    .cuda = {"rms_norm_dx", "tokens width"}};
+    .sizes = "tokens width"};
 inline constexpr op_row rms_norm_dw{.name = "rms_norm_dw",
                                     .ports = {sum("dgain", "width"), in("dy", "tokens width"),
                                               in("x", "tokens width"), in("statistics", "tokens 1").wide()},
                                     .rule = placement_rules::over_tokens,
-                                    .flops = no_flops,
-                                    .host = {"rms_norm_dw", "tokens width"},
-                                    .cuda = {"rms_norm_dw", "tokens width"}};
+                                    .sizes = "tokens width"};
 inline constexpr op_row rms_norm{
     .name = "rms_norm",
     .ports = {out("y", "tokens width"), out("statistics", "tokens 1").wide(), in("x", "tokens width"),
@@ -64,9 +54,7 @@ inline constexpr op_row rms_norm{
           b.give("x", b.apply(rms_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
           b.contribute({"gain"}, rms_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
         },
-    .flops = no_flops,
-    .host = {"rms_norm", "tokens width number"},
-    .cuda = {"rms_norm", "tokens width number"},
+    .sizes = "tokens width number",
     .family = op_family::norm,
     .number = "eps"};
 
@@ -76,9 +64,8 @@ inline constexpr op_row head_norm_dx{
     .ports = {out("dx", "tokens heads*dim").over("dy"), in("dy", "tokens heads*dim"),
               in("x", "tokens heads*dim"), in("statistics", "tokens heads").wide(), parameter("gain", "dim")},
     .rule = placement_rules::norm_gradient,
-    .flops = no_flops,
-    .host = {"rms_norm_dx", "tokens*heads dim"},
-    .cuda = {"rms_norm_dx", "tokens*heads dim"}};
+    .kernel = "rms_norm_dx",
+    .sizes = "tokens*heads dim"};
 inline constexpr op_row head_norm_dw{
     .name = "head_norm_dw",
     .ports = {sum("dgain", "dim"), in("dy", "tokens heads*dim"), in("x", "tokens heads*dim"),
@@ -88,9 +75,8 @@ inline constexpr op_row head_norm_dw{
           placement_rules::no_sum_over_slots(c, in[0]);
           for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
         },
-    .flops = no_flops,
-    .host = {"rms_norm_dw", "tokens*heads dim"},
-    .cuda = {"rms_norm_dw", "tokens*heads dim"}};
+    .kernel = "rms_norm_dw",
+    .sizes = "tokens*heads dim"};
 inline constexpr op_row head_norm{
     .name = "head_norm",
     .ports = {out("y", "tokens heads*dim"), out("statistics", "tokens heads").wide(),
@@ -120,9 +106,8 @@ inline constexpr op_row head_norm{
           b.give("x", b.apply(head_norm_dx, {b.gradient("y"), b["x"], b["statistics"], b["gain"]}));
           b.contribute({"gain"}, head_norm_dw, {b.gradient("y"), b["x"], b["statistics"]});
         },
-    .flops = no_flops,
-    .host = {"rms_norm", "tokens*heads dim number"},
-    .cuda = {"rms_norm", "tokens*heads dim number"},
+    .kernel = "rms_norm",
+    .sizes = "tokens*heads dim number",
     .family = op_family::norm,
     .number = "eps"};
 

@@ -74,35 +74,29 @@ inline constexpr op_row split{
     .ports = {out("first", "tokens left"), out("second", "tokens right"), in("x", "tokens whole")},
     .rule = detail::split_rule,
     .dual = detail::give_whole,
-    .flops = no_flops,
-    .host = {"split", "tokens left right"},
-    .cuda = {"split", "tokens left right"}};
+    .sizes = "tokens left right"};
 inline constexpr op_row split_heads{
     .name = "split_heads",
     .ports = {out("first", "tokens heads*left"), out("second", "tokens heads*right"),
               in("x", "tokens heads*dim")},
     .rule = detail::split_rule,
     .dual = detail::give_whole,
-    .flops = no_flops,
-    .host = {"split", "tokens*heads left right"},
-    .cuda = {"split", "tokens*heads left right"}};
+    .kernel = "split",
+    .sizes = "tokens*heads left right"};
 
 inline constexpr op_row concat{
     .name = "concat",
     .ports = {out("y", "tokens whole"), in("first", "tokens left"), in("second", "tokens right")},
     .rule = detail::concat_rule,
     .dual = detail::give_parts,
-    .flops = no_flops,
-    .host = {"concat", "tokens left right"},
-    .cuda = {"concat", "tokens left right"}};
+    .sizes = "tokens left right"};
 inline constexpr op_row concat_heads{.name = "concat_heads",
                                      .ports = {out("y", "tokens heads*dim"), in("first", "tokens heads*left"),
                                                in("second", "tokens heads*right")},
                                      .rule = detail::concat_rule,
                                      .dual = detail::give_parts,
-                                     .flops = no_flops,
-                                     .host = {"concat", "tokens*heads left right"},
-                                     .cuda = {"concat", "tokens*heads left right"}};
+                                     .kernel = "concat",
+                                     .sizes = "tokens*heads left right"};
 
 }  // namespace ops
 

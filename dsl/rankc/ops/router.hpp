@@ -96,9 +96,7 @@ inline constexpr op_row softmax_top_grad{
     .ports = {out("dlogits", "tokens experts"), in("dweights", "tokens picks").wide(),
               in("logits", "tokens experts"), in("chosen", "tokens picks").index()},
     .rule = detail::top_gradient,
-    .flops = no_flops,
-    .host = {"softmax_top_grad", "tokens experts picks"},
-    .cuda = {"softmax_top_grad", "tokens experts picks"}};
+    .sizes = "tokens experts picks"};
 inline constexpr op_row softmax_top{
     .name = "softmax_top",
     .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
@@ -108,18 +106,14 @@ inline constexpr op_row softmax_top{
         [](backward& b) {
           b.give("logits", b.apply(softmax_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
         },
-    .flops = no_flops,
-    .host = {"softmax_top", "tokens experts picks"},
-    .cuda = {"softmax_top", "tokens experts picks"}};
+    .sizes = "tokens experts picks"};
 
 inline constexpr op_row sigmoid_top_grad{
     .name = "sigmoid_top_grad",
     .ports = {out("dlogits", "tokens experts"), in("dweights", "tokens picks").wide(),
               in("logits", "tokens experts"), in("chosen", "tokens picks").index()},
     .rule = detail::top_gradient,
-    .flops = no_flops,
-    .host = {"sigmoid_top_grad", "tokens experts picks"},
-    .cuda = {"sigmoid_top_grad", "tokens experts picks"}};
+    .sizes = "tokens experts picks"};
 inline constexpr op_row sigmoid_top{
     .name = "sigmoid_top",
     .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
@@ -129,9 +123,7 @@ inline constexpr op_row sigmoid_top{
         [](backward& b) {
           b.give("logits", b.apply(sigmoid_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
         },
-    .flops = no_flops,
-    .host = {"sigmoid_top", "tokens experts picks"},
-    .cuda = {"sigmoid_top", "tokens experts picks"}};
+    .sizes = "tokens experts picks"};
 
 /// Scores to choose by; those of groups of experts are in units of a group.
 inline constexpr op_row softmax_scores{
@@ -139,17 +131,13 @@ inline constexpr op_row softmax_scores{
     .ports = {out("scores", "tokens experts").wide(), in("logits", "tokens experts")},
     .rule = detail::scores_rule,
     .dual = stop_gradient,
-    .flops = no_flops,
-    .host = {"softmax_scores", "tokens experts"},
-    .cuda = {"softmax_scores", "tokens experts"}};
+    .sizes = "tokens experts"};
 inline constexpr op_row sigmoid_scores{
     .name = "sigmoid_scores",
     .ports = {out("scores", "tokens experts").wide(), in("logits", "tokens experts")},
     .rule = detail::scores_rule,
     .dual = stop_gradient,
-    .flops = no_flops,
-    .host = {"sigmoid_scores", "tokens experts"},
-    .cuda = {"sigmoid_scores", "tokens experts"}};
+    .sizes = "tokens experts"};
 
 /// The scores of the groups whose `best` largest add up to most; those of other groups are never the largest.
 inline constexpr op_row keep_groups{
@@ -158,9 +146,7 @@ inline constexpr op_row keep_groups{
               in("scores", "tokens groups*each").wide()},
     .rule = detail::groups_rule,
     .dual = stop_gradient,
-    .flops = no_flops,
-    .host = {"keep_groups", "tokens groups each taken number"},
-    .cuda = {"keep_groups", "tokens groups each taken number"},
+    .sizes = "tokens groups each taken number",
     .number = "best"};
 /// Groups by scores with a bias; the scores that are kept are without.
 inline constexpr op_row biased_keep_groups{
@@ -169,9 +155,7 @@ inline constexpr op_row biased_keep_groups{
               in("scores", "tokens groups*each").wide(), parameter("bias", "groups*each")},
     .rule = detail::groups_rule,
     .dual = stop_gradient,
-    .flops = no_flops,
-    .host = {"biased_keep_groups", "tokens groups each taken number"},
-    .cuda = {"biased_keep_groups", "tokens groups each taken number"},
+    .sizes = "tokens groups each taken number",
     .number = "best"};
 
 /// Experts by scores, and weights by logits.
@@ -184,9 +168,7 @@ inline constexpr op_row softmax_top_by{
         [](backward& b) {
           b.give("logits", b.apply(softmax_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
         },
-    .flops = no_flops,
-    .host = {"softmax_top_by", "tokens experts picks"},
-    .cuda = {"softmax_top_by", "tokens experts picks"}};
+    .sizes = "tokens experts picks"};
 inline constexpr op_row sigmoid_top_by{
     .name = "sigmoid_top_by",
     .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
@@ -196,18 +178,14 @@ inline constexpr op_row sigmoid_top_by{
         [](backward& b) {
           b.give("logits", b.apply(sigmoid_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
         },
-    .flops = no_flops,
-    .host = {"sigmoid_top_by", "tokens experts picks"},
-    .cuda = {"sigmoid_top_by", "tokens experts picks"}};
+    .sizes = "tokens experts picks"};
 
 /// How often each expert was chosen: what takes the place of a bias's gradient.
 inline constexpr op_row count_choices{
     .name = "count_choices",
     .ports = {sum("dbias", "experts"), in("chosen", "tokens picks").index()},
     .rule = detail::count_rule,
-    .flops = no_flops,
-    .host = {"count_choices", "tokens picks experts"},
-    .cuda = {"count_choices", "tokens picks experts"}};
+    .sizes = "tokens picks experts"};
 inline constexpr op_row biased_softmax_top_by{
     .name = "biased_softmax_top_by",
     .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
@@ -219,9 +197,7 @@ inline constexpr op_row biased_softmax_top_by{
           b.give("logits", b.apply(softmax_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
           b.contribute({"bias"}, count_choices, {b["chosen"]});
         },
-    .flops = no_flops,
-    .host = {"biased_softmax_top_by", "tokens experts picks"},
-    .cuda = {"biased_softmax_top_by", "tokens experts picks"}};
+    .sizes = "tokens experts picks"};
 inline constexpr op_row biased_sigmoid_top_by{
     .name = "biased_sigmoid_top_by",
     .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
@@ -233,27 +209,21 @@ inline constexpr op_row biased_sigmoid_top_by{
           b.give("logits", b.apply(sigmoid_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
           b.contribute({"bias"}, count_choices, {b["chosen"]});
         },
-    .flops = no_flops,
-    .host = {"biased_sigmoid_top_by", "tokens experts picks"},
-    .cuda = {"biased_sigmoid_top_by", "tokens experts picks"}};
+    .sizes = "tokens experts picks"};
 
 inline constexpr op_row normalize_grad{
     .name = "normalize_grad",
     .ports = {out("dx", "tokens width").wide(), in("dy", "tokens width").wide(),
               in("x", "tokens width").wide()},
     .rule = detail::top_gradient,
-    .flops = no_flops,
-    .host = {"normalize_grad", "tokens width number"},
-    .cuda = {"normalize_grad", "tokens width number"},
+    .sizes = "tokens width number",
     .number = "total"};
 inline constexpr op_row normalize{
     .name = "normalize",
     .ports = {out("y", "tokens width").wide(), in("x", "tokens width").wide()},
     .rule = detail::normalize_rule,
     .dual = [](backward& b) { b.give("x", b.apply(normalize_grad, {b.gradient("y"), b["x"]})); },
-    .flops = no_flops,
-    .host = {"normalize", "tokens width number"},
-    .cuda = {"normalize", "tokens width number"},
+    .sizes = "tokens width number",
     .number = "total"};
 
 }  // namespace ops

@@ -11,9 +11,7 @@ inline constexpr op_row softmax_dx{
     .name = "softmax_dx",
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("y", "tokens width")},
     .rule = placement_rules::gradient_of_elementwise,
-    .flops = no_flops,
-    .host = {"softmax_dx", "tokens width"},
-    .cuda = {"softmax_dx", "tokens width"}};
+    .sizes = "tokens width"};
 inline constexpr op_row softmax{
     .name = "softmax",
     .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
@@ -26,9 +24,7 @@ inline constexpr op_row softmax{
                       "all_gather it first");
         },
     .dual = [](backward& b) { b.give("x", b.apply(softmax_dx, {b.gradient("y"), b["y"]})); },
-    .flops = no_flops,
-    .host = {"softmax", "tokens width"},
-    .cuda = {"softmax", "tokens width"},
+    .sizes = "tokens width",
     .family = op_family::activation};
 
 }  // namespace ops

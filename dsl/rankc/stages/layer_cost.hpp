@@ -13,7 +13,7 @@ constexpr double forward_flops(const trace& layer) {
   double total = 0;
   for (std::size_t i = 0; i < layer.forward_ops; ++i)
     total +=
-        layer.ops[i].kind->flops(sizes_of(layer, layer.ops[i])) / layer.values[layer.input].shape[0].size;
+        layer.ops[i].kind->flops_of(sizes_of(layer, layer.ops[i])) / layer.values[layer.input].shape[0].size;
   return total;
 }
 
@@ -24,7 +24,7 @@ constexpr double frozen_flops(const trace& layer) {
     const op& o = layer.ops[i];
     const int w = o.kind == &ops::linear ? layer.find_parameter(o.in[1]) : -1;
     if (w >= 0 && !layer.weights[static_cast<std::size_t>(w)].trainable)
-      total += o.kind->flops(sizes_of(layer, o)) / layer.values[layer.input].shape[0].size;
+      total += o.kind->flops_of(sizes_of(layer, o)) / layer.values[layer.input].shape[0].size;
   }
   return total;
 }
@@ -65,7 +65,7 @@ constexpr double cost_of(const trace& layer, const op& o, const parallel_dims& d
   };
   for (int id : o.in) add(id);
   for (int id : o.out) add(id);
-  const double operations = o.kind->flops(sizes_of(layer, o)) / most_shards,
+  const double operations = o.kind->flops_of(sizes_of(layer, o)) / most_shards,
                passing = operations_per_element * elements;
   return operations > passing ? operations : passing;
 }

@@ -51,7 +51,7 @@ constexpr void each_repeated(const trace& t, const recomputation& r, auto visit)
 constexpr double repeated_flops(const trace& t, const recomputation& r) {
   double total = 0;
   each_repeated(
-      t, r, [&](const op& o) { total += o.kind->flops(sizes_of(t, o)) / t.values[t.input].shape[0].size; });
+      t, r, [&](const op& o) { total += o.kind->flops_of(sizes_of(t, o)) / t.values[t.input].shape[0].size; });
   return total;
 }
 

@@ -68,18 +68,15 @@ inline constexpr op_row add{
           b.give("a", b.gradient("y"));
           b.give("b", b.gradient("y"));
         },
-    .flops = no_flops,
-    .host = {"add", "tokens*width"},
-    .cuda = {"add", "tokens*width"},
+    .sizes = "tokens*width",
     .commutative = true,
     .of_rings = true};
 /// The gradient of a result that nothing uses, and a sum of nothing.
 inline constexpr op_row zeros{.name = "zeros",
                               .ports = {out("y", "tokens width")},
                               .dual = stop_gradient,
-                              .flops = no_flops,
-                              .host = {"clear", "tokens*width"},
-                              .cuda = {"clear", "tokens*width"}};
+                              .kernel = "clear",
+                              .sizes = "tokens*width"};
 
 }  // namespace ops
 

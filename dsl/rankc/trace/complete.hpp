@@ -50,13 +50,13 @@ constexpr void check_row(complaint& c, const op_row& row, bool in_runtime) {
       if (!input.empty() && (row.find(input) < 0 || !row.ports[row.find(input)].is_read()) && !c.said)
         c.begin() << "port '" << p.name << "' may be written over '" << input << "', which is no input";
   }
-  if (!c.said && !row.flops) c.begin() << "its op_row has no flops; give .flops, or .flops = no_flops";
   for (const bool cuda : {false, true}) {
-    const kernel_row& k = cuda ? row.cuda : row.host;
+    const kernel_row k = cuda ? row.on_cuda() : row.on_host();
     const std::string_view target = cuda ? "cuda" : "host";
     if (c.said) return;
     if (k.name.empty())
-      c.begin() << "its op_row has no " << target << " kernel; give ." << target << " = {name, sizes}";
+      c.begin() << "its op_row has no " << target << " kernel; give .sizes, or ." << target
+                << " = {name, sizes}";
     else if (const std::string_view word = detail::find_unknown_size(row, k.sizes); !word.empty())
       c.begin() << "its " << target << " kernel takes '" << word << "', which is a size of no port";
   }

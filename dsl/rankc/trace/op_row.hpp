@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an op is: one row. Everything that typing, autodiff, selection, storage, fusion, costs and printing
-// ask of an op is a member of its row. A row is known by its address.
+// The row of an op. Typing, autodiff, selection, storage, fusion, costs and printing read everything that they
+// need of an op from its row. A row is identified by its address.
 #pragma once
 #include <rankc/trace/type.hpp>
 
@@ -137,8 +137,8 @@ struct kernel_setting {
 /// in the order of the ports, the sizes, and whether to add where a port can.
 struct kernel_row {
   std::string_view name = "";
-  // symbols, products of them ("tokens*width"), `number`, the op's, `cp`, the degree, and `ring`, the
-  // ranks of a ring
+  // Symbols of the ports, products of them ("tokens*width"), the op's `number`, `cp`, the degree of cp, and
+  // `ring`, the ranks of a ring.
   std::string_view sizes = "";
   std::size_t (*scratch)(const op_sizes&, const kernel_setting&) = nullptr;  // bytes of the scratch operand
 
@@ -177,29 +177,36 @@ inline constexpr int n_op_families = 4;
 
 inline constexpr int max_ports = 11, max_inputs = 7, max_outputs = 3;
 
+/// Its kernels are named as the row is, and take `sizes`, where nothing else is given. A row without any
+/// sizes has no kernel, unless it communicates.
 struct op_row {
   std::string_view name;
   port ports[max_ports]{};
-  void (*rule)(complaint&, types inputs, type* outputs,
-               const op&) = nullptr;  // fills the outputs' types, or complains
-  void (*dual)(backward&) = nullptr;  // appends the backward ops
-  double (*flops)(const op_sizes&) = nullptr;
-  kernel_row host{}, cuda{};
-  std::string_view header = "";  // that declares the kernels; the runtime's need none
+  // Fills the types of the outputs, or complains.
+  void (*rule)(complaint&, types inputs, type* outputs, const op&) = nullptr;
+  void (*dual)(backward&) = nullptr;           // appends the backward ops
+  double (*flops)(const op_sizes&) = nullptr;  // none: it counts as no work
+  std::string_view kernel = "";                // the name of its kernels where it is not the row's
+  std::string_view sizes = "";                 // what its kernels take behind their operands
+  kernel_row host{}, cuda{};                   // where the kernel of one target differs
+  std::string_view header = "";                // declares the kernels; those of the runtime need none
   conversion converts = conversion::none;
   bool commutative = false;  // in its two inputs
-  bool by_rows =
-      false;  // a product: each row of what it writes is of one row of each input, and of all parameters
+  bool by_rows = false;      // a product whose every output row depends on one row of each input
   op_family family = op_family::none;
-  std::string_view number = "number";  // what generated text calls the op's number
-  bool of_rings =
-      false;  // takes rows that were handed on around a ring, and heads in one; else a rank's own rows alone
-  bool of_groups = false;  // takes groups of so many tokens as its seq, and all that a rank has of them
-  const op_row* of_chunks =
-      nullptr;  // its like where the ranks of cp share out sequences; of the same operands
+  std::string_view number = "number";  // the name of the op's number in generated text
+  bool of_rings = false;   // takes rows received from another rank of a ring, or heads sharded inside a ring
+  bool of_groups = false;  // its seq is the tokens of a group, and its rows all groups of the rank
+  const op_row* in_chunks = nullptr;  // the row for sequences that cp shards; it has the same operands
 
+  constexpr double flops_of(const op_sizes& s) const { return flops ? flops(s) : 0; }
+  /// The kernel of the host, or of GPUs; without a name where there is none.
+  constexpr kernel_row on_host() const { return complete(host); }
+  constexpr kernel_row on_cuda() const { return complete(cuda); }
   /// Whether the kernel of either target takes a symbol.
-  constexpr bool takes(std::string_view symbol) const { return host.takes(symbol) || cuda.takes(symbol); }
+  constexpr bool takes(std::string_view symbol) const {
+    return on_host().takes(symbol) || on_cuda().takes(symbol);
+  }
   constexpr bool communicates() const { return converts > conversion::replicate; }
   constexpr int count_ports() const {
     int n = 0;
@@ -220,6 +227,13 @@ struct op_row {
     int n = 0;
     for (const port& p : used_ports()) n += p.is_traced() && p.is_written() == written;
     return n;
+  }
+
+ private:
+  constexpr kernel_row complete(kernel_row k) const {
+    if (k.sizes.empty()) k.sizes = sizes;
+    if (k.name.empty() && (!k.sizes.empty() || communicates())) k.name = kernel.empty() ? name : kernel;
+    return k;
   }
 };
 
@@ -276,7 +290,6 @@ class op_sizes {
   long long rows_ = 0, seq_ = 0, ring_ = 0;
 };
 
-constexpr double no_flops(const op_sizes&) { return 0; }
 /// The dual of an op through which no gradient flows.
 constexpr void stop_gradient(backward&) {}
 

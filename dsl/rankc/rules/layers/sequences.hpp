@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a traced layer does wrong to sequences and documents, and to the ranks that share them out: RC210,
-// RC259.
+// RC210 and RC259: sequences, documents, and the ranks that shard them.
 #pragma once
 #include <rankc/models/trace_layer.hpp>
 
@@ -14,11 +13,11 @@ constexpr void check_end_of_document(report& out, const training& recipe, int us
   refuse(out, 259) << "end_of_document=" << recipe.end_of_document << " is no token; tokens are 0 to "
                    << used - 1 << ", and -1 says that a sequence is one document";
 }
-/// RC259: where sequences are of documents, attention and learned positions are told of them.
+/// RC259: where sequences hold documents, attention and learned positions need their starts.
 constexpr void check_documents(report& out, const trace& t, std::string_view layer) {
   for (std::size_t i = 0; t.starts >= 0 && i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
-    if (!is_one_of(o.kind, {&ops::attention, &ops::ring_attention, &ops::position})) continue;
+    if (has_starts(*o.kind) || (!ops::is_attention(*o.kind) && o.kind != &ops::position)) continue;
     refuse(out, 259) << o.kind->name << " of layer '" << layer
                      << "' is of whole sequences, and end_of_document says that they are of "
                      << "documents; give it the layer_context's starts, or call self_attention and position "
@@ -27,13 +26,11 @@ constexpr void check_documents(report& out, const trace& t, std::string_view lay
   }
 }
 
-/// RC210: sequences that do not make up the tokens of a data-parallel rank, or are not those that ranks of cp
-/// share out.
+/// RC210: sequences that do not make up the tokens of a data-parallel rank, or are not those that cp shards.
 constexpr void check_sequences(report& out, const trace& t, const parallel_dims& d, int seq_of_plan) {
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
-    const bool is_attention = is_one_of(o.kind, {&ops::attention, &ops::ring_attention,
-                                                 &ops::document_attention, &ops::document_ring_attention});
+    const bool is_attention = ops::is_attention(*o.kind);
     if (!is_attention &&
         !is_one_of(o.kind, {&ops::rope, &ops::position, &ops::document_position, &ops::all_to_all}))
       continue;
@@ -75,7 +72,7 @@ constexpr void check_groups(report& out, const trace& t, const parallel_dims& d)
   }
 }
 
-/// RC210: what is handed on around a ring that the plan does not have, or to no op of the layer.
+/// RC210: a shift around a ring that the plan does not have, or whose result no op of the layer reads.
 constexpr void check_rings(report& out, const trace& t, const parallel_dims& d) {
   const auto is_read = [&](int v, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
@@ -86,7 +83,7 @@ constexpr void check_rings(report& out, const trace& t, const parallel_dims& d) 
   for (std::size_t i = 0; i < t.ops.size(); ++i) {
     const op& o = t.ops[i];
     const bool shifts = o.kind == &ops::shift || o.kind == &ops::shift_back, forward = i < t.forward_ops;
-    if (!shifts && !is_one_of(o.kind, {&ops::ring_attention, &ops::document_ring_attention})) continue;
+    if (!shifts && !(ops::is_attention(*o.kind) && o.kind->of_rings)) continue;
     complaint c{o.kind->name, {}, o.from};
     if (o.with.ring != ring_ranks(d))
       c.begin() << "it is of a ring of " << o.with.ring << " ranks; rings of this plan have " << ring_ranks(d)
