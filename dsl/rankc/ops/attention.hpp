@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention, as one family of rows. A layer says what is computed: attention of its own sequences, or a part of
-// it around a ring, with or without documents. Lowering chooses the layout of a rank's tokens.
+// Causal attention, as one family of rows. A layer says what is computed: attention of its own sequences, or
+// a part of it around a ring, with or without documents. Lowering chooses the layout of a rank's tokens.
 #pragma once
 #include <rankc/contract/attention_scratch.hpp>
 #include <rankc/contract/kernel_scratch.hpp>
@@ -227,10 +227,10 @@ constexpr value attention(operand q, value k, value v, value starts, int rows, i
   return k.in->apply(ops::find_attention({.documents = true}), {q.v, k, v, starts}, q.from,
                      {.with = {.rows = rows, .seq = seq}});
 }
-/// Causal attention around a ring: a rank's chunks of each sequence attend to the keys of all ranks of the ring. In a
-/// ring of groups these are the keys of all groups.
-/// Shapes: q (tokens, heads), k and v (tokens, kv_heads), in heads of one size. All three are sharded along the tokens
-/// over cp, or along heads inside a group and along the tokens over the groups.
+/// Causal attention around a ring: a rank's chunks of each sequence attend to the keys of all ranks of the
+/// ring. In a ring of groups these are the keys of all groups.
+/// Shapes: q (tokens, heads), k and v (tokens, kv_heads), in heads of one size. All three are sharded along
+/// the tokens over cp, or along heads inside a group and along the tokens over the groups.
 constexpr value ring_attention(operand q, value k, value v, int rows, int seq, int ring) {
   return detail::around_ring(
       q, {k, v}, {.rows = rows, .seq = seq, .ring = ring}, [&](value_pair kv, const attributes& with) {

@@ -168,43 +168,30 @@ constexpr std::size_t scratch_of_blocks(const op_sizes& s, const kernel_setting&
   return cuda::statistics_scratch(static_cast<std::size_t>(s("experts")));
 }
 
-inline constexpr op_row softmax_statistics_grad{
-    .name = "softmax_statistics_grad",
-    .ports = {out("dlogits", "tokens experts"), in("down", "groups kinds*experts").wide(),
-              in("logits", "tokens experts")},
-    .rule = detail::statistics_gradient,
-    .sizes = "tokens experts"};
-inline constexpr op_row softmax_statistics{
-    .name = "softmax_statistics",
-    .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts"),
-              in("chosen", "tokens picks").index()},
-    .rule = detail::statistics_rule,
-    .dual =
-        [](backward& b) {
-          b.give("logits", b.apply(softmax_statistics_grad, {b.gradient("own"), b["logits"]}));
-        },
-    .sizes = "tokens experts picks",
-    .host = {.scratch = scratch_of_host_sums},
-    .cuda = {.scratch = scratch_of_blocks}};
-
-inline constexpr op_row sigmoid_statistics_grad{
-    .name = "sigmoid_statistics_grad",
-    .ports = {out("dlogits", "tokens experts"), in("down", "groups kinds*experts").wide(),
-              in("logits", "tokens experts")},
-    .rule = detail::statistics_gradient,
-    .sizes = "tokens experts"};
-inline constexpr op_row sigmoid_statistics{
-    .name = "sigmoid_statistics",
-    .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"), in("logits", "tokens experts"),
-              in("chosen", "tokens picks").index()},
-    .rule = detail::statistics_rule,
-    .dual =
-        [](backward& b) {
-          b.give("logits", b.apply(sigmoid_statistics_grad, {b.gradient("own"), b["logits"]}));
-        },
-    .sizes = "tokens experts picks",
-    .host = {.scratch = scratch_of_host_sums},
-    .cuda = {.scratch = scratch_of_blocks}};
+constexpr op_row statistics_gradient(std::string_view name) {
+  return {.name = name,
+          .ports = {out("dlogits", "tokens experts"), in("down", "groups kinds*experts").wide(),
+                    in("logits", "tokens experts")},
+          .rule = detail::statistics_gradient,
+          .sizes = "tokens experts"};
+}
+template <const op_row& Gradient>
+constexpr op_row statistics_of_logits(std::string_view name) {
+  return {.name = name,
+          .ports = {out("own", "groups kinds*experts").wide(), scratch("scratch"),
+                    in("logits", "tokens experts"), in("chosen", "tokens picks").index()},
+          .rule = detail::statistics_rule,
+          .dual = [](backward& b) { b.give("logits", b.apply(Gradient, {b.gradient("own"), b["logits"]})); },
+          .sizes = "tokens experts picks",
+          .host = {.scratch = scratch_of_host_sums},
+          .cuda = {.scratch = scratch_of_blocks}};
+}
+inline constexpr op_row softmax_statistics_grad = statistics_gradient("softmax_statistics_grad"),
+                        sigmoid_statistics_grad = statistics_gradient("sigmoid_statistics_grad"),
+                        softmax_statistics =
+                            statistics_of_logits<softmax_statistics_grad>("softmax_statistics"),
+                        sigmoid_statistics =
+                            statistics_of_logits<sigmoid_statistics_grad>("sigmoid_statistics");
 
 /// The number of picks that have no place, where statistics of logits have nothing.
 inline constexpr op_row dropped_statistics{
@@ -243,59 +230,34 @@ inline constexpr op_row all_reduce_batch{
     .kernel = "all_reduce",
     .converts = conversion::all_reduce_batch};
 
-inline constexpr op_row balance_loss_grad{
-    .name = "balance_loss_grad",
-    .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
-    .rule = detail::gradient_of_balance,
-    .sizes = "kinds experts number"};
-inline constexpr op_row balance_loss{
-    .name = "balance_loss",
-    .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(),
-              in("s", "groups kinds*experts").wide()},
-    .rule = detail::loss_of_statistics,
-    .dual = [](backward& b) { b.give("s", b.apply(balance_loss_grad, {b["whole"]})); },
-    .sizes = "kinds experts number"};
-
-inline constexpr op_row layer_balance_loss_grad{
-    .name = "layer_balance_loss_grad",
-    .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
-    .rule = detail::gradient_of_balance,
-    .sizes = "kinds experts number"};
-inline constexpr op_row layer_balance_loss{
-    .name = "layer_balance_loss",
-    .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(),
-              in("s", "groups kinds*experts").wide()},
-    .rule = detail::loss_of_statistics,
-    .dual = [](backward& b) { b.give("s", b.apply(layer_balance_loss_grad, {b["whole"]})); },
-    .sizes = "kinds experts number"};
-
-inline constexpr op_row z_loss_grad{
-    .name = "z_loss_grad",
-    .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
-    .rule = detail::gradient_of_balance,
-    .sizes = "kinds experts number"};
-inline constexpr op_row z_loss{.name = "z_loss",
-                               .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(),
-                                         in("s", "groups kinds*experts").wide()},
-                               .rule = detail::loss_of_statistics,
-                               .dual = [](backward& b) { b.give("s", b.apply(z_loss_grad, {b["whole"]})); },
-                               .sizes = "kinds experts number"};
-
-/// Squares times the picks that were dropped, times the exponential of `log_scale`.
-inline constexpr op_row overflow_loss_grad{
-    .name = "overflow_loss_grad",
-    .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
-    .rule = detail::gradient_of_balance,
-    .sizes = "kinds experts number",
-    .number = "log_scale"};
-inline constexpr op_row overflow_loss{
-    .name = "overflow_loss",
-    .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(),
-              in("s", "groups kinds*experts").wide()},
-    .rule = detail::loss_of_statistics,
-    .dual = [](backward& b) { b.give("s", b.apply(overflow_loss_grad, {b["whole"]})); },
-    .sizes = "kinds experts number",
-    .number = "log_scale"};
+constexpr op_row loss_gradient(std::string_view name, std::string_view number = "number") {
+  return {.name = name,
+          .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
+          .rule = detail::gradient_of_balance,
+          .sizes = "kinds experts number",
+          .number = number};
+}
+/// A loss of statistics: `whole` are those of the batch, and `s` the part that the rank's tokens make.
+template <const op_row& Gradient>
+constexpr op_row loss_of_statistics(std::string_view name) {
+  return {.name = name,
+          .ports = {sum("loss", ""), in("whole", "groups kinds*experts").wide(),
+                    in("s", "groups kinds*experts").wide()},
+          .rule = detail::loss_of_statistics,
+          .dual = [](backward& b) { b.give("s", b.apply(Gradient, {b["whole"]})); },
+          .sizes = "kinds experts number",
+          .number = Gradient.number};
+}
+inline constexpr op_row
+    balance_loss_grad = loss_gradient("balance_loss_grad"),
+    layer_balance_loss_grad = loss_gradient("layer_balance_loss_grad"),
+    z_loss_grad = loss_gradient("z_loss_grad"),
+    // The sum of squares times the picks that were dropped, times exp(log_scale): it is infinite if one was.
+    overflow_loss_grad = loss_gradient("overflow_loss_grad", "log_scale"),
+    balance_loss = loss_of_statistics<balance_loss_grad>("balance_loss"),
+    layer_balance_loss = loss_of_statistics<layer_balance_loss_grad>("layer_balance_loss"),
+    z_loss = loss_of_statistics<z_loss_grad>("z_loss"),
+    overflow_loss = loss_of_statistics<overflow_loss_grad>("overflow_loss");
 
 }  // namespace ops
 

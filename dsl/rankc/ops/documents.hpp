@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences that hold several documents. A query attends to the keys of its own document up to itself, and learned
-// positions begin at 0 in each document. The operand `starts` has one entry for each token of the whole sequences: the
-// position of the first token of its document. Every rank has the starts of all tokens in their order, whatever the
-// placement of q, k and v. Rotary positions do not change, since scores depend on differences of positions alone, and
-// these are the same within a document.
+// Sequences that hold several documents. A query attends to the keys of its own document up to itself, and
+// learned positions begin at 0 in each document. The operand `starts` has one entry for each token of the
+// whole sequences: the position of the first token of its document. Every rank has the starts of all tokens
+// in their order, whatever the placement of q, k and v. Rotary positions do not change, since scores depend
+// on differences of positions alone, and these are the same within a document.
 // Source: Megatron-LM, reset_attention_mask and reset_position_ids.
 #pragma once
 #include <rankc/trace/backward.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers on operands of eight bits, and what makes these: of activations, of weights, of gradients.
+// Linear layers with fp8 operands, and the ops that round activations, weights and gradients to fp8.
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/ops/fused.hpp>
@@ -16,75 +16,53 @@ inline constexpr op_row to_e5m2{.name = "to_e5m2",
                                 .ports = {out("q", "tokens width").e5m2(), in("x", "tokens width")},
                                 .sizes = "tokens width"};
 
-inline constexpr op_row linear_fp8{
-    .name = "linear_fp8",
-    .ports = {out("y", "tokens out"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3()},
-    .flops = product_flops,
-    .sizes = "tokens in out"};
-inline constexpr op_row linear_bias_fp8{.name = "linear_bias_fp8",
-                                        .ports = {out("y", "tokens out"), in("x", "tokens in").e4m3(),
-                                                  in("w", "out in").e4m3(), parameter("b", "out")},
-                                        .flops = product_flops,
-                                        .cuda = {.sizes = "tokens in out"}};
-inline constexpr op_row linear_add_fp8{
-    .name = "linear_add_fp8",
-    .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3(),
-              in("residual", "tokens out")},
-    .flops = product_flops,
-    .cuda = {.sizes = "tokens in out"}};
-inline constexpr op_row linear_bias_add_fp8{
-    .name = "linear_bias_add_fp8",
-    .ports = {out("y", "tokens out").over("residual"), in("x", "tokens in").e4m3(), in("w", "out in").e4m3(),
-              parameter("b", "out"), in("residual", "tokens out")},
-    .flops = product_flops,
-    .cuda = {.sizes = "tokens in out"}};
-inline constexpr op_row linear_dx_fp8{
-    .name = "linear_dx_fp8",
-    .ports = {out("dx", "tokens in").adding(), in("dy", "tokens out").e5m2(), in("w", "out in").e4m3()},
-    .flops = product_flops,
-    .sizes = "tokens in out"};
-inline constexpr op_row linear_dw_fp8{
-    .name = "linear_dw_fp8",
-    .ports = {sum("dw", "out in"), in("dy", "tokens out").e5m2(), in("x", "tokens in").e4m3()},
-    .flops = product_flops,
-    .sizes = "tokens in out"};
+/// A product of fp8 operands: activations and weights in e4m3, gradients in e5m2.
+constexpr op_row product_in_fp8(op_row row, std::string_view name) {
+  row.name = name;
+  row.rule = nullptr;
+  row.dual = nullptr;
+  row.by_rows = false;
+  for (port& p : row.ports) {
+    if (p.name == "x" || p.name == "w") p.holds = element::e4m3;
+    if (p.name == "w") p.as = use::in;
+    if (p.name == "dy") p.holds = element::e5m2;
+  }
+  return row;
+}
+inline constexpr op_row linear_fp8 = product_in_fp8(linear, "linear_fp8"),
+                        linear_bias_fp8 = product_in_fp8(linear_bias, "linear_bias_fp8"),
+                        linear_add_fp8 = product_in_fp8(linear_add, "linear_add_fp8"),
+                        linear_bias_add_fp8 = product_in_fp8(linear_bias_add, "linear_bias_add_fp8"),
+                        linear_dx_fp8 = product_in_fp8(linear_dx, "linear_dx_fp8"),
+                        linear_dw_fp8 = product_in_fp8(linear_dw, "linear_dw_fp8");
 
-// ---- norms and activations that round what they make
-inline constexpr op_row layer_norm_e4m3{
-    .name = "layer_norm_e4m3",
-    .ports = {out("y", "tokens width").e4m3(), out("statistics", "tokens 2").wide(), in("x", "tokens width"),
-              parameter("gain", "width"), parameter("shift", "width")},
-    .cuda = {.sizes = "tokens width number"},
-    .number = "eps"};
-inline constexpr op_row rms_norm_e4m3{
-    .name = "rms_norm_e4m3",
-    .ports = {out("y", "tokens width").e4m3(), out("statistics", "tokens 1").wide(), in("x", "tokens width"),
-              parameter("gain", "width")},
-    .cuda = {.sizes = "tokens width number"},
-    .number = "eps"};
-inline constexpr op_row gelu_e4m3{.name = "gelu_e4m3",
-                                  .ports = {out("y", "tokens width").e4m3(), in("x", "tokens width")},
-                                  .cuda = {.sizes = "tokens width"}};
-inline constexpr op_row swiglu_e4m3{
-    .name = "swiglu_e4m3",
-    .ports = {out("y", "tokens width").e4m3(), in("gate", "tokens width : stride"),
-              in("up", "tokens width : stride")},
-    .cuda = {.sizes = "tokens width stride"}};
-inline constexpr op_row swiglu_grad_e5m2{
-    .name = "swiglu_grad_e5m2",
-    .ports = {out("dgate", "tokens width : stride").e5m2(), out("dup", "tokens width : stride").e5m2(),
-              in("dy", "tokens width"), in("gate", "tokens width : stride"),
-              in("up", "tokens width : stride")},
-    .cuda = {.sizes = "tokens width stride"}};
+/// An op whose results are rounded to `to`, by a kernel that GPUs alone have.
+constexpr op_row rounded(op_row row, std::string_view name, element to, std::string_view sizes) {
+  row.name = name;
+  row.rule = nullptr;
+  row.dual = nullptr;
+  row.family = op_family::none;
+  row.sizes = "";
+  row.cuda.sizes = sizes;
+  for (port& p : row.ports)
+    if (p.is_written() && p.holds == element::real) p.holds = to;
+  return row;
+}
+inline constexpr op_row layer_norm_e4m3 =
+                            rounded(layer_norm, "layer_norm_e4m3", element::e4m3, "tokens width number"),
+                        rms_norm_e4m3 =
+                            rounded(rms_norm, "rms_norm_e4m3", element::e4m3, "tokens width number"),
+                        gelu_e4m3 = rounded(gelu, "gelu_e4m3", element::e4m3, "tokens width"),
+                        swiglu_e4m3 = rounded(swiglu, "swiglu_e4m3", element::e4m3, "tokens width stride"),
+                        swiglu_grad_e5m2 =
+                            rounded(swiglu_grad, "swiglu_grad_e5m2", element::e5m2, "tokens width stride");
 
-// ---- the same with a scale for each row
-/// A row whose tensors of eight bits are of e4m3_rows, and its kernels' name, where that is not the row's.
+/// The same row with a scale for each row of its fp8 tensors. `kernel`: where its name is not the row's.
 constexpr op_row by_rows(op_row row, std::string_view name, std::string_view kernel = "") {
   row.name = name;
+  row.kernel = kernel;
   for (port& p : row.ports)
     if (is_fp8(p.holds)) p.holds = element::e4m3_rows;
-  for (kernel_row* k : {&row.host, &row.cuda})
-    if (!k->name.empty()) k->name = kernel.empty() ? name : kernel;
   return row;
 }
 inline constexpr op_row to_e4m3_rows = by_rows(to_e4m3, "to_e4m3_rows");
@@ -102,7 +80,7 @@ inline constexpr op_row gelu_e4m3_rows = by_rows(gelu_e4m3, "gelu_e4m3_rows");
 inline constexpr op_row swiglu_e4m3_rows = by_rows(swiglu_e4m3, "swiglu_e4m3_rows");
 inline constexpr op_row swiglu_grad_e4m3_rows = by_rows(swiglu_grad_e5m2, "swiglu_grad_e4m3_rows");
 
-/// A row, and its likes of eight bits: of the same ports, in their order.
+/// A row and its fp8 variants, which have the same ports in the same order.
 struct narrowed_row {
   const op_row *of, *in_fp8, *in_rows;
   constexpr const op_row* by(linear_precision p) const { return p == fp8_rows ? in_rows : in_fp8; }
@@ -114,13 +92,13 @@ inline constexpr narrowed_row fp8_products[]{
     {&linear_bias_add, &linear_bias_add_fp8, &linear_bias_add_fp8_rows},
     {&linear_dx, &linear_dx_fp8, &linear_dx_fp8_rows},
     {&linear_dw, &linear_dw_fp8, &linear_dw_fp8_rows}};
-/// What makes numbers that are then rounded, and the same with what it makes rounded.
+/// Ops whose result is rounded to fp8, each with the variant that writes fp8 itself.
 inline constexpr narrowed_row fp8_makers[]{{&layer_norm, &layer_norm_e4m3, &layer_norm_e4m3_rows},
                                            {&rms_norm, &rms_norm_e4m3, &rms_norm_e4m3_rows},
                                            {&gelu, &gelu_e4m3, &gelu_e4m3_rows},
                                            {&swiglu, &swiglu_e4m3, &swiglu_e4m3_rows},
                                            {&swiglu_grad, &swiglu_grad_e5m2, &swiglu_grad_e4m3_rows}};
-/// What rounds a weight, or another operand, to a type.
+/// The op that rounds a weight, or another operand, to a type.
 struct fp8_cast {
   element to;
   bool of_weights;
@@ -137,7 +115,7 @@ constexpr const op_row* cast_to(element e, bool of_weights) {
   return nullptr;
 }
 
-/// All rows that make operands of eight bits, or take them.
+/// Visit all rows that write or read fp8.
 constexpr void each_fp8_row(auto visit) {
   for (const fp8_cast& c : fp8_casts) visit(*c.row);
   for (const narrowed_row& p : fp8_products) {
@@ -149,7 +127,7 @@ constexpr void each_fp8_row(auto visit) {
     visit(*m.in_rows);
   }
 }
-/// A row's like with operands of eight bits; none where it has none.
+/// The fp8 variant of a product; nullptr if it has none.
 constexpr const op_row* in_fp8(const op_row& row, linear_precision p) {
   for (const narrowed_row& n : fp8_products)
     if (n.of == &row) return n.by(p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary and learned positions. Learned positions come in four forms: of whole sequences or of the chunks that cp
-// leaves on a rank, with or without documents. The chunks are chosen when a layer is lowered.
+// Rotary and learned positions. Learned positions come in four forms: of whole sequences or of the chunks
+// that cp leaves on a rank, with or without documents. The chunks are chosen when a layer is lowered.
 #pragma once
 #include <rankc/ops/documents.hpp>
 
@@ -102,8 +102,8 @@ constexpr value rope(operand x, int seq, double theta, const rope_scaling& scali
 constexpr value position(operand x, value table, int seq) {
   return table.in->apply(ops::position, {x.v, table}, x.from, {.with = {.seq = seq}});
 }
-/// Learned positions within documents: row p - starts[p] of the table is added to the token at position p of its
-/// sequence.
+/// Learned positions within documents: row p - starts[p] of the table is added to the token at position p of
+/// its sequence.
 /// Shapes: x (tokens, width), table (seq, width), starts (tokens), of `rows` sequences on a rank.
 constexpr value position(operand x, value table, value starts, int rows, int seq) {
   return table.in->apply(ops::document_position, {x.v, table, starts}, x.from,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring attention. The ranks of a ring send their keys and values around it. Each rank computes one part of its
-// queries' attention per step: over its own keys first, then over those of the rank before it, and so on. A part is
-// a softmax over its own keys with its log-sum-exp, and the parts are merged in the order of the steps. Backward
-// recomputes each part's scores from the log-sum-exp of the whole. It sends keys and values around the ring the other
-// way, and their gradients with them.
+// Ring attention. The ranks of a ring send their keys and values around it. Each rank computes one part of
+// its queries' attention per step: over its own keys first, then over those of the rank before it, and so on.
+// A part is a softmax over its own keys with its log-sum-exp, and the parts are merged in the order of the
+// steps. Backward recomputes each part's scores from the log-sum-exp of the whole. It sends keys and values
+// around the ring the other way, and their gradients with them.
 // Source: ring attention (Liu et al. 2023), with zig-zag chunks (Zhu 2024); step rule as in Megatron-LM.
 #pragma once
 #include <rankc/ops/conversions.hpp>

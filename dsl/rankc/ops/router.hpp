@@ -91,125 +91,78 @@ constexpr void normalize_rule(complaint& c, types in, type* out, const op& o) {
 
 namespace ops {
 
-inline constexpr op_row softmax_top_grad{
-    .name = "softmax_top_grad",
-    .ports = {out("dlogits", "tokens experts"), in("dweights", "tokens picks").wide(),
-              in("logits", "tokens experts"), in("chosen", "tokens picks").index()},
-    .rule = detail::top_gradient,
-    .sizes = "tokens experts picks"};
-inline constexpr op_row softmax_top{
-    .name = "softmax_top",
-    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
-              in("logits", "tokens experts")},
-    .rule = detail::top_rule,
-    .dual =
-        [](backward& b) {
-          b.give("logits", b.apply(softmax_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
-        },
-    .sizes = "tokens experts picks"};
+constexpr op_row chosen_gradient(std::string_view name) {
+  return {.name = name,
+          .ports = {out("dlogits", "tokens experts"), in("dweights", "tokens picks").wide(),
+                    in("logits", "tokens experts"), in("chosen", "tokens picks").index()},
+          .rule = detail::top_gradient,
+          .sizes = "tokens experts picks"};
+}
+inline constexpr op_row softmax_top_grad = chosen_gradient("softmax_top_grad"),
+                        sigmoid_top_grad = chosen_gradient("sigmoid_top_grad");
 
-inline constexpr op_row sigmoid_top_grad{
-    .name = "sigmoid_top_grad",
-    .ports = {out("dlogits", "tokens experts"), in("dweights", "tokens picks").wide(),
-              in("logits", "tokens experts"), in("chosen", "tokens picks").index()},
-    .rule = detail::top_gradient,
-    .sizes = "tokens experts picks"};
-inline constexpr op_row sigmoid_top{
-    .name = "sigmoid_top",
-    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
-              in("logits", "tokens experts")},
-    .rule = detail::top_rule,
-    .dual =
-        [](backward& b) {
-          b.give("logits", b.apply(sigmoid_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
-        },
-    .sizes = "tokens experts picks"};
-
-/// Scores to choose by; those of groups of experts are in units of a group.
-inline constexpr op_row softmax_scores{
-    .name = "softmax_scores",
-    .ports = {out("scores", "tokens experts").wide(), in("logits", "tokens experts")},
-    .rule = detail::scores_rule,
-    .dual = stop_gradient,
-    .sizes = "tokens experts"};
-inline constexpr op_row sigmoid_scores{
-    .name = "sigmoid_scores",
-    .ports = {out("scores", "tokens experts").wide(), in("logits", "tokens experts")},
-    .rule = detail::scores_rule,
-    .dual = stop_gradient,
-    .sizes = "tokens experts"};
-
-/// The scores of the groups whose `best` largest add up to most; those of other groups are never the largest.
-inline constexpr op_row keep_groups{
-    .name = "keep_groups",
-    .ports = {out("y", "tokens groups*each").wide(), out("kept", "tokens taken").index(),
-              in("scores", "tokens groups*each").wide()},
-    .rule = detail::groups_rule,
-    .dual = stop_gradient,
-    .sizes = "tokens groups each taken number",
-    .number = "best"};
-/// Groups by scores with a bias; the scores that are kept are without.
-inline constexpr op_row biased_keep_groups{
-    .name = "biased_keep_groups",
-    .ports = {out("y", "tokens groups*each").wide(), out("kept", "tokens taken").index(),
-              in("scores", "tokens groups*each").wide(), parameter("bias", "groups*each")},
-    .rule = detail::groups_rule,
-    .dual = stop_gradient,
-    .sizes = "tokens groups each taken number",
-    .number = "best"};
-
-/// Experts by scores, and weights by logits.
-inline constexpr op_row softmax_top_by{
-    .name = "softmax_top_by",
-    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
-              in("logits", "tokens experts"), in("scores", "tokens experts").wide()},
-    .rule = detail::top_by_rule,
-    .dual =
-        [](backward& b) {
-          b.give("logits", b.apply(softmax_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
-        },
-    .sizes = "tokens experts picks"};
-inline constexpr op_row sigmoid_top_by{
-    .name = "sigmoid_top_by",
-    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
-              in("logits", "tokens experts"), in("scores", "tokens experts").wide()},
-    .rule = detail::top_by_rule,
-    .dual =
-        [](backward& b) {
-          b.give("logits", b.apply(sigmoid_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
-        },
-    .sizes = "tokens experts picks"};
-
-/// How often each expert was chosen: what takes the place of a bias's gradient.
+/// How often each expert was chosen, which a bias has in place of a gradient.
 inline constexpr op_row count_choices{
     .name = "count_choices",
     .ports = {sum("dbias", "experts"), in("chosen", "tokens picks").index()},
     .rule = detail::count_rule,
     .sizes = "tokens picks experts"};
-inline constexpr op_row biased_softmax_top_by{
-    .name = "biased_softmax_top_by",
-    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
-              in("logits", "tokens experts"), in("scores", "tokens experts").wide(),
-              parameter("bias", "experts")},
-    .rule = detail::top_by_rule,
-    .dual =
-        [](backward& b) {
-          b.give("logits", b.apply(softmax_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
-          b.contribute({"bias"}, count_choices, {b["chosen"]});
-        },
-    .sizes = "tokens experts picks"};
-inline constexpr op_row biased_sigmoid_top_by{
-    .name = "biased_sigmoid_top_by",
-    .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
-              in("logits", "tokens experts"), in("scores", "tokens experts").wide(),
-              parameter("bias", "experts")},
-    .rule = detail::top_by_rule,
-    .dual =
-        [](backward& b) {
-          b.give("logits", b.apply(sigmoid_top_grad, {b.gradient("weights"), b["logits"], b["chosen"]}));
-          b.contribute({"bias"}, count_choices, {b["chosen"]});
-        },
-    .sizes = "tokens experts picks"};
+
+enum class choice : unsigned char { by_logits, by_scores, by_biased_scores };
+/// The experts of the largest logits or scores, and their weights, which are computed from the logits.
+template <const op_row& Gradient>
+constexpr op_row chosen_experts(std::string_view name, choice by) {
+  op_row row{.name = name,
+             .ports = {out("weights", "tokens picks").wide(), out("chosen", "tokens picks").index(),
+                       in("logits", "tokens experts")},
+             .rule = by == choice::by_logits ? detail::top_rule : detail::top_by_rule,
+             .dual =
+                 [](backward& b) {
+                   b.give("logits", b.apply(Gradient, {b.gradient("weights"), b["logits"], b["chosen"]}));
+                   if (b.of.kind->find("bias") >= 0) b.contribute({"bias"}, count_choices, {b["chosen"]});
+                 },
+             .sizes = "tokens experts picks"};
+  if (by != choice::by_logits) row.ports[3] = in("scores", "tokens experts").wide();
+  if (by == choice::by_biased_scores) row.ports[4] = parameter("bias", "experts");
+  return row;
+}
+inline constexpr op_row softmax_top = chosen_experts<softmax_top_grad>("softmax_top", choice::by_logits),
+                        sigmoid_top = chosen_experts<sigmoid_top_grad>("sigmoid_top", choice::by_logits),
+                        softmax_top_by =
+                            chosen_experts<softmax_top_grad>("softmax_top_by", choice::by_scores),
+                        sigmoid_top_by =
+                            chosen_experts<sigmoid_top_grad>("sigmoid_top_by", choice::by_scores),
+                        biased_softmax_top_by = chosen_experts<softmax_top_grad>("biased_softmax_top_by",
+                                                                                 choice::by_biased_scores),
+                        biased_sigmoid_top_by = chosen_experts<sigmoid_top_grad>("biased_sigmoid_top_by",
+                                                                                 choice::by_biased_scores);
+
+/// Scores to choose by. Where experts are in groups, the scores' dim has the experts of a group as its unit.
+constexpr op_row expert_scores(std::string_view name) {
+  return {.name = name,
+          .ports = {out("scores", "tokens experts").wide(), in("logits", "tokens experts")},
+          .rule = detail::scores_rule,
+          .dual = stop_gradient,
+          .sizes = "tokens experts"};
+}
+inline constexpr op_row softmax_scores = expert_scores("softmax_scores"),
+                        sigmoid_scores = expert_scores("sigmoid_scores");
+
+/// The scores of the groups whose `best` largest scores have the largest sums. Scores of other groups are
+/// below all others. With a bias, groups are chosen by scores plus bias, and the result is without it.
+constexpr op_row kept_groups(std::string_view name, bool biased) {
+  op_row row{.name = name,
+             .ports = {out("y", "tokens groups*each").wide(), out("kept", "tokens taken").index(),
+                       in("scores", "tokens groups*each").wide()},
+             .rule = detail::groups_rule,
+             .dual = stop_gradient,
+             .sizes = "tokens groups each taken number",
+             .number = "best"};
+  if (biased) row.ports[3] = parameter("bias", "groups*each");
+  return row;
+}
+inline constexpr op_row keep_groups = kept_groups("keep_groups", false),
+                        biased_keep_groups = kept_groups("biased_keep_groups", true);
 
 inline constexpr op_row normalize_grad{
     .name = "normalize_grad",
