@@ -46,9 +46,9 @@ struct gated_llama {
     const dim features{"hidden", hidden}, words{"vocab", vocab},
         all_heads{"heads", hidden, hidden / heads, "head_dim"};
     const parameter_handle table = token_table(words, features);
-    return sequential(models::llama_layers::embedding{table},
+    return sequential(models::embedding{table},
                       repeat{layers, gated_block{features, all_heads, dim{"ffn", ffn}, layers}},
-                      models::llama_layers::head{table});
+                      models::head{table});
   }
 };
 

@@ -61,8 +61,7 @@ struct latent_gpt {
     const latent_block block{features,        all,   kept, rotary, dim{"of_q", of_q}, dim{"of_kv", of_kv},
                              dim{"ffn", ffn}, layers};
     const parameter_handle table = token_table(words, features);
-    return sequential(models::llama_layers::embedding{table}, repeat{layers, block},
-                      models::llama_layers::head{table});
+    return sequential(models::embedding{table}, repeat{layers, block}, models::head{table});
   }
 };
 

@@ -112,7 +112,7 @@ constexpr models::qwen3_moe some_of(router_losses losses) {
 /// Scores by the sigmoid.
 struct sigmoid_block {
   static constexpr std::string_view name = "expert_block";
-  models::llama_layers::attention_half attention;
+  models::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     return models::add_experts(t, attention.add_to(t, x, c), {4, 3, 6, {router_rule::sigmoid, true, 2.5}}, 4,
                                1e-5, c);
@@ -127,10 +127,9 @@ struct sigmoid_model {
   constexpr auto stack() const {
     const dim c{"hidden", 12};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
-    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"},
-                                                         dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{4, sigmoid_block{attention}},
-                      models::llama_layers::head{table});
+    const models::attention_half attention{
+        c, dim{"heads", 12, 6, "head_dim"}, dim{"kv_heads", 12, 6, "head_dim"}, {4}, 10000};
+    return sequential(models::embedding{table}, repeat{4, sigmoid_block{attention}}, models::head{table});
   }
 };
 

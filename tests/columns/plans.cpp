@@ -145,7 +145,7 @@ class list : public plan_list {
 /// Three picks of four experts, beside one that all tokens go through.
 struct shared_block {
   static constexpr std::string_view name = "shared_block";
-  models::llama_layers::attention_half attention;
+  models::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     return models::add_experts(
         t, attention.add_to(t, x, c),
@@ -159,10 +159,9 @@ struct shared_model {
   constexpr auto stack() const {
     const dim c{"hidden", 12};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
-    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"},
-                                                         dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{4, shared_block{attention}},
-                      models::llama_layers::head{table});
+    const models::attention_half attention{
+        c, dim{"heads", 12, 6, "head_dim"}, dim{"kv_heads", 12, 6, "head_dim"}, {4}, 10000};
+    return sequential(models::embedding{table}, repeat{4, shared_block{attention}}, models::head{table});
   }
 };
 

@@ -35,8 +35,8 @@ struct network {
   constexpr auto stack() const {
     const dim h{"hidden", width}, v{"vocab", vocab};
     const parameter_handle table = token_table(v, h);
-    return sequential(models::llama_layers::embedding{table}, repeat{layers, waist{h, dim{"narrow", narrow}}},
-                      models::llama_layers::head{table});
+    return sequential(models::embedding{table}, repeat{layers, waist{h, dim{"narrow", narrow}}},
+                      models::head{table});
   }
 };
 

@@ -156,7 +156,7 @@ class list : public plan_list {
 /// Scores by the sigmoid, and weights that add up to 2.5.
 struct sigmoid_block {
   static constexpr std::string_view name = "expert_block";
-  models::llama_layers::attention_half attention;
+  models::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     return models::add_experts(t, attention.add_to(t, x, c), {4, 3, 6, {router_rule::sigmoid, true, 2.5}}, 4,
                                1e-5, c);
@@ -166,7 +166,7 @@ struct sigmoid_block {
 /// statistics.
 struct limited_block {
   static constexpr std::string_view name = "limited_block";
-  models::llama_layers::attention_half attention;
+  models::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     return models::add_experts(
         t, attention.add_to(t, x, c),
@@ -177,7 +177,7 @@ struct limited_block {
 /// The same with one that all tokens go through.
 struct shared_block {
   static constexpr std::string_view name = "shared_block";
-  models::llama_layers::attention_half attention;
+  models::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     return models::add_experts(
         t, attention.add_to(t, x, c),
@@ -188,7 +188,7 @@ struct shared_block {
 /// Their weights as they are, times a factor.
 struct scaled_block {
   static constexpr std::string_view name = "scaled_block";
-  models::llama_layers::attention_half attention;
+  models::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     return models::add_experts(t, attention.add_to(t, x, c), {3, 1, 4, {router_rule::sigmoid, false, 1.5}}, 4,
                                1e-5, c);
@@ -202,10 +202,10 @@ struct own_model {
   constexpr auto stack() const {
     const dim c{"hidden", 12};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
-    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"},
-                                                         dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{2, First{attention}},
-                      repeat{2, Second{attention}}, models::llama_layers::head{table});
+    const models::attention_half attention{
+        c, dim{"heads", 12, 6, "head_dim"}, dim{"kv_heads", 12, 6, "head_dim"}, {4}, 10000};
+    return sequential(models::embedding{table}, repeat{2, First{attention}}, repeat{2, Second{attention}},
+                      models::head{table});
   }
 };
 

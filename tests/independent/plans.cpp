@@ -53,7 +53,7 @@ class list : public plan_list {
 /// Two of one group's two experts, by scores with a bias, beside an expert that all tokens go through.
 struct biased_block {
   static constexpr std::string_view name = "biased_block";
-  models::llama_layers::attention_half attention;
+  models::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     const router_rule by{.scores = router_rule::sigmoid,
                          .normalized = true,
@@ -71,10 +71,9 @@ struct biased_model {
   constexpr auto stack() const {
     const dim c{"hidden", 12};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
-    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"},
-                                                         dim{"kv_heads", 12, 6, "head_dim"}, 2, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{2, biased_block{attention}},
-                      models::llama_layers::head{table});
+    const models::attention_half attention{
+        c, dim{"heads", 12, 6, "head_dim"}, dim{"kv_heads", 12, 6, "head_dim"}, {2}, 10000};
+    return sequential(models::embedding{table}, repeat{2, biased_block{attention}}, models::head{table});
   }
 };
 

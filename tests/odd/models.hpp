@@ -48,7 +48,8 @@ constexpr auto make_bare(auto... layers) {
 inline constexpr parameter_handle table = token_table(vocab, hidden);
 /// An embedding, the layers, and a head tied to the embedding.
 constexpr auto make(auto... layers) {
-  return make_bare(models::gpt2_layers::embedding{table}, layers..., models::gpt2_layers::head{table});
+  return make_bare(models::embedding{table, true}, layers...,
+                   models::head{.table = table, .norm = models::norm_kind::layer});
 }
 
 /// One gain for two norms.
@@ -444,7 +445,7 @@ struct penalised_head {
   static constexpr std::string_view name = "head";
   constexpr value forward(trace& t, value x, const context& c) const {
     add_loss(user::square_loss(x, c.loss_scale));
-    return models::gpt2_layers::head{table}.forward(t, x, c);
+    return models::head{.table = table, .norm = models::norm_kind::layer}.forward(t, x, c);
   }
 };
 

@@ -46,7 +46,7 @@ constexpr schedules::zero_bubble_v v{3};
 }  // namespace
 
 std::vector<split_plan> plans() {
-  namespace g = models::gpt2_layers;
+  namespace g = models;
   list l;
 
   const auto norms = make(repeat{4, norm_twice{}});
@@ -206,7 +206,7 @@ std::vector<split_plan> plans() {
 
   const dim broad{"broad", 30}, slim{"slim", 6};
   const auto widths =
-      make_bare(g::embedding{table}, repeat{2, residual{hidden}}, project{"out", hidden, broad},
+      make_bare(g::embedding{table, true}, repeat{2, residual{hidden}}, project{"out", hidden, broad},
                 repeat{2, residual{broad}}, project{"in", broad, slim}, repeat{2, residual{slim}},
                 project{"back", slim, hidden}, scaled_head{1});
   l.add_one("widths", widths);
@@ -214,27 +214,27 @@ std::vector<split_plan> plans() {
   l.add("widths", "loop", widths, {.world = 6, .dp_replicate = 2, .pp = 3},
         schedules::interleaved_one_f_one_b{3, 2});
 
-  const auto scaled = make_bare(g::embedding{table}, repeat{2, mlp{"mlp"}}, scaled_head{2.5});
+  const auto scaled = make_bare(g::embedding{table, true}, repeat{2, mlp{"mlp"}}, scaled_head{2.5});
   l.add_one("scaled", scaled);
   l.add("scaled", "eight", scaled, eight, three);
-  l.add_one("unscaled", make_bare(g::embedding{table}, repeat{2, mlp{"mlp"}}, scaled_head{1}));
-  const auto alone = make_bare(g::embedding{table}, mlp{"mlp"}, scaled_head{1});
+  l.add_one("unscaled", make_bare(g::embedding{table, true}, repeat{2, mlp{"mlp"}}, scaled_head{1}));
+  const auto alone = make_bare(g::embedding{table, true}, mlp{"mlp"}, scaled_head{1});
   l.add_one("no_repeat", alone);
   l.add("no_repeat", "sp", alone, sp, three);
   const auto shared = make(tied_between{}, repeat{2, mlp{"mlp"}});
   l.add_one("tied_thrice", shared);
   l.add("tied_thrice", "pp2", shared, {.world = 4, .tp = 2, .pp = 2}, three);
-  const auto halves =
-      make_bare(g::embedding{table}, first_norm{}, repeat{4, mlp{"mlp"}}, second_norm{}, scaled_head{1});
+  const auto halves = make_bare(g::embedding{table, true}, first_norm{}, repeat{4, mlp{"mlp"}}, second_norm{},
+                                scaled_head{1});
   l.add_one("tied_gain", halves);
   l.add("tied_gain", "pp2", halves, pp2, three);
   l.add("tied_gain", "zbv", halves, pp2, v);
   const auto crossed = make_bare(
-      g::embedding{table}, gained{"gained", gain_of("a")}, gained{"gained", gain_of("b")},
+      g::embedding{table, true}, gained{"gained", gain_of("a")}, gained{"gained", gain_of("b")},
       repeat{2, mlp{"mlp"}}, gained{"second", gain_of("b")}, gained{"first", gain_of("a")}, scaled_head{1});
   l.add_one("crossed_ties", crossed);
   l.add("crossed_ties", "pp2", crossed, pp2, three);
-  const auto matrix = make_bare(g::embedding{table}, tied_matrix{"a", "back_a", "bias_a"},
+  const auto matrix = make_bare(g::embedding{table, true}, tied_matrix{"a", "back_a", "bias_a"},
                                 repeat{2, mlp{"mlp"}}, tied_matrix{"b", "back_b", "bias_b"}, scaled_head{1});
   l.add_one("tied_matrix", matrix);
   l.add("tied_matrix", "pp2", matrix, pp2, three);
@@ -269,7 +269,8 @@ std::vector<split_plan> plans() {
   add_over_pp("side_losses", losses);
   l.add("side_losses", "sp", losses, sp, three);
   l.add("side_losses", "dual", losses, {.world = 4, .tp = 2, .pp = 2}, schedules::dual_pipe{4});
-  const auto penalties = make_bare(g::embedding{table}, penalised{}, repeat{4, mlp{"mlp"}}, penalised_head{});
+  const auto penalties =
+      make_bare(g::embedding{table, true}, penalised{}, repeat{4, mlp{"mlp"}}, penalised_head{});
   add_over_pp("penalties", penalties);
   l.add("penalties", "pp3", penalties, {.world = 6, .dp_replicate = 2, .pp = 3}, three);
   l.add("penalties", "loop", penalties, pp2, schedules::interleaved_one_f_one_b{4, 2});

@@ -13,7 +13,7 @@ namespace refused_test {
 namespace {
 
 using namespace odd;
-namespace g = models::gpt2_layers;
+namespace g = models;
 
 constexpr training recipe{.seq = 8, .global_batch = 12, .precision = f64};
 
@@ -165,7 +165,7 @@ TEST_CASE("token ids are rows of the tables") {
 TEST_CASE("a layer has one loss, as its result") {
   for (const bool both : {false, true}) {
     const std::string said =
-        refusal(make_bare(g::embedding{table}, repeat{1, mlp{"mlp"}}, twice_a_loss{.both = both}));
+        refusal(make_bare(g::embedding{table, true}, repeat{1, mlp{"mlp"}}, twice_a_loss{.both = both}));
     CHECK(said.starts_with(both ? "RC210" : "RC212"));
   }
 }
@@ -180,7 +180,7 @@ TEST_CASE("sequences make up the tokens of a rank") {
 }
 
 TEST_CASE("stages are filled by repeated layers, wherever they are") {
-  const auto alone = make_bare(g::embedding{table}, mlp{"mlp"}, scaled_head{1});
+  const auto alone = make_bare(g::embedding{table, true}, mlp{"mlp"}, scaled_head{1});
   CHECK(refusal(alone).empty());
   CHECK(refusal(alone, {.world = 2, .pp = 2}, schedules::gpipe{1}) ==
         "RC227: the model has no repeated layers, and they are what fills 2 stages; write repeat{count, "
@@ -197,7 +197,8 @@ TEST_CASE("stages are filled by repeated layers, wherever they are") {
   CHECK(refusal(three, {.world = 2, .pp = 2}, csv, two) ==
         "RC217: stage_layers lists 2 stages of 3; it has one number for each");
   CHECK(refusal(make(repeat{1, mlp{"mlp"}}), {.world = 2, .pp = 2}, csv).empty());
-  const auto without_head = make_bare(g::embedding{table}, repeat{1, mlp{"mlp"}}, repeat{1, scaled_head{1}});
+  const auto without_head =
+      make_bare(g::embedding{table, true}, repeat{1, mlp{"mlp"}}, repeat{1, scaled_head{1}});
   CHECK(refusal(without_head, {.world = 2, .pp = 2}, csv).empty());
   constexpr schedules::from_csv<"0F0, 3F0, 3B0, 0B0\n1F0, 2F0, 2B0, 1B0"> four{};
   CHECK(refusal(without_head, {.world = 2, .pp = 2}, four) ==

@@ -57,7 +57,7 @@ class list : public plan_list {
 template <router_rule Rule, int Capacity = 0>
 struct block {
   static constexpr std::string_view name = "expert_block";
-  models::llama_layers::attention_half attention;
+  models::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     return models::add_experts(t, attention.add_to(t, x, c),
                                {.count = 6,
@@ -76,10 +76,10 @@ struct model {
   constexpr auto stack() const {
     const dim c{"hidden", 12};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
-    const models::llama_layers::attention_half attention{c, dim{"heads", 12, 6, "head_dim"},
-                                                         dim{"kv_heads", 12, 6, "head_dim"}, 4, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{4, block<Rule, Capacity>{attention}},
-                      models::llama_layers::head{table});
+    const models::attention_half attention{
+        c, dim{"heads", 12, 6, "head_dim"}, dim{"kv_heads", 12, 6, "head_dim"}, {4}, 10000};
+    return sequential(models::embedding{table}, repeat{4, block<Rule, Capacity>{attention}},
+                      models::head{table});
   }
 };
 /// The same whose choices are counted: for metrics alone, or for losses, and as experts take no more.

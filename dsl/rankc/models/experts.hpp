@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The half of a block that has experts instead of an MLP: a router, and SwiGLU of the experts that it chose.
 #pragma once
-#include <rankc/models/layer.hpp>
+#include <rankc/models/blocks.hpp>
 #include <rankc/ops/expert_exchange.hpp>
 #include <rankc/ops/experts.hpp>
 #include <rankc/ops/router.hpp>
@@ -194,5 +194,16 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   value y = x + made;
   return e.shared_ffn ? y + leave_tp(detail::shared_expert(t, enter_tp(n2, c), shared, layers), c) : y;
 }
+
+/// Attention and experts.
+struct expert_block {
+  static constexpr std::string_view name = "expert_block";
+  attention_half attention;
+  experts_of_layer experts;
+
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    return add_experts(t, attention.add_to(t, x, c), experts, attention.of.layers, attention.of.norm_eps, c);
+  }
+};
 
 }  // namespace rankc::models

@@ -2,24 +2,9 @@
 // Mixtral: a Llama whose layers have experts instead of an MLP.
 // Source: Jiang et al. 2024; transformers, models/mixtral.
 #pragma once
-#include <rankc/models/experts.hpp>
-#include <rankc/models/llama.hpp>
+#include <rankc/models/decoder.hpp>
 
 namespace rankc::models {
-
-namespace mixtral_layers {
-
-struct block {
-  static constexpr std::string_view name = "expert_block";
-  llama_layers::attention_half attention;
-  experts_of_layer experts;
-
-  constexpr value forward(trace& t, value x, const layer_context& c) const {
-    return add_experts(t, attention.add_to(t, x, c), experts, attention.layers, attention.norm_eps, c);
-  }
-};
-
-}  // namespace mixtral_layers
 
 /// A Mixtral of any size. `vocab` may be padded; `vocab_used` (0: all) says how many tokens exist.
 struct mixtral {
@@ -46,11 +31,7 @@ struct mixtral {
                       {"top_k", top_k},
                       {"expert_ffn", expert_ffn},
                       {"vocab", vocab}});
-    check_theta(out, theta);
-    check_rope_scaling(out, rope_scaling);
-    check_norm_eps(out, norm_eps);
-    check_model_routers(out, routers());
-    check_capacity(out, capacity, capacity_group, routers());
+    describe().check(out);
   }
   constexpr model_routers routers() const {
     return {layers, experts, top_k, router_losses, capacity != 0, overflow, expert_load};
@@ -69,21 +50,21 @@ struct mixtral {
             .rotary = true,
             .head_dim = head_dim};
   }
+  constexpr decoder describe() const {
+    return {.sizes = sizes(),
+            .norm_eps = norm_eps,
+            .theta = theta,
+            .rope_scaling = rope_scaling,
+            .experts = {.count = experts,
+                        .picks = top_k,
+                        .ffn = expert_ffn,
+                        .capacity = capacity,
+                        .capacity_group = capacity_group},
+            .routers = routers()};
+  }
   constexpr auto stack() const {
-    const int of_head = sizes().elements_of_head();
-    const dim c{"hidden", hidden}, v{"vocab", vocab};
-    const parameter_handle wte = token_table(v, c), out = tied ? wte : token_table(v, c, "lm_head");
-    return sequential(
-        llama_layers::embedding{wte},
-        repeat{layers, mixtral_layers::block{{c, dim{"heads", heads * of_head, of_head, "head_dim"},
-                                              dim{"kv_heads", kv_heads * of_head, of_head, "head_dim"},
-                                              layers, theta, norm_eps, rope_scaling},
-                                             {.count = experts,
-                                              .picks = top_k,
-                                              .ffn = expert_ffn,
-                                              .capacity = capacity,
-                                              .capacity_group = capacity_group}}},
-        llama_layers::head{out, norm_eps});
+    const decoder d = describe();
+    return sequential(d.embedding(), repeat{layers, d.expert_block()}, d.head());
   }
 };
 

@@ -2,8 +2,7 @@
 // Qwen3-MoE: a Qwen3 some or all of whose layers have experts instead of an MLP.
 // Source: Qwen Team 2025; transformers, models/qwen3_moe.
 #pragma once
-#include <rankc/models/experts.hpp>
-#include <rankc/models/qwen3.hpp>
+#include <rankc/models/decoder.hpp>
 
 #include <initializer_list>
 
@@ -32,26 +31,12 @@ class layer_list {
   int number_[most]{}, count_ = 0;
 };
 
-namespace qwen3_moe_layers {
-
-struct block {
-  static constexpr std::string_view name = "expert_block";
-  qwen3_layers::attention_half attention;
-  experts_of_layer experts;
-
-  constexpr value forward(trace& t, value x, const layer_context& c) const {
-    return add_experts(t, attention.add_to(t, x, c), experts, attention.layers, attention.norm_eps, c);
-  }
-};
-
 /// Which layers have experts: each `step`th, but for some.
 struct sparse_layers {
   int step;
   layer_list dense;
   constexpr bool operator()(int layer) const { return (layer + 1) % step == 0 && !dense.has(layer); }
 };
-
-}  // namespace qwen3_moe_layers
 
 /// A Qwen3-MoE of any size. Layers have experts where their number from 1 on divides by decoder_sparse_step
 /// and their number from 0 on is none of mlp_only_layers; others have an MLP of `ffn`. `vocab` may be padded;
@@ -87,11 +72,7 @@ struct qwen3_moe {
                       {"decoder_sparse_step", decoder_sparse_step}});
     check_mlp_only(out);
     if (decoder_sparse_step >= 1 && count_dense() > 0) check_sizes(out, {{"ffn", ffn}});
-    check_theta(out, theta);
-    check_rope_scaling(out, rope_scaling);
-    check_norm_eps(out, norm_eps);
-    check_model_routers(out, routers());
-    check_capacity(out, capacity, capacity_group, routers());
+    describe().check(out);
   }
   constexpr model_routers routers() const {
     return {layers - count_dense(), experts, top_k, router_losses, capacity != 0, overflow, expert_load};
@@ -110,20 +91,23 @@ struct qwen3_moe {
             .rotary = true,
             .head_dim = head_dim};
   }
+  constexpr decoder describe() const {
+    return {.sizes = sizes(),
+            .norm_eps = norm_eps,
+            .theta = theta,
+            .rope_scaling = rope_scaling,
+            .head_norms = true,
+            .experts = {.count = experts,
+                        .picks = top_k,
+                        .ffn = expert_ffn,
+                        .router = {.normalized = norm_topk_prob},
+                        .capacity = capacity,
+                        .capacity_group = capacity_group},
+            .routers = routers()};
+  }
   constexpr auto stack() const {
-    const dim c{"hidden", hidden}, v{"vocab", vocab};
-    const parameter_handle wte = token_table(v, c), out = tied ? wte : token_table(v, c, "lm_head");
-    const qwen3_layers::attention_half attention{c,
-                                                 dim{"heads", heads * head_dim, head_dim, "head_dim"},
-                                                 dim{"kv_heads", kv_heads * head_dim, head_dim, "head_dim"},
-                                                 layers,
-                                                 theta,
-                                                 norm_eps,
-                                                 rope_scaling};
-    return sequential(llama_layers::embedding{wte},
-                      mixed{layers, qwen3_layers::block{attention, dim{"ffn", ffn}},
-                            qwen3_moe_layers::block{attention, of_layer()}, sparse()},
-                      llama_layers::head{out, norm_eps});
+    const decoder d = describe();
+    return sequential(d.embedding(), mixed{layers, d.block(), d.expert_block(), sparse()}, d.head());
   }
 
  private:
@@ -137,15 +121,7 @@ struct qwen3_moe {
         refuse(out, 253) << "mlp_only_layers names layer " << mlp_only_layers[i]
                          << "; the model has layers 0 to " << layers - 1;
   }
-  constexpr experts_of_layer of_layer() const {
-    return {.count = experts,
-            .picks = top_k,
-            .ffn = expert_ffn,
-            .router = {.normalized = norm_topk_prob},
-            .capacity = capacity,
-            .capacity_group = capacity_group};
-  }
-  constexpr qwen3_moe_layers::sparse_layers sparse() const { return {decoder_sparse_step, mlp_only_layers}; }
+  constexpr sparse_layers sparse() const { return {decoder_sparse_step, mlp_only_layers}; }
   constexpr int count_dense() const {
     int n = 0;
     for (int layer = 0; layer < layers; ++layer) n += !sparse()(layer);

@@ -39,7 +39,7 @@ struct under_embedding {
   int vocab = 32, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr auto stack() const {
-    return sequential(models::gpt2_layers::embedding{token_table(words, features)}, Head{});
+    return sequential(models::embedding{token_table(words, features), true}, Head{});
   }
 };
 

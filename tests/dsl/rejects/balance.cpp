@@ -80,14 +80,14 @@ static_assert(valid<odd_number_before_f32>);
 inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 16};
 
 /// Two layers between an embedding and a head, on two tp ranks and two of dp.
-template <class Layer, class Head = models::llama_layers::head, int Layers = 2>
+template <class Layer, class Head = models::head, int Layers = 2>
 struct around {
   int vocab = 64, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr model_routers routers() const { return {Layers, 4, 2, {.balance = 0.01}}; }
   constexpr auto stack() const {
     const parameter_handle table = token_table(dim{"vocab", 64}, hidden);
-    return sequential(models::llama_layers::embedding{table}, repeat{2, Layer{}}, Head{table});
+    return sequential(models::embedding{table}, repeat{2, Layer{}}, Head{table});
   }
 };
 template <class Model, bool Sp = true>
@@ -140,8 +140,7 @@ struct with_statistics : layer {
            leave_tp(row_parallel(t, column_parallel(t, enter_tp(x, c), "w1", ffn), "w2", hidden, 0.02), c);
   }
 };
-inline constexpr auto another_number_of_routers =
-    layered<around<with_statistics, models::llama_layers::head, fault(3, 2)>>;
+inline constexpr auto another_number_of_routers = layered<around<with_statistics, models::head, fault(3, 2)>>;
 // error: RC256: the model says that it has routers in 3 layers, and 2 keep their statistics; say .layers = 2,
 //        or call keep_statistics once in each
 static_assert(valid<another_number_of_routers>);

@@ -68,8 +68,8 @@ struct around {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     const parameter_handle table = token_table(dim{"vocab", 64}, hidden);
-    return sequential(models::gpt2_layers::embedding{table}, repeat{2, Layer{}},
-                      models::gpt2_layers::head{table});
+    return sequential(models::embedding{table, true}, repeat{2, Layer{}},
+                      models::head{.table = table, .norm = models::norm_kind::layer});
   }
 };
 template <mistake Made>

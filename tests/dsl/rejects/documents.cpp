@@ -58,8 +58,7 @@ struct model_with {
   constexpr auto stack() const {
     const parameter_handle table = token_table({"vocab", vocab}, {"hidden", 8}),
                            out = token_table({"vocab", vocab}, {"hidden", 8}, "out");
-    return sequential(models::llama_layers::embedding{table}, repeat{1, layer},
-                      models::llama_layers::head{out});
+    return sequential(models::embedding{table}, repeat{1, layer}, models::head{out});
   }
 };
 template <class Layer>

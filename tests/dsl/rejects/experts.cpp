@@ -14,8 +14,8 @@ struct around {
   constexpr auto stack() const {
     const dim words{"vocab", 64};
     const parameter_handle table = token_table(words, hidden);
-    return sequential(models::gpt2_layers::embedding{table}, repeat{2, Layer{}},
-                      models::gpt2_layers::head{table});
+    return sequential(models::embedding{table, true}, repeat{2, Layer{}},
+                      models::head{.table = table, .norm = models::norm_kind::layer});
   }
 };
 template <class Layer, bool Sp = false>

@@ -20,9 +20,8 @@ struct ending_in {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     const dim hidden{"hidden", 32}, heads{"heads", 32, 8, "head_dim"};
-    return sequential(models::llama_layers::embedding{token_table(dim{"vocab", 64}, hidden)},
-                      repeat{1, models::llama_layers::block{{hidden, heads, heads, 1, 1e4}, dim{"ffn", 64}}},
-                      Last{});
+    return sequential(models::embedding{token_table(dim{"vocab", 64}, hidden)},
+                      repeat{1, models::block{{hidden, heads, heads, {1}, 1e4}, dim{"ffn", 64}}}, Last{});
   }
 };
 constexpr int tokens_of_rank(const layer_context& c) { return c.rows * c.seq; }

@@ -32,8 +32,8 @@ struct model {
   constexpr auto stack() const {
     const dim words{"vocab", vocab};
     const parameter_handle table = token_table(words, hidden);
-    return sequential(models::gpt2_layers::embedding{table}, repeat{1, with_op<Op, Operands>{}},
-                      models::gpt2_layers::head{table});
+    return sequential(models::embedding{table, true}, repeat{1, with_op<Op, Operands>{}},
+                      models::head{.table = table, .norm = models::norm_kind::layer});
   }
 };
 template <const op_row& Op, int Operands = 1>

@@ -184,7 +184,8 @@ struct adding {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     const parameter_handle table = token_table(dim{"vocab", 8}, dim{"hidden", 8});
-    return sequential(models::gpt2_layers::embedding{table}, middle, models::gpt2_layers::head{table});
+    return sequential(models::embedding{table, true}, middle,
+                      models::head{.table = table, .norm = models::norm_kind::layer});
   }
 };
 constexpr auto recomputing_adding(auto middle, recomputation r) {
@@ -358,7 +359,7 @@ struct with_kept_head {
   constexpr auto stack() const {
     const parameter_handle table = token_table({"vocab", vocab}, {"hidden", 8}),
                            out = token_table({"vocab", vocab}, {"hidden", 8}, "out");
-    return sequential(models::llama_layers::embedding{table}, kept_head{out});
+    return sequential(models::embedding{table}, kept_head{out});
   }
 };
 inline constexpr plan rc248_layer_freezes{

@@ -13,8 +13,8 @@ struct around {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     const parameter_handle table = token_table(::vocab, hidden);
-    return sequential(models::gpt2_layers::embedding{table}, repeat{Times, Layer{}},
-                      models::gpt2_layers::head{table});
+    return sequential(models::embedding{table, true}, repeat{Times, Layer{}},
+                      models::head{.table = table, .norm = models::norm_kind::layer});
   }
 };
 template <class Model, bool Sp = false>
@@ -461,8 +461,8 @@ struct ending_in {
   int vocab = 64, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr auto stack() const {
-    return sequential(models::llama_layers::embedding{token_table(::vocab, hidden)},
-                      repeat{1, models::llama_layers::block{{hidden, heads, heads, 1, 1e4}, ffn}}, Last{});
+    return sequential(models::embedding{token_table(::vocab, hidden)},
+                      repeat{1, models::block{{hidden, heads, heads, {1}, 1e4}, ffn}}, Last{});
   }
 };
 inline constexpr auto loss_of_replicated_logits = modelled<ending_in<head<false>>>;
@@ -563,13 +563,12 @@ struct tied : ending_in<tied_head> {
     const bool is_other = faulty && Mistake == tie::other_placement;
     const auto& head_table = Mistake == tie::same_name ? other : table;
     if constexpr (Mistake == tie::in_repeated && faulty)
-      return sequential(models::gpt2_layers::embedding{table}, repeat{1, gained{{}, gain}},
+      return sequential(models::embedding{table, true}, repeat{1, gained{{}, gain}},
                         tied_head{{}, table, own});
     else
-      return sequential(models::gpt2_layers::embedding{table},
-                        gained{{}, gain, is_other, faulty && Mistake == tie::frozen_once},
-                        repeat{1, models::llama_layers::block{{hidden, heads, heads, 1, 1e4}, ffn}},
-                        tied_head{{}, head_table, gain});
+      return sequential(
+          models::embedding{table, true}, gained{{}, gain, is_other, faulty && Mistake == tie::frozen_once},
+          repeat{1, models::block{{hidden, heads, heads, {1}, 1e4}, ffn}}, tied_head{{}, head_table, gain});
   }
 };
 inline constexpr auto rc224_two_handles_of_one_name = modelled<tied<tie::same_name>>;

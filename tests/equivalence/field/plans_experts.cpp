@@ -16,7 +16,7 @@ using fuzz::order;
 /// Scores by the sigmoid, and an expert that every token goes through.
 struct sigmoid_block {
   static constexpr std::string_view name = "expert_block";
-  models::llama_layers::attention_half attention;
+  models::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     return models::add_experts(t, attention.add_to(t, x, c), {4, 2, 4, {router_rule::sigmoid, true, 2.5}, 8},
                                2, 1e-5, c);
@@ -30,17 +30,16 @@ struct sigmoid_model {
   constexpr auto stack() const {
     const dim c{"hidden", 8};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
-    const models::llama_layers::attention_half attention{c, dim{"heads", 8, 4, "head_dim"},
-                                                         dim{"kv_heads", 8, 4, "head_dim"}, 2, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{2, sigmoid_block{attention}},
-                      models::llama_layers::head{table});
+    const models::attention_half attention{
+        c, dim{"heads", 8, 4, "head_dim"}, dim{"kv_heads", 8, 4, "head_dim"}, {2}, 10000};
+    return sequential(models::embedding{table}, repeat{2, sigmoid_block{attention}}, models::head{table});
   }
 };
 
 /// Two of two groups' four, with a bias.
 struct biased_block {
   static constexpr std::string_view name = "expert_block";
-  models::llama_layers::attention_half attention;
+  models::attention_half attention;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     const router_rule by{.scores = router_rule::sigmoid, .groups = 2, .groups_taken = 1, .bias_rate = 0.01};
     return models::add_experts(t, attention.add_to(t, x, c), {.count = 4, .picks = 2, .ffn = 4, .router = by},
@@ -53,10 +52,9 @@ struct biased_model {
   constexpr auto stack() const {
     const dim c{"hidden", 8};
     const parameter_handle table = token_table(dim{"vocab", vocab}, c);
-    const models::llama_layers::attention_half attention{c, dim{"heads", 8, 4, "head_dim"},
-                                                         dim{"kv_heads", 8, 4, "head_dim"}, 2, 10000};
-    return sequential(models::llama_layers::embedding{table}, repeat{2, biased_block{attention}},
-                      models::llama_layers::head{table});
+    const models::attention_half attention{
+        c, dim{"heads", 8, 4, "head_dim"}, dim{"kv_heads", 8, 4, "head_dim"}, {2}, 10000};
+    return sequential(models::embedding{table}, repeat{2, biased_block{attention}}, models::head{table});
   }
 };
 

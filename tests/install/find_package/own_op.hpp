@@ -26,9 +26,9 @@ struct silu_mlps {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     const dim hidden{"hidden", 16}, words{"vocab", vocab};
-    return sequential(models::llama_layers::embedding{token_table(words, hidden)},
+    return sequential(models::embedding{token_table(words, hidden)},
                       repeat{2, silu_mlp{hidden, dim{"ffn", 64}}},
-                      models::llama_layers::head{token_table(words, hidden, "lm_head")});
+                      models::head{token_table(words, hidden, "lm_head")});
   }
 };
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One decoder for all models: a model says what its blocks have, and this makes their layers.
+#pragma once
+#include <rankc/models/blocks.hpp>
+#include <rankc/models/experts.hpp>
+#include <rankc/rules/values/model.hpp>
+
+namespace rankc::models {
+
+/// The configuration of a decoder.
+struct decoder {
+  model_sizes sizes;
+  double norm_eps = default_norm_eps;
+  double theta = 0;  // of rotary positions, where the sizes say that they are rotary
+  rankc::rope_scaling rope_scaling{};
+  norm_kind norm = norm_kind::rms;
+  bool biases = false, head_norms = false;
+  activation by = activation::swiglu;
+  experts_of_layer experts{};
+  model_routers routers{};
+
+  /// Append what is wrong with the model's numbers. Errors: RC238, RC250, RC251, RC256, RC258.
+  constexpr void check(report& out) const {
+    if (sizes.rotary) {
+      check_theta(out, theta);
+      check_rope_scaling(out, rope_scaling);
+    }
+    check_norm_eps(out, norm_eps);
+    if (sizes.experts == 0) return;
+    check_model_routers(out, routers);
+    check_capacity(out, experts.capacity, experts.capacity_group, routers);
+  }
+
+  constexpr models::embedding embedding() const { return {table(), !sizes.rotary}; }
+  constexpr models::block block() const { return {attention(), dim{"ffn", sizes.ffn}, by}; }
+  constexpr models::expert_block expert_block() const { return {attention(), experts}; }
+  constexpr models::head head() const {
+    return {sizes.tied_embeddings ? table() : token_table(words(), hidden(), "lm_head"), norm_eps, norm};
+  }
+
+ private:
+  constexpr dim hidden() const { return {"hidden", sizes.hidden}; }
+  constexpr dim words() const { return {"vocab", sizes.vocab}; }
+  constexpr parameter_handle table() const { return token_table(words(), hidden()); }
+  constexpr attention_half attention() const {
+    const int of_head = sizes.elements_of_head();
+    const dim heads{"heads", sizes.heads * of_head, of_head, "head_dim"},
+        kv_heads = sizes.kv_heads ? dim{"kv_heads", sizes.kv_heads * of_head, of_head, "head_dim"} : heads;
+    return {hidden(), heads,        kv_heads,  {sizes.layers, norm_eps, norm, biases},
+            theta,    rope_scaling, head_norms};
+  }
+};
+
+}  // namespace rankc::models
