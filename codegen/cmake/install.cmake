@@ -18,9 +18,7 @@ install(FILES
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/codegen")
 install(DIRECTORY runtime/core/rankc/runtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc"
   FILES_MATCHING PATTERN "*.hpp" PATTERN "cuda" EXCLUDE)
-# Plans count their bytes on a GPU from these headers, on any machine.
-install(FILES runtime/core/rankc/contract/attention_scratch.hpp runtime/core/rankc/contract/device_memory.hpp
-  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/runtime/cuda")
+install(DIRECTORY runtime/core/rankc/contract DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc")
 
 set(modules runtime/cmake/cuda.cmake codegen/cmake/rankc_program.cmake codegen/cmake/declared_plans.cmake
   codegen/cmake/optimization.cmake runtime/core/host/openblas.cmake runtime/launch/gloo.cmake)

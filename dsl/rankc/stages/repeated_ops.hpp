@@ -50,8 +50,9 @@ constexpr void each_repeated(const trace& t, const recomputation& r, auto visit)
 /// Floating-point operations of these. Units: per token.
 constexpr double repeated_flops(const trace& t, const recomputation& r) {
   double total = 0;
-  each_repeated(
-      t, r, [&](const op& o) { total += o.kind->flops_of(sizes_of(t, o)) / t.values[t.input].shape[0].size; });
+  each_repeated(t, r, [&](const op& o) {
+    total += o.kind->flops_of(sizes_of(t, o)) / t.values[t.input].shape[0].size;
+  });
   return total;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row of an op. Typing, autodiff, selection, storage, fusion, costs and printing read everything that they
-// need of an op from its row. A row is identified by its address.
+// The row of an op. Typing, autodiff, selection, storage, fusion, costs and printing read everything that
+// they need of an op from its row. A row is identified by its address.
 #pragma once
 #include <rankc/trace/type.hpp>
 
