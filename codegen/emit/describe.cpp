@@ -82,7 +82,7 @@ std::string capacity_text(const lowered& l) {
   if (!limit) return "";
   return fmt::format(
       "capacity: {}, an expert takes at most {} picks of each {} positions of a sequence; {}\n",
-      l.plan->model.experts.capacity, limit->with.number, limit->with.seq,
+      l.plan->model.experts.capacity, limit->with.most, limit->with.seq,
       l.plan->model.experts.routers.fails() ? "a step that has more is not applied"
                                             : "the others are dropped and counted");
 }

@@ -173,7 +173,7 @@ kernel_members members_of(const op_row& row, target t) {
     const bool run_time = symbol == "number" || is_first(row, symbol);
     if (run_time || !is_in_a_type(row, symbol))
       (run_time ? m.run_time : m.given)
-          .emplace_back(symbol, scope.take(symbol == "number" ? row.number : symbol));
+          .emplace_back(symbol, scope.take(symbol == "number" ? row.number.name : symbol));
   }
   if (sums || m.may_add) m.into = scope.take("into");
   m.may_add &= !sums;

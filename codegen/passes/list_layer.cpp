@@ -53,7 +53,7 @@ class op_lister {
     for (int v : o.in)
       if (v >= 0) of.push_back(operand(v));
     if (o.kind->converts != conversion::none) notes.push_back(fmt::format("over {}", rankc::name(o.over)));
-    note_attributes(notes, o.with.rows, o.with.seq, o.with.number);
+    note_attributes(notes, o.with.rows, o.with.seq, o.number());
     return equation(made, o.kind->name, of, notes);
   }
 

@@ -48,13 +48,13 @@ void row_dual::check_applied(const rankc::op& applied) const {
   const attributes &given = applied.with, &own = op_.with;
   const auto refuse = [&](std::string_view what) { give_up("its dual gives {} {}", row.name, what); };
   if (!ops::is_known(&row)) {
-    if (given.number != own.number || given.rows != own.rows || given.seq != own.seq)
+    if (applied.number() != op_.number() || given.rows != own.rows || given.seq != own.seq)
       refuse("another number, rows or seq than its own");
     return check_units(applied);
   }
   const algebra::fact& f = algebra::facts()[static_cast<std::size_t>(algebra::find_fact(row.name))];
   if (!f.sizes.empty()) refuse("heads, or parts of features");
-  if (f.reads_number && given.number != own.number) refuse("another number than its own");
+  if (f.reads_number && applied.number() != op_.number()) refuse("another number than its own");
   if (f.reads_seq ? given.seq != own.seq : given.seq != 0) refuse("another seq than it takes");
   if (f.reads_rows ? given.rows != own.rows : given.rows != 0) refuse("other rows than it takes");
 }

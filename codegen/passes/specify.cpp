@@ -23,7 +23,7 @@ specification::op recorded(const rankc::op& o) {
     made.rows = o.with.rows;
     made.seq = o.with.seq;
   }
-  if (ops::is_known(o.kind) || o.kind->takes("number")) made.number = o.with.number;
+  if (ops::is_known(o.kind) || o.kind->takes("number")) made.number = o.number();
   made.scaling = o.with.scaling;
   return made;
 }

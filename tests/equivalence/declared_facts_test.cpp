@@ -146,7 +146,7 @@ TEST_CASE("copies of rankc's rows have the facts of the table") {
         }) == "y(t w) x(t o) w(w o) | y = sum(o) x' w |  |  | x = linear_dx(dy, w); w = linear_dw(dy, x)");
   CHECK(facts([&](trace& t) {
           const value x = rows(t);
-          t.apply(rms_norm, {x, weight(t, "g", {hidden})}, {}, {.with = {.number = 1e-5}});
+          t.apply(rms_norm, {x, weight(t, "g", {hidden})}, {}, {.with = {.eps = 1e-5}});
         }) ==
         "y(t w) statistics(t 1) x(t w) gain(w) | y = x gain; statistics = x gain | whole(w) | number | "
         "x = rms_norm_dx(dy, x, statistics, gain); gain = rms_norm_dw(dy, x, statistics)");
@@ -162,15 +162,15 @@ TEST_CASE("copies of rankc's rows have the facts of the table") {
           const value gate = rows(t), up = rows(t);
           t.apply(swiglu, {gate, up});
         }).starts_with("y(t w) gate(t w):"));
-  CHECK(facts([&](trace& t) { t.apply(scale, {rows(t)}, {}, {.with = {.number = 3}}); }) ==
+  CHECK(facts([&](trace& t) { t.apply(scale, {rows(t)}, {}, {.with = {.factor = 3}}); }) ==
         "y(t w)^x x(t w) | y = x' |  | number | x = scale(dy)");
 }
 
 TEST_CASE("a dual may apply several ops, and give a gradient in parts") {
   const auto made = all_facts([](trace& t) {
     const value a = rows(t), b = rows(t);
-    t.apply(bend, {a, b}, {}, {.with = {.number = 2}});
-    t.apply(bend, {a, a}, {}, {.with = {.number = 3}});
+    t.apply(bend, {a, b}, {}, {.with = {.factor = 2}});
+    t.apply(bend, {a, a}, {}, {.with = {.factor = 3}});
   });
   REQUIRE(made.size() == 2);
   CHECK(made[0].row == "bend");
@@ -199,7 +199,7 @@ TEST_CASE("a dual that gives nothing lets no gradient through; a kernel of seque
   const op_row stop = changed(ops::gelu, [](op_row& r) { r.dual = stop_gradient; });
   CHECK(facts([&](trace& t) { t.apply(stop, {rows(t)}); }) == "y(t w) x(t w) | y = x |  |  | ");
   CHECK(facts([&](trace& t) {
-          t.apply(stop, {rows(t)}, {}, {.with = {.rows = 2, .seq = 16, .number = 3}});
+          t.apply(stop, {rows(t)}, {}, {.with = {.rows = 2, .seq = 16, .factor = 3}});
         }) == "y(t w) x(t w) | y = x |  |  | ");  // its kernels take none of them
   CHECK(facts([&](trace& t) { t.apply(of_sequences, {rows(t)}, {}, {.with = {.rows = 4, .seq = 8}}); }) ==
         "y(t w) x(t w) | y = x' | sequences | seq | ");
@@ -207,7 +207,7 @@ TEST_CASE("a dual that gives nothing lets no gradient through; a kernel of seque
 
 TEST_CASE("why no facts follow from the kernels, the attributes or the names of an op_row") {
   CHECK(why_changed([](op_row& r) { r.host.sizes = "tokens*width cp"; }) == "its kernels take cp");
-  CHECK(why_changed([](op_row& r) { r.cuda.sizes = "tokens*width number"; }, {.number = 2}) ==
+  CHECK(why_changed([](op_row& r) { r.cuda.sizes = "tokens*width number"; }, {.factor = 2}) ==
         "it is given the number 2, and the kernel of one target alone takes it");
   CHECK(why(of_sequences, {.seq = 8}) ==
         "its kernels take rows or seq, and it is given 0 sequences of 8 for 32 tokens");
@@ -258,7 +258,7 @@ TEST_CASE("why no facts follow from the typing rule of an op_row") {
   trace t;
   const value x = rows(t);
   const value gain = weight(t, "g", {hidden});
-  t.apply(ops::rms_norm, {x, gain}, {}, {.with = {.number = 1e-5}});
+  t.apply(ops::rms_norm, {x, gain}, {}, {.with = {.eps = 1e-5}});
   t.ops.back().kind = &of_ten;
   t.forward_ops = 1;
   CHECK(text_of(codegen::declared_facts({t}).at(0)) == "it has more than 8 symbols");
@@ -268,7 +268,7 @@ TEST_CASE("why no facts follow from the dual of an op_row") {
   CHECK(why_changed([](op_row& r) { r.dual = nullptr; }) == "it has no dual");
   CHECK(why_changed([](op_row& r) {
           r.dual = [](backward& b) {
-            b.give("x", b.t.apply(ops::scale, {b.gradient("y")}, {}, {.with = {.number = -2}}));
+            b.give("x", b.t.apply(ops::scale, {b.gradient("y")}, {}, {.with = {.factor = -2}}));
           };
         }) == "its dual gives scale another number than its own");
   CHECK(why(changed(of_sequences,
@@ -301,8 +301,8 @@ TEST_CASE("rows whose ops differ, or that share a row without facts, have none")
   });
   CHECK(facts([&](trace& t) {
           const value a = rows(t), b = rows(t);
-          t.apply(by_number, {a, b}, {}, {.with = {.number = 2}});
-          t.apply(by_number, {a, b}, {}, {.with = {.number = 3}});
+          t.apply(by_number, {a, b}, {}, {.with = {.factor = 2}});
+          t.apply(by_number, {a, b}, {}, {.with = {.factor = 3}});
         }) == "its ops differ in what they declare");
   const op_row needy = changed(bend, [](op_row& r) {
     r.rule = [](complaint& c, types in, type* out, const op& o) {
@@ -313,8 +313,8 @@ TEST_CASE("rows whose ops differ, or that share a row without facts, have none")
   });
   CHECK(facts([&](trace& t) {
           const value a = rows(t), b = rows(t);
-          t.apply(needy, {a, b}, {}, {.with = {.number = 2}});
-          t.apply(needy, {a, b}, {}, {.with = {.number = 3}});
+          t.apply(needy, {a, b}, {}, {.with = {.factor = 2}});
+          t.apply(needy, {a, b}, {}, {.with = {.factor = 3}});
         }) == "its ops differ in what they declare");
   static const op_row shared = changed(bend_grad, [](op_row& r) { r.cuda.sizes = "tokens*width"; });
   const auto with_shared = [](const char* name) {
@@ -328,7 +328,7 @@ TEST_CASE("rows whose ops differ, or that share a row without facts, have none")
   const auto made = all_facts([&](trace& t) {
     const value a = rows(t), b = rows(t);
     t.apply(relu, {a, b});
-    t.apply(threshold, {a, b}, {}, {.with = {.number = 3}});
+    t.apply(threshold, {a, b}, {}, {.with = {.factor = 3}});
   });
   REQUIRE(made.size() == 3);
   const std::string why_shared = "it is given the number 3, and the kernel of one target alone takes it";

@@ -118,7 +118,7 @@ inline constexpr op_row square_loss_row{
     .header = "square_loss.hpp"};
 
 constexpr value square_loss(operand x, double scale) {
-  return x.v.in->apply(square_loss_row, {x.v}, x.from, {.with = {.number = scale}});
+  return x.v.in->apply(square_loss_row, {x.v}, x.from, {.with = {.factor = scale}});
 }
 
 }  // namespace user

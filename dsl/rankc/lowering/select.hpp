@@ -95,7 +95,7 @@ class selector {
   constexpr port_use use_of(int v) const { return {{find(v), 0}, out_.values[v].shape}; }
   constexpr port_use rope_table(const op& o) {
     const dim& heads = t_.values[o.in[0]].shape[1];
-    const rope_use wanted{o.with.seq / s_.dims.cp, heads.unit, o.with.number, o.with.scaling};
+    const rope_use wanted{o.with.seq / s_.dims.cp, heads.unit, o.with.theta, o.with.scaling};
     std::size_t table = 0;
     while (table < out_.ropes.size() && !(out_.ropes[table] == wanted)) ++table;
     if (table == out_.ropes.size()) {
@@ -141,7 +141,7 @@ class selector {
     node n{.row = &row,
            .rows = rows_of_op(t_, o, s_.dims),
            .seq = o.with.seq,
-           .number = of_chunks ? s_.dims.cp : o.with.number};
+           .number = of_chunks ? s_.dims.cp : o.number()};
     int read = 0, written = 0, scratch_at = -1;
     n.ports.reserve(static_cast<std::size_t>(row.count_ports()));
     for (const port& p : row.used_ports()) {

@@ -51,15 +51,15 @@ constexpr void ring_attention(complaint& c, types in, type* out, const op& o) {
       else if (a == axis::tp) whole_sequences(c, who[i], in[i]);
     }
   check_passed(c, "q", in[0], 0);
-  check_passed(c, "k", in[1], o.with.number);
-  check_passed(c, "v", in[2], o.with.number);
+  check_passed(c, "k", in[1], o.with.step);
+  check_passed(c, "v", in[2], o.with.step);
   heads_of_attention(c, in);
 }
 constexpr void ring_attention_gradient(complaint& c, types in, type* out, const op& o) {
   attention_gradient(c, in, out, o);
   check_passed(c, "q", in[1], 0);
-  check_passed(c, "k", in[2], o.with.number);
-  check_passed(c, "v", in[3], o.with.number);
+  check_passed(c, "k", in[2], o.with.step);
+  check_passed(c, "v", in[3], o.with.step);
 }
 template <attention_form Form>
 constexpr void attention_of(complaint& c, types in, type* out, const op& o) {
@@ -167,7 +167,7 @@ constexpr op_row make_attention() {
   } else row.family = op_family::attention;
   if constexpr (Form.documents) row.ports[row.count_ports()] = in("starts", "places").index();
   if constexpr (Form.layout == attention_layout::ring) {
-    row.number = "step";
+    row.number = {"step", &attributes::step};
     row.of_rings = true;
   }
   if constexpr (Form.layout != attention_layout::chunks) {

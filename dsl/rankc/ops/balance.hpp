@@ -230,7 +230,7 @@ inline constexpr op_row all_reduce_batch{
     .kernel = "all_reduce",
     .converts = conversion::all_reduce_batch};
 
-constexpr op_row loss_gradient(std::string_view name, std::string_view number = "number") {
+constexpr op_row loss_gradient(std::string_view name, number_attribute number = {}) {
   return {.name = name,
           .ports = {out("ds", "groups kinds*experts").wide(), in("whole", "groups kinds*experts").wide()},
           .rule = detail::gradient_of_balance,
@@ -253,7 +253,7 @@ inline constexpr op_row
     layer_balance_loss_grad = loss_gradient("layer_balance_loss_grad"),
     z_loss_grad = loss_gradient("z_loss_grad"),
     // The sum of squares times the picks that were dropped, times exp(log_scale): it is infinite if one was.
-    overflow_loss_grad = loss_gradient("overflow_loss_grad", "log_scale"),
+    overflow_loss_grad = loss_gradient("overflow_loss_grad", {"log_scale", &attributes::log_scale}),
     balance_loss = loss_of_statistics<balance_loss_grad>("balance_loss"),
     layer_balance_loss = loss_of_statistics<layer_balance_loss_grad>("layer_balance_loss"),
     z_loss = loss_of_statistics<z_loss_grad>("z_loss"),
@@ -305,12 +305,12 @@ constexpr void add_router_losses(trace& t, const router_statistics& s, bool sequ
     const double scale =
         by.balance * experts * share / (tokens * tokens) / (of_all ? layers * layers : s.of.picks);
     add_loss(t.apply(of_all ? ops::balance_loss : ops::layer_balance_loss, {whole, sums}, {},
-                     {.with = {.number = scale}}));
+                     {.with = {.factor = scale}}));
   }
   if (by.z != 0)
-    add_loss(t.apply(ops::z_loss, {whole, sums}, {}, {.with = {.number = by.z * share * s.of.picks}}));
+    add_loss(t.apply(ops::z_loss, {whole, sums}, {}, {.with = {.factor = by.z * share * s.of.picks}}));
   if (s.of.fails())
-    add_loss(t.apply(ops::overflow_loss, {whole, sums}, {}, {.with = {.number = log_of_infinity}}));
+    add_loss(t.apply(ops::overflow_loss, {whole, sums}, {}, {.with = {.log_scale = log_of_infinity}}));
 }
 
 }  // namespace rankc

@@ -83,7 +83,7 @@ constexpr value cross_entropy(operand logits, value targets, axis over, double s
   if (t.of(top)[over] == P) top = all_reduce_max({top, logits.from.file, logits.from.line}, over);
   value sums = t.apply(ops::exp_sums, {logits.v, top, targets}, logits.from);
   if (t.of(sums)[over] == P) sums = all_reduce({sums, logits.from.file, logits.from.line}, over);
-  return t.apply(ops::cross_entropy, {sums}, logits.from, {.with = {.number = scale}});
+  return t.apply(ops::cross_entropy, {sums}, logits.from, {.with = {.factor = scale}});
 }
 
 }  // namespace rankc

@@ -105,7 +105,7 @@ inline constexpr op_row scale{.name = "scale",
                                   [](complaint& c, types in, type* out, const op& o) {
                                     placement_rules::elementwise<true>(c, in, out, o);
                                     constexpr double largest = std::numeric_limits<double>::max();
-                                    if (!c.said && !(o.with.number >= -largest && o.with.number <= largest))
+                                    if (!c.said && !(o.with.factor >= -largest && o.with.factor <= largest))
                                       c.begin() << "its factor is no finite number";
                                   },
                               .dual = [](backward& b) { b.give("x", b.apply(scale, {b.gradient("y")})); },
@@ -135,7 +135,7 @@ constexpr value operator+(operand a, value b) { return b.in->apply(ops::add, {a.
 constexpr value operator*(operand a, value b) { return b.in->apply(ops::mul, {a.v, b}, a.from); }
 /// factor x. A pending sum stays one.
 constexpr value scale(operand x, double factor) {
-  return x.v.in->apply(ops::scale, {x.v}, x.from, {.with = {.number = factor}});
+  return x.v.in->apply(ops::scale, {x.v}, x.from, {.with = {.factor = factor}});
 }
 /// 1 / (1 + e^-x): x * sigmoid(linear(x, w)) is a gate.
 constexpr value sigmoid(operand x) { return x.v.in->apply(ops::sigmoid, {x.v}, x.from); }

@@ -42,8 +42,8 @@ constexpr void arrange_rule(complaint& c, types in, type* out, const op& o) {
 }
 constexpr void limited_rule(complaint& c, types in, type* out, const op& o) {
   arrange_rule(c, in, out, o);
-  if (!c.said && (o.with.seq < 1 || !(o.with.number >= 1 && o.with.number <= o.with.seq)))
-    c.begin() << "experts take " << o.with.number << " picks of each group of " << o.with.seq
+  if (!c.said && (o.with.seq < 1 || !(o.with.most >= 1 && o.with.most <= o.with.seq)))
+    c.begin() << "experts take " << o.with.most << " picks of each group of " << o.with.seq
               << " tokens; expected at least 1, and at most one of each token";
 }
 constexpr void dispatch_rule(complaint& c, types in, type* out, const op&) {
@@ -203,7 +203,7 @@ inline constexpr op_row arrange_limited{
     .sizes = "rows seq picks experts number",
     .host = {.scratch = scratch_of_counts},
     .cuda = {.scratch = scratch_of_counts},
-    .number = "most",
+    .number = {"most", &attributes::most},
     .of_groups = true};
 
 /// Of the slots of all experts those of the rank's own, which it has from the first on: picks of others have
@@ -316,7 +316,7 @@ constexpr arrangement arrange(operand chosen, int experts, const expert_limit& b
   const dim all{"experts", experts};
   const value places =
       by.any() ? t.apply(ops::arrange_limited, {chosen.v}, chosen.from,
-                         {.with = {.seq = by.group, .number = static_cast<double>(by.most), .first = all}})
+                         {.with = {.seq = by.group, .most = static_cast<double>(by.most), .first = all}})
                : t.apply(ops::arrange, {chosen.v}, chosen.from, {.with = {.first = all}});
   return {places, result(places, 1)};
 }

@@ -89,21 +89,21 @@ inline constexpr op_row add_layer_norm{
               out("statistics", "tokens 2").wide(), in("x", "tokens width"), in("residual", "tokens width"),
               parameter("gain", "width"), parameter("shift", "width")},
     .cuda = {.sizes = "tokens width number"},
-    .number = "eps"};
+    .number = eps};
 inline constexpr op_row bias_add_layer_norm{
     .name = "bias_add_layer_norm",
     .ports = {out("sum", "tokens width").over("x", "residual"), out("y", "tokens width"),
               out("statistics", "tokens 2").wide(), in("x", "tokens width"), parameter("b", "width"),
               in("residual", "tokens width"), parameter("gain", "width"), parameter("shift", "width")},
     .cuda = {.sizes = "tokens width number"},
-    .number = "eps"};
+    .number = eps};
 inline constexpr op_row add_rms_norm{
     .name = "add_rms_norm",
     .ports = {out("sum", "tokens width").over("x", "residual"), out("y", "tokens width"),
               out("statistics", "tokens 1").wide(), in("x", "tokens width"), in("residual", "tokens width"),
               parameter("gain", "width")},
     .cuda = {.sizes = "tokens width number"},
-    .number = "eps"};
+    .number = eps};
 inline constexpr op_row layer_norm_grad{
     .name = "layer_norm_grad",
     .ports = {out("dx", "tokens width").over("dy"), sum("dgain", "width"), sum("dshift", "width"),

@@ -7,18 +7,22 @@ namespace rankc {
 
 namespace ops {
 
+inline constexpr number_attribute eps{"eps", &attributes::eps};
+
 inline constexpr op_row layer_norm_dx{
     .name = "layer_norm_dx",
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width"),
               in("statistics", "tokens 2").wide(), parameter("gain", "width")},
     .rule = placement_rules::norm_gradient,
-    .sizes = "tokens width"};
+    .sizes = "tokens width",
+    .number = eps};
 inline constexpr op_row layer_norm_dw{
     .name = "layer_norm_dw",
     .ports = {sum("dgain", "width"), sum("dshift", "width"), in("dy", "tokens width"),
               in("x", "tokens width"), in("statistics", "tokens 2").wide()},
     .rule = placement_rules::over_tokens,
-    .sizes = "tokens width"};
+    .sizes = "tokens width",
+    .number = eps};
 inline constexpr op_row layer_norm{
     .name = "layer_norm",
     .ports = {out("y", "tokens width"), out("statistics", "tokens 2").wide(), in("x", "tokens width"),
@@ -31,19 +35,21 @@ inline constexpr op_row layer_norm{
         },
     .sizes = "tokens width number",
     .family = op_family::norm,
-    .number = "eps"};
+    .number = eps};
 
 inline constexpr op_row rms_norm_dx{
     .name = "rms_norm_dx",
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width"),
               in("statistics", "tokens 1").wide(), parameter("gain", "width")},
     .rule = placement_rules::norm_gradient,
-    .sizes = "tokens width"};
+    .sizes = "tokens width",
+    .number = eps};
 inline constexpr op_row rms_norm_dw{.name = "rms_norm_dw",
                                     .ports = {sum("dgain", "width"), in("dy", "tokens width"),
                                               in("x", "tokens width"), in("statistics", "tokens 1").wide()},
                                     .rule = placement_rules::over_tokens,
-                                    .sizes = "tokens width"};
+                                    .sizes = "tokens width",
+                                    .number = eps};
 inline constexpr op_row rms_norm{
     .name = "rms_norm",
     .ports = {out("y", "tokens width"), out("statistics", "tokens 1").wide(), in("x", "tokens width"),
@@ -56,7 +62,7 @@ inline constexpr op_row rms_norm{
         },
     .sizes = "tokens width number",
     .family = op_family::norm,
-    .number = "eps"};
+    .number = eps};
 
 // ---- of each head: rows are (token, head), for the same kernels
 inline constexpr op_row head_norm_dx{
@@ -65,7 +71,8 @@ inline constexpr op_row head_norm_dx{
               in("x", "tokens heads*dim"), in("statistics", "tokens heads").wide(), parameter("gain", "dim")},
     .rule = placement_rules::norm_gradient,
     .kernel = "rms_norm_dx",
-    .sizes = "tokens*heads dim"};
+    .sizes = "tokens*heads dim",
+    .number = eps};
 inline constexpr op_row head_norm_dw{
     .name = "head_norm_dw",
     .ports = {sum("dgain", "dim"), in("dy", "tokens heads*dim"), in("x", "tokens heads*dim"),
@@ -76,7 +83,8 @@ inline constexpr op_row head_norm_dw{
           for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
         },
     .kernel = "rms_norm_dw",
-    .sizes = "tokens*heads dim"};
+    .sizes = "tokens*heads dim",
+    .number = eps};
 inline constexpr op_row head_norm{
     .name = "head_norm",
     .ports = {out("y", "tokens heads*dim"), out("statistics", "tokens heads").wide(),
@@ -109,7 +117,7 @@ inline constexpr op_row head_norm{
     .kernel = "rms_norm",
     .sizes = "tokens*heads dim number",
     .family = op_family::norm,
-    .number = "eps"};
+    .number = eps};
 
 }  // namespace ops
 
@@ -123,17 +131,17 @@ constexpr value layer_norm(operand x, value gain, value shift, double eps = defa
     c.begin() << "it is the gain and the shift; expected two parameters";
     t.refuse(c);
   }
-  return gain.in->apply(ops::layer_norm, {x.v, gain, shift}, x.from, {.with = {.number = eps}});
+  return gain.in->apply(ops::layer_norm, {x.v, gain, shift}, x.from, {.with = {.eps = eps}});
 }
 /// Rows of mean square 1, times gain; eps is added to the mean square. Source: Zhang and Sennrich 2019.
 constexpr value rms_norm(operand x, value gain, double eps = default_norm_eps) {
-  return gain.in->apply(ops::rms_norm, {x.v, gain}, x.from, {.with = {.number = eps}});
+  return gain.in->apply(ops::rms_norm, {x.v, gain}, x.from, {.with = {.eps = eps}});
 }
 /// The same of each head by itself, with one gain for all heads. Shapes: x (tokens, heads), gain (elements of
 /// a head).
 /// Source: Henry et al. 2020, for queries and keys.
 constexpr value head_norm(operand x, value gain, double eps = default_norm_eps) {
-  return gain.in->apply(ops::head_norm, {x.v, gain}, x.from, {.with = {.number = eps}});
+  return gain.in->apply(ops::head_norm, {x.v, gain}, x.from, {.with = {.eps = eps}});
 }
 
 }  // namespace rankc

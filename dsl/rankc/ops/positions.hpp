@@ -56,20 +56,23 @@ constexpr op_row make_position() {
   }
   return row;
 }
+inline constexpr number_attribute theta{"theta", &attributes::theta};
 inline constexpr op_row rope_grad{
     .name = "rope_grad",
     .ports = {out("dx", "tokens heads*dim : stride").over("dy"), in("dy", "tokens heads*dim : stride"),
               rotary("table", "seq dim")},
     .rule = placement_rules::elementwise<true>,
     .sizes = "tokens heads dim seq",
-    .cuda = {.sizes = "tokens heads dim seq stride"}};
+    .cuda = {.sizes = "tokens heads dim seq stride"},
+    .number = theta};
 inline constexpr op_row rope{.name = "rope",
                              .ports = {out("y", "tokens heads*dim : stride").over("x"),
                                        in("x", "tokens heads*dim : stride"), rotary("table", "seq dim")},
                              .rule = placement_rules::rope,
                              .dual = [](backward& b) { b.give("x", b.apply(rope_grad, {b.gradient("y")})); },
                              .sizes = "tokens heads dim seq",
-                             .cuda = {.sizes = "tokens heads dim seq stride"}};
+                             .cuda = {.sizes = "tokens heads dim seq stride"},
+                             .number = theta};
 
 template <bool Chunks, bool Documents>
 inline constexpr const op_row* position_pair[]{&position_row<position_form{false, Chunks, Documents}>,
@@ -95,7 +98,7 @@ constexpr void position_backward(backward& b) {
 
 /// Rotary positions. Source: Su et al. 2021.
 constexpr value rope(operand x, int seq, double theta, const rope_scaling& scaling = {}) {
-  return x.v.in->apply(ops::rope, {x.v}, x.from, {.with = {.seq = seq, .number = theta, .scaling = scaling}});
+  return x.v.in->apply(ops::rope, {x.v}, x.from, {.with = {.seq = seq, .theta = theta, .scaling = scaling}});
 }
 /// Learned positions: row n % seq of the table is added to row n.
 /// Shapes: x (tokens, width), table (seq, width).

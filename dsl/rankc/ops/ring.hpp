@@ -81,7 +81,7 @@ constexpr value around_ring(operand q, value_pair kv, attributes with, auto part
   value_pair whole{};
   for (int step = 0; step < with.ring; ++step) {
     if (step > 0) kv = shift({kv.first, q.from.file, q.from.line}, kv.second, axis::cp, with.ring);
-    with.number = step;
+    with.step = step;
     const value made = part(kv, with);
     if (step == 0) {
       whole = {made, result(made, 1)};

@@ -64,9 +64,8 @@ constexpr void groups_rule(complaint& c, types in, type* out, const op& o) {
   if (taken.size < 1 || taken.size > groups)
     c.begin() << "it takes " << taken.size << " of " << groups
               << " groups; expected at least 1, and no more than there are";
-  else if (!(o.with.number >= 1 && o.with.number <= of_group) ||
-           o.with.number != static_cast<int>(o.with.number))
-    c.begin() << "it scores a group by its " << o.with.number
+  else if (!(o.with.best >= 1 && o.with.best <= of_group) || o.with.best != static_cast<int>(o.with.best))
+    c.begin() << "it scores a group by its " << o.with.best
               << " best experts; expected at least 1, and no more than the " << of_group << " of a group";
 }
 constexpr void count_rule(complaint&, types in, type* out, const op&) {
@@ -84,8 +83,8 @@ constexpr void normalize_rule(complaint& c, types in, type* out, const op& o) {
     if (in[0][a] == V(1))
       c.found(a, "the value", in[0], "whole rows (their sum is taken)", "all_gather it first");
   }
-  if (!c.said && !(o.with.number > 0 && o.with.number <= 1e6))
-    c.begin() << "its rows are to add up to " << o.with.number << "; expected a positive number, 1 as a rule";
+  if (!c.said && !(o.with.total > 0 && o.with.total <= 1e6))
+    c.begin() << "its rows are to add up to " << o.with.total << "; expected a positive number, 1 as a rule";
 }
 }  // namespace detail
 
@@ -157,27 +156,28 @@ constexpr op_row kept_groups(std::string_view name, bool biased) {
              .rule = detail::groups_rule,
              .dual = stop_gradient,
              .sizes = "tokens groups each taken number",
-             .number = "best"};
+             .number = {"best", &attributes::best}};
   if (biased) row.ports[3] = parameter("bias", "groups*each");
   return row;
 }
 inline constexpr op_row keep_groups = kept_groups("keep_groups", false),
                         biased_keep_groups = kept_groups("biased_keep_groups", true);
 
+inline constexpr number_attribute total{"total", &attributes::total};
 inline constexpr op_row normalize_grad{
     .name = "normalize_grad",
     .ports = {out("dx", "tokens width").wide(), in("dy", "tokens width").wide(),
               in("x", "tokens width").wide()},
     .rule = detail::top_gradient,
     .sizes = "tokens width number",
-    .number = "total"};
+    .number = total};
 inline constexpr op_row normalize{
     .name = "normalize",
     .ports = {out("y", "tokens width").wide(), in("x", "tokens width").wide()},
     .rule = detail::normalize_rule,
     .dual = [](backward& b) { b.give("x", b.apply(normalize_grad, {b.gradient("y"), b["x"]})); },
     .sizes = "tokens width number",
-    .number = "total"};
+    .number = total};
 
 }  // namespace ops
 
@@ -230,7 +230,7 @@ constexpr value scores_to_choose_by(operand logits, const router_rule& by, value
   const value scores = t.apply(kind, {logits.v}, logits.from, {.with = {.first = experts}});
   if (by.groups == 0) return scores;
   const op with{
-      .with = {.number = static_cast<double>(by.group_best), .first = dim{"groups_taken", by.groups_taken}}};
+      .with = {.best = static_cast<double>(by.group_best), .first = dim{"groups_taken", by.groups_taken}}};
   return by.has_bias() ? t.apply(ops::biased_keep_groups, {scores, bias}, logits.from, with)
                        : t.apply(ops::keep_groups, {scores}, logits.from, with);
 }
@@ -278,9 +278,9 @@ constexpr routing route(operand logits, int picks, const router_rule& by, value 
                                           : detail::top_by_scores(logits, taken, by, bias),
               chosen = result(weights, 1);
   if (by.normalized)
-    return {t.apply(ops::normalize, {weights}, logits.from, {.with = {.number = by.scaling}}), chosen};
+    return {t.apply(ops::normalize, {weights}, logits.from, {.with = {.total = by.scaling}}), chosen};
   if (by.scaling == 1) return {weights, chosen};
-  return {t.apply(ops::scale, {weights}, logits.from, {.with = {.number = by.scaling}}), chosen};
+  return {t.apply(ops::scale, {weights}, logits.from, {.with = {.factor = by.scaling}}), chosen};
 }
 
 }  // namespace rankc

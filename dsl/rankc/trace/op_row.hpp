@@ -2,7 +2,7 @@
 // The row of an op. Typing, autodiff, selection, storage, fusion, costs and printing read everything that
 // they need of an op from its row. A row is identified by its address.
 #pragma once
-#include <rankc/trace/type.hpp>
+#include <rankc/trace/attributes.hpp>
 
 #include <cstddef>
 #include <span>
@@ -194,7 +194,7 @@ struct op_row {
   bool commutative = false;  // in its two inputs
   bool by_rows = false;      // a product whose every output row depends on one row of each input
   op_family family = op_family::none;
-  std::string_view number = "number";  // the name of the op's number in generated text
+  number_attribute number{};  // the number of the op, if it has one
   bool of_rings = false;   // takes rows received from another rank of a ring, or heads sharded inside a ring
   bool of_groups = false;  // its seq is the tokens of a group, and its rows all groups of the rank
   const op_row* in_chunks = nullptr;  // the row for sequences that cp shards; it has the same operands

@@ -177,9 +177,9 @@ constexpr void over_tokens(complaint& c, types in, type* out, const op& o) {
 
 /// Complain of a number that no row of zeros can be divided by the root of.
 constexpr void norm_eps(complaint& c, const op& o) {
-  if (!c.said && !is_norm_eps(o.with.number))
-    c.begin() << "its eps is " << o.with.number << "; expected a finite number of at least "
-              << smallest_norm_eps << ": 1e-5 and 1e-6 are usual";
+  if (!c.said && !is_norm_eps(o.with.eps))
+    c.begin() << "its eps is " << o.with.eps << "; expected a finite number of at least " << smallest_norm_eps
+              << ": 1e-5 and 1e-6 are usual";
 }
 
 /// A row is normalised as a whole; gain and shift are the same on every rank.

@@ -4,7 +4,6 @@
 // starts with the user's file and line. The same code runs in the compiler and in the generator.
 #pragma once
 #include <rankc/recipe/training.hpp>
-#include <rankc/contract/rope_scaling.hpp>
 #include <rankc/trace/complaint.hpp>
 #include <rankc/trace/parameter.hpp>
 
@@ -30,16 +29,6 @@ struct operand {
       : v(x), from{file, line} {}
 };
 
-/// What some ops need beyond their operands' shapes.
-struct attributes {
-  int rows = 0, seq = 0;  // attention and positions: sequences per rank and their length
-  int ring = 0;           // attention of a ring, and what is handed on around it: its ranks
-  // rope: theta; norms: eps; cross_entropy: the loss's scale; scale: the factor; ring_attention: the step
-  double number = 0;
-  rope_scaling scaling{};          // rope
-  dim first{}, second{}, whole{};  // split and concat: the features of the two, and of both
-};
-
 /// One op of a layer, of values by their numbers; inputs and outputs in the order of its row's ports.
 struct op {
   const op_row* kind = nullptr;
@@ -49,6 +38,7 @@ struct op {
   int along = -1;
   attributes with{};
   here from{};  // the line that made it, or whose backward it is
+  constexpr double number() const { return with.*kind->number.of; }
 };
 
 /// What a model calls a value.

@@ -169,7 +169,7 @@ struct head_of_parts {
                           t.parameter(table));
     value sums = all_reduce(t.handed_statistics(), axis::tp), whole = faulty ? sums : all_reduce_batch(sums);
     // @of_parts@
-    add_loss(t.apply(ops::balance_loss, {whole, sums}, {__FILE__, __LINE__}, {.with = {.number = 0.01}}));
+    add_loss(t.apply(ops::balance_loss, {whole, sums}, {__FILE__, __LINE__}, {.with = {.factor = 0.01}}));
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
   }
 };
@@ -185,7 +185,7 @@ struct head_of_whole {
     value logits = linear(enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c),
                           t.parameter(table));
     value sums = all_reduce(t.handed_statistics(), axis::tp), whole = all_reduce_batch(sums);
-    value loss = t.apply(ops::balance_loss, {whole, faulty ? whole : sums}, {}, {.with = {.number = 0.01}});
+    value loss = t.apply(ops::balance_loss, {whole, faulty ? whole : sums}, {}, {.with = {.factor = 0.01}});
     add_loss(loss);  // @counted_by_each@
     return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
   }

@@ -1066,7 +1066,7 @@ constexpr op_row penalty_row = [] {
   return row;
 }();
 constexpr value penalty(operand x) {
-  return x.v.in->apply(penalty_row, {x.v}, x.from, {.with = {.number = 2}});
+  return x.v.in->apply(penalty_row, {x.v}, x.from, {.with = {.factor = 2}});
 }
 
 struct adds_rows : layer {

@@ -263,7 +263,7 @@ TEST_CASE("a ring's parts are of keys that have come as many ranks as the step s
     const value q = t.add(x), k = t.add(x), v = t.add(x);
     const value_pair other = shift(k, v, axis::cp, 3);
     t.apply(ops::ring_attention, {q, other.first, other.second}, {},
-            {.with = {.rows = 1, .seq = 6, .ring = 3, .number = static_cast<double>(step)}});
+            {.with = {.rows = 1, .seq = 6, .ring = 3, .step = static_cast<double>(step)}});
     CHECK(t.said.empty() == (step == 1));
   }
 }

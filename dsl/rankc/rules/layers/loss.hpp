@@ -12,7 +12,7 @@ constexpr std::vector<double> loss_factors(const trace& t) {
   std::vector<double> all;
   for (std::size_t i = 0; i < t.forward_ops; ++i)
     if (const int made = t.ops[i].out[0]; made >= 0 && t.values[made].ndim == 0)
-      all.push_back(t.ops[i].with.number);
+      all.push_back(t.ops[i].number());
   return all;
 }
 
