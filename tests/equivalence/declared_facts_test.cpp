@@ -295,7 +295,7 @@ TEST_CASE("why no facts follow from the dual of an op_row") {
 TEST_CASE("rows whose ops differ, or that share a row without facts, have none") {
   const op_row by_number = changed(bend, [](op_row& r) {
     r.dual = [](backward& b) {
-      if (b.of.with.number > 2) b.give("a", b.gradient("y"));
+      if (b.of.with.factor > 2) b.give("a", b.gradient("y"));
       else b.give("b", b.gradient("y"));
     };
   });
@@ -308,7 +308,7 @@ TEST_CASE("rows whose ops differ, or that share a row without facts, have none")
     r.rule = [](complaint& c, types in, type* out, const op& o) {
       bend.rule(c, in, out, o);
       for (axis a : axes)
-        if (o.with.number > 2 && in[0][a] == V(1)) c.found(a, "a", in[0], "whole rows", "gather them");
+        if (o.with.factor > 2 && in[0][a] == V(1)) c.found(a, "a", in[0], "whole rows", "gather them");
     };
   });
   CHECK(facts([&](trace& t) {
