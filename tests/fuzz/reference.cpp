@@ -318,10 +318,10 @@ class layer_run {
     if (k == "sigmoid_top")
       return taken(map(in(o, 0), [](double x) { return 1 / (1 + std::exp(-x)); }),
                    choice(in(o, 0), static_cast<std::size_t>(o.with.first.size)));
-    if (k == "normalize") return normalize(in(o, 0), o.with.number);
+    if (k == "normalize") return normalize(in(o, 0), o.with.total);
     if (k == "arrange") return in(o, 0);
     if (k == "arrange_limited")
-      return limited(in(o, 0), seq, static_cast<std::size_t>(o.with.number), dropped_);
+      return limited(in(o, 0), seq, static_cast<std::size_t>(o.with.most), dropped_);
     if (k.ends_with("_statistics") || k == "push" || k == "zeros")
       return {1, 1};  // counts, of which there is no loss
     if (k == "dispatch") return for_each_pick(in(o, 0), in(o, 1).cols);
@@ -334,11 +334,11 @@ class layer_run {
     if (k == "swiglu")
       return zip(in(o, 0), in(o, 1), [](double g, double u) { return g / (1 + std::exp(-g)) * u; });
     if (k == "mul") return zip(in(o, 0), in(o, 1), [](double a, double b) { return a * b; });
-    if (k == "scale") return map(in(o, 0), [&](double x) { return o.with.number * x; });
+    if (k == "scale") return map(in(o, 0), [&](double x) { return o.with.factor * x; });
     if (k == "sigmoid") return map(in(o, 0), [](double x) { return 1 / (1 + std::exp(-x)); });
     if (k == "softmax") return softmax(in(o, 0));
     if (k == "head_norm")
-      return of_heads(in(o, 0), head(o), [&](const matrix& x) { return norm(x, w, {}, o.with.number); });
+      return of_heads(in(o, 0), head(o), [&](const matrix& x) { return norm(x, w, {}, o.with.eps); });
     if (takes_apart(o)) return part(o, true);
     if (k == "concat") return concat(in(o, 0), in(o, 1), 1);
     if (k == "concat_heads")
@@ -351,14 +351,14 @@ class layer_run {
       return by_feature(in(o, 0),
                         [&](std::size_t n, std::size_t c, double x) { return x + w[n % seq * width + c]; });
     }
-    if (k == "rms_norm" || k == "layer_norm") return norm(in(o, 0), w, weight(o, 1), o.with.number);
-    if (k == "rope") return rope(in(o, 0), head(o), seq, o.with.number, o.with.scaling);
+    if (k == "rms_norm" || k == "layer_norm") return norm(in(o, 0), w, weight(o, 1), o.with.eps);
+    if (k == "rope") return rope(in(o, 0), head(o), seq, o.with.theta, o.with.scaling);
     if (k == "attention") return attention(in(o, 0), in(o, 1), in(o, 2), head(o), rows, seq, largest_);
     if (k == "embedding")
       return embedding(in(o, 0), w,
                        static_cast<std::size_t>(t_.values[static_cast<std::size_t>(o.in[1])].shape[1].size));
     // The loss is taken of the logits at its end; what comes before it only passes them on.
-    if (k == "cross_entropy") return cross_entropy(in(o, 0), targets_, o.with.number);
+    if (k == "cross_entropy") return cross_entropy(in(o, 0), targets_, o.with.factor);
     if (k == "exp_sums" || k == "row_max" || k == "replicate" || k.starts_with("all_") ||
         k == "reduce_scatter")
       return in(o, 0);

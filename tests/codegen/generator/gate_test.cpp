@@ -75,7 +75,7 @@ TEST_CASE("a program that is sound and computes another model is refused") {
   const lowered l = lower(plan, dtype::f32);
   REQUIRE(proof_of(l) == said{});
   SUBCASE("twice the loss") {
-    plan.on_one_device.back().ops[plan.on_one_device.back().forward_ops - 1].with.number *= 2;
+    plan.on_one_device.back().ops[plan.on_one_device.back().forward_ops - 1].with.factor *= 2;
   }
   SUBCASE("a layer less") { --plan.kinds[1].count; }
   SUBCASE("a frozen parameter") { plan.on_one_device[1].weights[0].trainable = false; }
