@@ -11,7 +11,8 @@
 namespace rankc::runtime {
 namespace {
 
-constexpr std::size_t most = 1'000'000;
+constexpr std::size_t most = 1'000'000;  // hosts of a list
+constexpr std::size_t longest = 255;     // characters of a host's name
 
 /// The parts between commas that stand outside brackets.
 std::vector<std::string_view> parts_of(std::string_view list) {
@@ -28,16 +29,18 @@ std::vector<std::string_view> parts_of(std::string_view list) {
   return parts;
 }
 
-/// The numbers of `01-03`, or the one of `07`, as they are written.
-std::optional<std::vector<std::string>> numbers_of(std::string_view range) {
+/// Append the numbers of `01-03`, or the one of `07`, as they are written; false where it is no range, or too
+/// long.
+bool append_numbers(std::vector<std::string>& all, std::string_view range) {
   const std::size_t dash = range.find('-');
   const std::string_view low = range.substr(0, dash),
                          high = dash == range.npos ? low : range.substr(dash + 1);
   const auto first = parse_number<unsigned long>(low), last = parse_number<unsigned long>(high);
-  if (!first || !last || *last < *first || *last - *first >= most) return std::nullopt;
-  std::vector<std::string> all;
-  for (unsigned long n = *first; n <= *last; ++n) all.push_back(fmt::format("{:0{}}", n, low.size()));
-  return all;
+  if (!first || !last || *last < *first || *last - *first >= most - all.size() || low.size() > longest)
+    return false;
+  for (unsigned long i = 0; i <= *last - *first; ++i)
+    all.push_back(fmt::format("{:0{}}", *first + i, low.size()));
+  return true;
 }
 
 /// The names of `rack[1-2]node[01-03]x`: every bracket with every other, the first one slowest.
@@ -48,14 +51,14 @@ std::optional<std::vector<std::string>> names_of(std::string_view part) {
     if (open == part.npos && part.find(']') != part.npos) return std::nullopt;
     if (open != part.npos && close == part.npos) return std::nullopt;
     for (std::string& name : names) name += part.substr(0, open);
+    if (names.front().size() > longest) return std::nullopt;
     if (open == part.npos) break;
-    std::vector<std::string> longer;
+    std::vector<std::string> numbers, longer;
+    for (const std::string_view range : parts_of(part.substr(open + 1, close - open - 1)))
+      if (!append_numbers(numbers, range)) return std::nullopt;
+    if (names.size() * numbers.size() > most) return std::nullopt;
     for (const std::string& name : names)
-      for (const std::string_view range : parts_of(part.substr(open + 1, close - open - 1))) {
-        const auto numbers = numbers_of(range);
-        if (!numbers || longer.size() + numbers->size() > most) return std::nullopt;
-        for (const std::string& number : *numbers) longer.push_back(name + number);
-      }
+      for (const std::string& number : numbers) longer.push_back(name + number);
     names = std::move(longer);
     part.remove_prefix(close + 1);
   }

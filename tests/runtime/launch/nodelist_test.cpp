@@ -27,6 +27,14 @@ TEST_CASE("Slurm's list of hosts is written out, in its order and with leading z
   CHECK(expand_hosts("node[9-11]") == names{"node9", "node10", "node11"});
   CHECK(expand_hosts("n[099-101].site") == names{"n099.site", "n100.site", "n101.site"});
   CHECK(expand_hosts("r[1-2]n[1-2]") == names{"r1n1", "r1n2", "r2n1", "r2n2"});
+  CHECK(expand_hosts("a[18446744073709551615]") == names{"a18446744073709551615"});
+  CHECK(expand_hosts("a[1-1000]b[1-1000]").size() == 1'000'000);
+  for (const std::string list : {"a[1-1000]b[1-1001]", "a[1-2][1-999999]", "a[1-999999,1-999999]"}) {
+    CAPTURE(list);
+    CHECK(said_in(refusal_of([&] { expand_hosts(list); })) == said{5332, {list}});
+  }
+  for (const std::string& list : {std::string(256, 'a'), "a[" + std::string(300, '0') + "1-9]"})
+    CHECK(said_in(refusal_of([&] { expand_hosts(list); })) == said{5332, {list}});
   for (const char* list :
        {"", ",", "a,", "a[1-", "a1-2]", "a[]", "a[2-1]", "a[x]", "a[1-2-3]", "a[1-9999999999]", "a[-1]"}) {
     CAPTURE(list);
