@@ -166,14 +166,14 @@ constexpr dim received_slots(const dim& slots, int experts, int ep, int token_ra
 
 /// Sends the slots of the rank's own tokens to the ranks of their experts.
 /// Shapes: slots (tokens * picks, width), offsets (2, experts); result (ranks * room * picks, width).
-/// Errors: RC210, RC226.
+/// Errors: RC210.
 constexpr value to_experts(operand slots, value offsets, const dim& received) {
   return offsets.in->apply(ops::to_experts, {slots.v, offsets}, slots.from,
                            {.over = axis::ep, .with = {.first = received}});
 }
 /// Sends processed slots back to the ranks of their tokens, at the same places as before to_experts.
 /// Shapes: received (ranks * room * picks, width), offsets (2, experts); result (tokens * picks, width).
-/// Errors: RC210, RC226.
+/// Errors: RC210.
 constexpr value from_experts(operand received, value offsets, const dim& slots) {
   return offsets.in->apply(ops::from_experts, {received.v, offsets}, received.from,
                            {.over = axis::ep, .with = {.first = slots}});
