@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces u = f(..); sum = before + u   by   before += f(..), if the kernel of f can add to its output.
+// Replaces `u = f(..); sum = before + u` by `before += f(..)` if the kernel of f can add to its output.
 #pragma once
 #include <rankc/ops/elementwise.hpp>
 #include <rankc/lowering/node.hpp>

@@ -220,7 +220,7 @@ constexpr void attention_backward(backward& b) {
 
 /// Causal attention of each sequence, with grouped key-value heads.
 /// Shapes: q (tokens, heads), k and v (tokens, kv_heads); all heads have one size; tokens = rows * seq.
-/// Errors: RC210; RC259 if sequences hold documents.
+/// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.
 constexpr value attention(operand q, value k, value v, int rows, int seq) {
   return k.in->apply(ops::attention, {q.v, k, v}, q.from, {.with = {.rows = rows, .seq = seq}});
 }
@@ -236,7 +236,7 @@ constexpr value attention(operand q, value k, value v, value starts, int rows, i
 /// Shapes: q (tokens, heads), k and v (tokens, kv_heads); all heads have one size. All three are sharded over
 /// cp along the tokens. In a ring of groups they are sharded by heads inside a group and by tokens over the
 /// groups.
-/// Errors: RC210; RC259 if sequences hold documents.
+/// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.
 constexpr value ring_attention(operand q, value k, value v, int rows, int seq, int ring) {
   return detail::around_ring(
       q, {k, v}, {.rows = rows, .seq = seq, .ring = ring}, [&](value_pair kv, const attributes& with) {

@@ -201,15 +201,18 @@ constexpr value apply_conversion(const op_row& kind, operand x, axis over, std::
 }  // namespace detail
 
 /// I -> R. No communication in forward; backward all-reduces the partial gradients.
-/// Shapes: any. Errors: RC210.
+/// Shapes: any.
+/// Errors: RC210.
 constexpr value replicate(operand x, axis over) { return detail::apply_conversion(ops::replicate, x, over); }
 /// P -> I: all-reduce of a sum; no communication in backward.
-/// Shapes: any. Errors: RC210.
+/// Shapes: any.
+/// Errors: RC210.
 constexpr value all_reduce(operand x, axis over) {
   return detail::apply_conversion(ops::all_reduce, x, over);
 }
 /// P -> I: all-reduce of a maximum; no gradient flows through it.
-/// Shapes: any. Errors: RC210.
+/// Shapes: any.
+/// Errors: RC210.
 constexpr value all_reduce_max(operand x, axis over) {
   return detail::apply_conversion(ops::all_reduce_max, x, over);
 }
@@ -244,7 +247,8 @@ constexpr value_pair shift(operand x, value y, axis over, int ring) {
   return {first, result(first, 1)};
 }
 /// As shift, in the opposite direction: each rank receives the tensors of the next rank.
-/// Shapes: as for shift. Errors: RC210.
+/// Shapes: as for shift.
+/// Errors: RC210.
 constexpr value_pair shift_back(operand x, value y, axis over, int ring) {
   const value first =
       x.v.in->apply(ops::shift_back, {x.v, y}, x.from, {.over = over, .along = 0, .with = {.ring = ring}});

@@ -105,7 +105,7 @@ constexpr value rope(operand x, int seq, double theta, const rope_scaling& scali
 }
 /// Learned positions: adds row n % seq of the table to token n.
 /// Shapes: x (tokens, width), table (seq, width).
-/// Errors: RC210; RC259 if sequences hold documents.
+/// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.
 constexpr value position(operand x, value table, int seq) {
   return table.in->apply(ops::position, {x.v, table}, x.from, {.with = {.seq = seq}});
 }

@@ -61,7 +61,7 @@ struct type {
   element holds = element::real;
   bool pending_max = false;  // the pending reduction (P) is a maximum
   bool bad = false;          // the result of a refused op; it causes no further errors
-  // the last entry is for an axis that cannot place values; RC210 refuses its use
+  // The last entry is for axes on which no values are placed; RC210 refuses their use.
   placement at[n_axes + 1]{};
   constexpr bool operator==(const type&) const = default;
   constexpr placement& operator[](axis a) { return at[index(a)]; }
