@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// u = f(..); sum = before + u   ->   before += f(..), by a kernel that can add to its output.
+// Replaces `u = f(..); sum = before + u` by `before += f(..)` if the kernel of f can add to its output.
 #pragma once
 #include <rankc/ops/elementwise.hpp>
 #include <rankc/lowering/node.hpp>
@@ -8,15 +8,15 @@ namespace rankc::lowering {
 
 namespace detail {
 
-/// The value that a node could add to; -1 where none of its ports can.
+/// The output that a node could add to; -1 if none of its ports can.
 constexpr int adding_value(const auto& n) {
   for (std::size_t p = 0; p < n.ports.size(); ++p)
     if (n.row->ports[p].adds) return n.ports[p].at.value;
   return -1;
 }
 
-/// The addition that is the first and only use of a part made by node i, and whose other operand nothing
-/// touches from i on; -1: there is none.
+/// The index of the addition that is the only use of `part`, the output of node i. Its other operand must not
+/// be touched from node i on. -1 if there is none.
 constexpr int find_addition(const auto& p, std::size_t i, int part) {
   const nodes& list = p.backward;
   std::size_t j = i + 1;
@@ -31,7 +31,7 @@ constexpr int find_addition(const auto& p, std::size_t i, int part) {
 
 }  // namespace detail
 
-/// An output that is only added to another value is added by its own kernel, where that can.
+/// If an output is only added to another value, its kernel adds it directly, if it can.
 constexpr void add_in_place(auto& p) {
   nodes& list = p.backward;
   for (std::size_t i = 0; i + 1 < list.size(); ++i) {
@@ -42,7 +42,7 @@ constexpr void add_in_place(auto& p) {
               after = list[j]["y"].at.value;
     list[i].accumulate = accumulation::add;
     list.erase(list.begin() + j);
-    // The earlier gradient, the part and their sum are one value from here on.
+    // From here on the earlier gradient, the part and their sum are one value.
     if (p.values[after].where == space::dx) {
       p.values[before].where = space::dx;
       p.values[before].offset = p.values[after].offset;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gradient that several nodes sum into is cleared in front of them in the first microbatch, and so are
-// those that such a node writes beside it. So are the two of a node one of which is shared with another
-// layer, and begins where that layer does; and one with rows that are padding, which no node writes.
+// Inserts a `clear` in the first microbatch for gradients that their nodes cannot overwrite. These are
+// gradients that several nodes add to, or that have padding, which no node writes. If a node writes several
+// gradients, all of them are cleared if one is, or if one belongs to a parameter shared with another layer,
+// because a node has one accumulation mode.
 #pragma once
 #include <rankc/ops/memory.hpp>
 #include <rankc/lowering/node.hpp>
@@ -12,7 +13,6 @@ namespace rankc::lowering {
 
 namespace detail {
 
-/// The parameters whose gradients a node writes.
 constexpr std::vector<int> gradients_of(const auto& p, const auto& n) {
   std::vector<int> of;
   n.each_write([&](const port_use& u) {
@@ -21,7 +21,7 @@ constexpr std::vector<int> gradients_of(const auto& p, const auto& n) {
   return of;
 }
 
-/// How many sums go into each gradient, by its value; those that are to be cleared have several.
+/// The number of nodes that add to each gradient, by value. Gradients that must be cleared count at least 2.
 constexpr std::vector<int> count_sums(const auto& p) {
   std::vector<int> sums(p.values.size(), 0);
   for (const node& n : p.backward) {
@@ -31,7 +31,7 @@ constexpr std::vector<int> count_sums(const auto& p) {
     for (int v : of) sums[v] += mixed || p.parameters[p.values[v].of].has_padding() ? 2 : 1;
   }
   for (bool again = std::any_of(sums.begin(), sums.end(), [](int n) { return n > 1; });
-       again;) {  // until no node has one that is cleared beside one that is not
+       again;) {  // repeats until every node writes only cleared gradients, or none
     again = false;
     for (const node& n : p.backward) {
       int fewest = 2, most = 0;
@@ -48,7 +48,7 @@ constexpr std::vector<int> count_sums(const auto& p) {
   return sums;
 }
 
-/// The elements of a gradient as one dim, padding too.
+/// The elements of a gradient as one dim, with padding.
 constexpr local_dim all_elements(auto& p, int gradient) {
   const layer_parameter& of = p.parameters[p.values[gradient].of];
   if (of.has_padding()) return {.count = static_cast<long long>(of.stored())};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward is what gradients need: those of the parameters that are trained and, where something before the
-// layer is trained, that of its input.
+// Drops backward nodes that no needed gradient depends on. Gradients of trained parameters are needed. The
+// input's gradient is needed if a layer before this one is trained.
 #pragma once
 #include <rankc/lowering/node.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fusion by the table: two nodes whose operands match a row's names become the row's op, where the first
-// stood. A value that only the two had is gone afterwards.
+// Fuses pairs of nodes by a table of patterns. The fused node replaces the first of the pair. A value that
+// only the pair used is removed.
 #pragma once
 #include <rankc/ops/fp8.hpp>
 #include <rankc/lowering/node.hpp>
@@ -11,7 +11,7 @@ namespace rankc::lowering {
 
 namespace detail {
 
-/// The words of a list, one for each port but scratch.
+/// The words of a list of operands: one for each port except scratch.
 constexpr std::vector<std::string_view> words(auto list) {
   std::vector<std::string_view> out;
   while (!list.empty()) {
@@ -21,7 +21,7 @@ constexpr std::vector<std::string_view> words(auto list) {
   return out;
 }
 
-/// What the operands of two nodes are called.
+/// The operands of a pair of nodes, by their names in a pattern.
 struct bindings {
   struct bound {
     std::string_view name;
@@ -34,13 +34,13 @@ struct bindings {
       if (b.name == name) return b.to;
     return nullptr;
   }
-  /// What the ports of a row that has these names are given.
+  /// The operands for a row whose ports have these names.
   constexpr std::vector<port_use> uses(std::string_view names) const {
     std::vector<port_use> out;
     for (std::string_view name : words(names)) out.push_back(*find(name));
     return out;
   }
-  /// Take the names of a node's operands. False where two names are one value, or one name two.
+  /// Binds the names to a node's operands. False if two names are one value, or one name is two values.
   constexpr bool bind(const auto& n, std::string_view names, bool swapped) {
     std::vector<std::string_view> list = words(names);
     if (swapped) std::swap(list[list.size() - 1], list[list.size() - 2]);
@@ -69,7 +69,8 @@ class fuser {
   }
 
  private:
-  /// A product of eight bits is fused with what it can be in eight bits.
+  /// True if the target has the fused kernel. A GEMM that has an fp8 variant is fused only into ops that have
+  /// one.
   constexpr bool is_taken(const fusion& f) const {
     const bool widens =
         s_.linears != linear_precision::plain && ops::has_fp8(*f.first.kind) && !ops::has_fp8(*f.into.kind);
@@ -93,15 +94,15 @@ class fuser {
     return false;
   }
 
-  /// Whether two nodes have a value in common: the two of a row have.
+  /// True if two nodes have a value in common.
   static constexpr bool meet(const node& a, const node& b) {
     for (const port_use& u : a.ports)
       if (b.mentions(u.at.value)) return true;
     return false;
   }
 
-  /// Whether node j can run where node i stands: in its half, repeated by backward or not as that is, on what
-  /// is known there; what it makes is no matter between.
+  /// True if node j can run in the place of node i. Both are in the same half of backward, and both or
+  /// neither may be recomputed. No node between them writes j's inputs or touches j's outputs.
   constexpr bool may_join(int i, int j) const {
     const node &first = list_[i], &second = list_[j];
     if (first.for_weights != second.for_weights || first.repeatable != second.repeatable ||
@@ -121,7 +122,7 @@ class fuser {
     });
     return free;
   }
-  /// The parameter shared with another layer into whose gradient a node sums; -1: none.
+  /// If a node adds to the gradient of a parameter shared with another layer, that parameter; else -1.
   constexpr int find_shared(const node& n) const {
     int shared = -1;
     n.each_write([&](const port_use& w) {
@@ -131,7 +132,7 @@ class fuser {
     return shared;
   }
 
-  /// Whether the values that the new op does not have are of the two nodes alone.
+  /// True if the values that the fused op lacks are used by the two nodes only.
   constexpr bool may_go(const bindings& known, std::string_view kept) const {
     const std::vector<std::string_view> names = words(kept);
     for (const auto& [name, to] : known.all)
@@ -161,7 +162,7 @@ class fuser {
 
 }  // namespace detail
 
-/// Pairs of nodes that the table of fusions makes one, where the target has the kernel.
+/// Fuse the pairs for which the target has the fused kernel.
 constexpr void fuse_forward(auto& p, const layer_setting& s) {
   detail::fuser(p, p.forward, s).run(ops::forward_fusions);
 }

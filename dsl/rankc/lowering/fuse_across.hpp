@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backward would read forward's values again for, forward does while it reads them: the gradient of
-// logits in the visit that sums their exponentials. An evaluation wants the sums alone, and the logits left
-// as they are.
+// Moves a backward op into forward if forward already reads the same values, e.g. the gradient of the logits
+// into the pass that sums their exponentials. Evaluation runs the unfused op, which leaves the logits
+// unchanged.
 #pragma once
 #include <rankc/lowering/fuse.hpp>
 #include <rankc/lowering/storage.hpp>
@@ -20,8 +20,8 @@ constexpr node joined_of_training(const node& forward, const node& backward, con
   return made;
 }
 
-/// Whether the layer alone has what a node writes over and what it writes there, and none but the two joined
-/// in it and its maker touch the former: if another did, both would be kept.
+/// True if the overwritten value and its replacement are private to the layer, and only the producer and the
+/// two fused nodes touch the overwritten one. Another use would force both to be saved.
 constexpr bool may_write_over(const auto& p, const node& made) {
   bool may = true;
   for (const auto& [out, in] : may_replace(made)) {
@@ -31,8 +31,8 @@ constexpr bool may_write_over(const auto& p, const node& made) {
   return may;
 }
 
-/// Training's node is put behind node i of forward, which is evaluation's from here on; node j of backward is
-/// gone. What training writes over, and evaluation does not, keeps its name.
+/// Inserts the fused node after node i of forward, for training only. Node i then runs only in evaluation.
+/// Node j of backward is removed. A value written in place keeps the name of the value that it overwrites.
 constexpr void join_across(auto& p, std::size_t i, std::size_t j, node made) {
   for (const auto& [out, in] : may_replace(made))
     p.values[made.ports[out].at.value].name = p.values[made.ports[in].at.value].name;
@@ -43,7 +43,8 @@ constexpr void join_across(auto& p, std::size_t i, std::size_t j, node made) {
 
 }  // namespace detail
 
-/// Pairs that the table names, of which backward's has no operand but what forward's has, or makes.
+/// Fuses each listed (forward, backward) pair whose backward op reads only operands and results of the
+/// forward op.
 constexpr void fuse_across(auto& p, const layer_setting& s) {
   for (const fusion& f : ops::fusions_across) {
     if (kernel_of(*f.into.kind, s.to).name.empty()) continue;

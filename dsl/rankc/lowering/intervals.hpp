@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interval placement: give buffers that live at different times the same memory.
+// Interval placement: buffers that are live at different times may share memory.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -7,22 +7,22 @@
 
 namespace rankc::lowering {
 
-/// Every buffer starts at a multiple of this.
+/// Alignment of every buffer. Units: bytes.
 inline constexpr std::size_t alignment = 256;
 constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-/// Something that must keep its bytes from time `first` to time `last`, both included.
+/// A buffer that is live from time `first` to time `last`, both included.
 struct lifetime {
   int first, last;
   std::size_t bytes;
   std::size_t offset = 0;
 };
 
-/// Give each lifetime an offset such that those which meet in time do not overlap; first fit, in the order
-/// given. Returns the bytes needed.
+/// Assigns offsets so that buffers that are live at the same time do not overlap: first fit, in the given
+/// order. Returns the bytes needed.
 constexpr std::size_t place_intervals(auto& all) {
   std::size_t peak = 0;
-  std::vector<const lifetime*> placed;  // by offset
+  std::vector<const lifetime*> placed;  // sorted by offset
   placed.reserve(all.size());
   for (auto& x : all) {
     std::size_t at = 0;

@@ -19,7 +19,7 @@
 
 namespace rankc::lowering {
 
-/// What the passes over the layers of a plan are told.
+/// The settings for lowering the layers of a plan.
 constexpr layer_setting setting_of(const auto& plan, precision type, target to) {
   bool splits = false;
   for (const action& a : plan.actions.actions) splits |= a.kind == action_kind::I || a.kind == action_kind::W;
@@ -33,7 +33,7 @@ constexpr layer_setting setting_of(const auto& plan, precision type, target to) 
           true,
           plan.recipe.linears};
 }
-/// What they are told of layers of one form.
+/// The settings for layers of one form: recomputation and fp8 may not apply to them.
 constexpr layer_setting of_form(layer_setting s, const layer_form& f) {
   if (!f.recomputes) s.recompute = {};
   if (!f.repeated) s.linears = linear_precision::plain;
@@ -41,8 +41,8 @@ constexpr layer_setting of_form(layer_setting s, const layer_form& f) {
   return s;
 }
 
-/// The passes over a layer in order, each by the name of its function: `around(name, pass)` calls what it is
-/// given. Where a plan has no use for a pass, that does nothing.
+/// The passes over a layer, in order. `around(name, pass)` gets each pass and calls it. A pass does nothing
+/// in plans that do not need it.
 /// Errors: not_lowered.
 constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_parameter> parameters,
                           const layer_setting& s, auto around) {
@@ -75,8 +75,8 @@ constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_par
   around("place_values", [&] { place_values(p); });
 }
 
-/// Lower one layer: nodes, halves of backward where the schedule has them, no backward where it has none,
-/// fusions, storage and offsets.
+/// Lowers one layer: nodes, fused and packed ops, recomputation, the halves of a split backward, storage and
+/// offsets.
 /// Errors: not_lowered.
 constexpr layer_program lower_layer(const auto& t, std::vector<layer_parameter> parameters,
                                     const layer_setting& s) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes on one rank, as numbers that know their names. Text is made of them when text is printed.
+// Sizes on one rank. They keep the names of their dims, from which text is generated later.
 #pragma once
 #include <rankc/trace/type.hpp>
 
@@ -8,36 +8,36 @@
 
 namespace rankc::lowering {
 
-/// A dim on one rank: whole units of so many elements.
+/// A dim on one rank: `count` units of `unit` elements.
 struct local_dim {
-  std::string_view name = "";  // of the units on all ranks; a composed dim has none
+  std::string_view name = "";  // name of the units; empty for a composed dim
   long long count = 1;         // units on this rank
-  axis_set over{};             // axes of more than one rank that share them out; sequences go without saying
+  axis_set over{};  // axes with more than one rank that shard it, except those that shard sequences
   std::string_view unit_name = "";
   int unit = 1;
-  int composed = -1;  // which of the layer's composed dims it is
+  int composed = -1;  // index of the layer's composed dim; -1: none
   constexpr long long width() const { return count * unit; }
-  /// Visit the axes that share it out, outermost first.
+  /// Visits the axes that shard it, outermost first.
   constexpr void each_axis(auto visit) const {
     for (const axis_row& r : axis_rows)
       if (over.has(r.id)) visit(r.id);
   }
 };
 
-/// A dim that lowering makes: the rows of parameters side by side, the units of dims side by side, or the
-/// elements of a tensor in one piece.
+/// A dim that lowering creates: rows of several parameters (packed), units of several dims (sum), or all
+/// elements of a tensor (product).
 struct composed_dim {
   enum kind : unsigned char { packed, sum, product } how = packed;
   std::vector<int> parameters{};
   std::vector<local_dim> dims{};
-  std::vector<int>
-      named{};  // packed: the values of the trace that are its columns, where the model names them all
+  // packed: the values of the trace that are its columns; empty if the model does not name them all.
+  std::vector<int> named{};
 };
 
 struct local_shape {
   local_dim dims[2]{};
   int ndim = 0;
-  local_dim stride{};  // a row and what lies between it and the next
+  local_dim stride{};  // the distance between two rows
   constexpr long long elements() const {
     long long n = 1;
     for (int d = 0; d < ndim; ++d) n *= dims[d].width();
@@ -45,7 +45,7 @@ struct local_shape {
   }
 };
 
-/// Dim i of a type on a rank of dims whose degrees are known.
+/// The size of dim i on one rank.
 constexpr local_dim local(const type& t, int i, const parallel_dims& d) {
   const dim& whole = t.shape[i];
   local_dim l{.name = whole.name, .count = whole.count(), .unit_name = whole.unit_name, .unit = whole.unit};
@@ -64,7 +64,7 @@ constexpr local_shape local(const type& t, const parallel_dims& d) {
   return s;
 }
 
-/// Whether fp8 products take a size, or each size of a tensor: multiples of 16.
+/// True if an fp8 GEMM supports a size, or all sizes of a tensor: multiples of 16.
 constexpr bool fits_fp8(long long size) { return size % 16 == 0; }
 constexpr bool fits_fp8(const local_shape& s) {
   for (int i = 0; i < s.ndim; ++i)
@@ -72,17 +72,17 @@ constexpr bool fits_fp8(const local_shape& s) {
   return true;
 }
 
-/// The sequences of a microbatch, some tokens of each of which a rank has.
+/// The number of sequences of a microbatch on a data-parallel rank. A cp rank has some tokens of each.
 constexpr int rows_of(const type& t, int seq, const parallel_dims& d) {
   return t.shape[0].size / (d.dp_replicate * d.dp_shard) / seq;
 }
 
-/// Whether an op has of each sequence the chunks of its rank: on its first operand's word.
+/// True if an op gets only the rank's chunks of each sequence: its first operand is sharded over cp.
 constexpr bool takes_chunks(const auto& t, const auto& o, const parallel_dims& d) {
   return d.cp > 1 && o.kind->in_chunks && t.values[o.in[0]][axis::cp] == V(0);
 }
 
-/// The sequences, or groups of tokens, that an op takes on a rank.
+/// The number of sequences, or of capacity groups, of an op on a rank.
 constexpr int rows_of_op(const auto& t, const auto& o, const parallel_dims& d) {
   const type& x = t.values[o.in[0] < 0 ? o.out[0] : o.in[0]];
   if (takes_chunks(t, o, d)) return rows_of(x, o.with.seq, d);

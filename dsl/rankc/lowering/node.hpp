@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer as nodes on values. A node is an op of the table with an operand for each port; the passes over it
-// take what they need to know of an op from its row. The same passes run in the compiler and in the
-// generator.
+// A layer as a list of nodes. A node is an op with an operand for each port. The passes take all properties
+// of an op from its row. The same passes run in the compiler and in the generator.
 #pragma once
 #include <rankc/lowering/parameters.hpp>
 #include <rankc/recipe/training.hpp>
@@ -17,9 +16,9 @@ namespace rankc::lowering {
 
 enum class target : unsigned char { host, cuda };
 
-/// Where a value lies. `x` to `dx` are handed in by the caller; `saved` lasts from forward to backward;
-/// `halfway` from the first half of backward to the second; `temp` lasts within one of them; the rest are
-/// places that the whole pipeline rank shares.
+/// The memory that stores a value. The caller passes x to dx. `saved` lasts from forward to backward,
+/// `halfway` from the first half of backward to the second. `temp` lasts within one phase. All layers of a
+/// pipeline rank share the others.
 enum class space : unsigned char {
   x,
   y,
@@ -38,18 +37,17 @@ enum class space : unsigned char {
   starts
 };
 
-/// What a value's elements are: as in types, or bytes that mean nothing before and after a node.
+/// The element type of a value, as in its type; `bytes` is scratch, without contents before and after a node.
 enum class element_kind : unsigned char { real, wide, index, e4m3, e5m2, e4m3_rows, bytes };
 constexpr bool is_fp8(element_kind k) { return k >= element_kind::e4m3 && k < element_kind::bytes; }
 
-/// What a layer or a stage does for a microbatch. Backward is whole, or in two halves: the gradient of the
-/// input, which the stage before waits for, and the rest.
-/// What backward repeats of forward it does first, without the gradient that it waits for.
+/// The phases of a microbatch in a layer or stage. Backward is one phase, or is split: the input's gradient,
+/// for which the previous stage waits, and the rest. Recomputation comes first and does not need dy.
 enum class phase : unsigned char { forward, backward, backward_input, backward_weight, recompute };
 inline constexpr std::string_view phase_names[]{"forward", "backward", "backward_input", "backward_weight",
                                                 "recompute"};
 
-/// The steps in which a node of forward runs.
+/// The steps in which a forward node runs.
 enum class in_step : unsigned char { any, training, evaluation };
 
 enum class accumulation : unsigned char {
@@ -57,19 +55,19 @@ enum class accumulation : unsigned char {
   overwrite,
   add,
   after_first
-};  // after_first: overwrite in the first microbatch
+};  // after_first: overwrites in the first microbatch, then adds
 
-/// What a plan says to the passes over a layer.
+/// The settings for lowering one layer.
 struct layer_setting {
-  parallel_dims dims{};   // each degree known
+  parallel_dims dims{};   // all degrees are known
   precision type = bf16;  // of activations
   target to = target::host;
   bool deterministic = false;
-  bool splits_backward = false;  // the schedule has halves of backward
+  bool splits_backward = false;  // the schedule splits backward in two halves
   bool trains = true;
-  recomputation recompute = {};                        // of the layer: none, where it keeps all
-  bool gives_dx = true;                                // the layer: else nothing before it is trained
-  linear_precision linears = linear_precision::plain;  // of the layer
+  recomputation recompute = {};  // recomputation in this layer
+  bool gives_dx = true;          // false: no layer before this one is trained, so dx is not needed
+  linear_precision linears = linear_precision::plain;  // of this layer
   constexpr std::size_t bytes(element_kind c) const {
     if (c >= element_kind::e4m3) return 1;
     if (c == element_kind::index || (c == element_kind::wide && type == bf16)) return 4;
@@ -77,17 +75,17 @@ struct layer_setting {
   }
 };
 
-/// After what a value is named.
+/// The origin of a value's name.
 struct name_source {
   enum kind : unsigned char { traced, copy, packed, packed_gradient, packed_weight, scratch } from = traced;
-  int of = -1;                    // traced, copy: a value of the trace; packed: a composed dim
-  const op_row* row = nullptr;    // scratch: the op whose it is
-  bool of_model = false;          // traced: the model names it, or that whose gradient it is
-  bool again = false;             // made once more, for backward
-  std::string_view rounded = "";  // to what: "e4m3"
+  int of = -1;                  // traced, copy: a value of the trace; packed: a composed dim
+  const op_row* row = nullptr;  // scratch: its op
+  bool of_model = false;  // traced: the model names the value, or names the value whose gradient this is
+  bool again = false;     // recomputed for backward
+  std::string_view rounded = "";  // the fp8 type that it is cast to, e.g. "e4m3"
 };
 
-/// The first and the last node of a list that touch a value; -1: none does.
+/// The first and the last node of a list that touch a value; -1 if no node does.
 struct node_range {
   int first = -1, last = -1;
   constexpr bool any() const { return first >= 0; }
@@ -96,48 +94,48 @@ struct node_range {
 struct value {
   space where = space::temp;
   element_kind holds = element_kind::real;
-  int shape = -1;  // of the layer's
+  int shape = -1;  // index of the layer's shapes
   std::size_t bytes = 0;
-  int of = 0;  // weight, gradient: parameter; rope: table
+  int of = 0;  // weight, gradient: the parameter; rope: the table
   name_source name{};
-  // among what is saved, or kept halfway, or in the workspace (temp); of statistics, behind the rows (x
-  // to dx)
+  // saved, halfway, temp: the offset in that memory. Statistics: the offset in x to dx, after the rows.
   std::size_t offset = 0;
   node_range forward{}, backward{};
 };
 
-/// A value, or columns of one: from which byte on.
+/// A value, or some of its columns from a byte offset on.
 struct slice {
   int value = -1;
   std::size_t offset = 0;
   constexpr bool operator==(const slice&) const = default;
 };
 
-/// What a port of a node is given.
+/// The operand of a port.
 struct port_use {
   slice at{};
-  int shape = -1;  // of the layer's
-  int run = -1;    // of the layer's: further parameters
+  int shape = -1;  // index of the layer's shapes
+  int run = -1;    // index of the layer's runs: more parameters that follow in memory
 };
 
 struct node {
   const op_row* row = nullptr;
-  std::vector<port_use> ports{};  // as the row has them
+  std::vector<port_use> ports{};  // in the order of the row's ports
   accumulation accumulate = accumulation::none;
-  bool wide = false;         // its kernel's type is that of wide operands
-  bool for_weights = false;  // of the second half of a backward in two halves
-  bool repeatable = false;   // of forward: backward may repeat it
-  bool again = false;        // of backward: it repeats one of forward
+  bool wide = false;         // the kernel is instantiated for wide operands
+  bool for_weights = false;  // runs in the second half of a split backward
+  bool repeatable = false;   // forward: recomputation may repeat it
+  bool again = false;        // backward: it repeats a forward node
   in_step only = in_step::any;
   int rows = 0, seq = 0;  // the op's attributes
-  double number = 0;      // the op's; of chunks: the ranks that share out a sequence
-  int slab = 0;           // rows of what ranks of ep send each other
-  axis over = axis::tp;   // of a conversion
-  int converts = -1;      // the value of the trace that it converts
-  bool joins = false;     // it waits for what goes around the ring beside it
-  // with the node so many before it: the one moves rows, the other makes products of them, a part after
+  double number = 0;      // the op's number; for chunks the degree of cp
+  int slab = 0;           // rows of a slab that ep ranks exchange
+  axis over = axis::tp;   // the axis of a conversion
+  int converts = -1;      // the value of the trace that is converted
+  bool joins = false;     // waits for all ring messages in flight
+  // Distance to an earlier node with which this one is overlapped by rows; 0: none. One of the two is an
+  // all-gather or reduce-scatter, the other the GEMM on its rows. They alternate part by part, and the node
+  // between them runs meanwhile.
   int by_rows = 0;
-  // another, and what is between them runs meanwhile; 0: with none
 
   constexpr bool is(const op_row& r) const { return row == &r; }
   constexpr const port_use& operator[](std::string_view name) const {
@@ -151,21 +149,21 @@ struct node {
   constexpr void each_write(auto visit) const { each(&port::is_written, visit); }
   constexpr bool reads(const slice& s) const { return any(s, &port::is_read); }
   constexpr bool writes(const slice& s) const { return any(s, &port::is_written); }
-  /// Whether it touches a value, whichever part of it.
+  /// True if it touches any part of a value.
   constexpr bool mentions(int value) const {
     for (const port_use *u = ports.data(), *end = u + ports.size(); u != end;
-         ++u)  // clang takes its time for iterators
+         ++u)  // clang evaluates iterators slowly
       if (u->at.value == value) return true;
     return false;
   }
   constexpr bool runs_in(bool training) const {
     return only == in_step::any || (only == in_step::training) == training;
   }
-  /// Whether it goes around a ring beside computation.
+  /// True if it is a ring message, which is overlapped with computation.
   constexpr bool is_beside() const {
     return row->converts == conversion::shift || row->converts == conversion::shift_back;
   }
-  /// Whether it sums over microbatches.
+  /// True if it adds to a sum over microbatches.
   constexpr bool sums() const {
     for (std::size_t p = 0; p < ports.size(); ++p)
       if (row->ports[p].as == use::sum) return true;
@@ -187,7 +185,7 @@ struct node {
 };
 using nodes = std::vector<node>;
 
-/// The node that one goes by rows with; itself: it goes with none.
+/// The node with which one is overlapped by rows; `of` itself if there is none.
 constexpr std::size_t find_partner(std::span<const node> list, std::size_t of) {
   if (list[of].by_rows > 0) return of - static_cast<std::size_t>(list[of].by_rows);
   for (std::size_t later = of + 1; later < std::min(of + 3, list.size()); ++later)
@@ -195,13 +193,13 @@ constexpr std::size_t find_partner(std::span<const node> list, std::size_t of) {
   return of;
 }
 
-/// A node goes to another place; those between make room.
+/// Moves a node to another index and shifts the nodes between.
 constexpr void move_node(nodes& list, std::size_t from, std::size_t to) {
   for (; from > to; --from) std::swap(list[from], list[from - 1]);
   for (; from < to; ++from) std::swap(list[from], list[from + 1]);
 }
 
-/// Cosines and sines of a rank's rotary positions.
+/// Cosines and sines for the positions of a rank's tokens.
 struct rope_use {
   int positions, dim;
   double theta;
@@ -213,17 +211,17 @@ struct layer_program {
   std::vector<value> values;
   std::vector<local_shape> shapes;
   nodes forward, backward;
-  std::vector<std::vector<int>> runs;  // values of parameters, of which each continues the one before
+  std::vector<std::vector<int>> runs;  // parameters that follow each other in memory
   std::vector<layer_parameter> parameters;
   std::vector<composed_dim> composed;
   std::vector<rope_use> ropes;
-  bool in_halves = false;      // backward is
-  std::size_t first_half = 0;  // nodes of its first half
-  std::size_t repeated = 0;    // nodes at its begin that repeat forward's
-  // After storage:
+  bool in_halves = false;      // backward is split in halves
+  std::size_t first_half = 0;  // number of nodes in the first half of backward
+  std::size_t repeated = 0;    // number of recomputed nodes at the start of backward
+  // Set by place_values:
   std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, halfway_bytes = 0, forward_temp = 0,
               backward_temp = 0;
-  std::size_t routers_bytes = 0;  // of what is kept of a microbatch's routers
+  std::size_t routers_bytes = 0;  // router statistics stored for a microbatch
 
   constexpr int add(const value& v) {
     values.push_back(v);
@@ -239,22 +237,21 @@ struct layer_program {
   constexpr const local_shape& shape(const value& v) const {
     return shapes[static_cast<std::size_t>(v.shape)];
   }
-  /// What a conversion has of a rank's elements: all that it is given, or gets; of slots, with the room for
-  /// them.
+  /// The rank's own part of a conversion: the shard in an all-gather or reduce-scatter, or the receive buffer
+  /// of an exchange with experts, including unused room.
   constexpr const local_shape& part(const node& n) const {
     const conversion by = n.row->converts;
     if (by == conversion::from_experts) return shape(n["received"]);
     return shape(by == conversion::reduce_scatter || by == conversion::to_experts ? n.ports.front()
                                                                                   : n.ports.back());
   }
-  /// Whether a value belongs to the layer alone: not handed in, and not handed on.
+  /// True if the value is private to the layer: neither passed in nor out.
   constexpr bool is_inner(const slice& s) const { return values[s.value].where == space::temp; }
-  /// Whether an operand is all of its value.
+  /// True if an operand is a whole value, not columns of one.
   constexpr bool is_whole(const port_use& u) const {
     return u.shape >= 0 &&
            shape(u).elements() == shape(values[static_cast<std::size_t>(u.at.value)]).elements();
   }
-  /// Number of nodes that touch a value.
   constexpr int mentions(int value) const {
     int n = 0;
     for (const nodes* list : {&forward, &backward})
@@ -262,14 +259,14 @@ struct layer_program {
     return n;
   }
 
-  /// Visits the begin and the end of each phase of backward.
+  /// Visits the index range of each phase of backward.
   constexpr void each_phase_of_backward(auto visit) const {
     const std::size_t half = in_halves ? std::max(first_half, repeated) : backward.size();
     visit(std::size_t{0}, repeated);
     visit(repeated, half);
     visit(half, backward.size());
   }
-  /// The nodes of a phase; a backward that is whole has no halves.
+  /// The nodes of a phase. A backward that is not split has no halves.
   constexpr std::span<const node> calls(phase p) const {
     if (p == phase::forward) return forward;
     const std::span<const node> all(backward);
@@ -288,11 +285,11 @@ struct layer_program {
     if (p != phase::backward && !in_halves) return false;
     if (p == phase::backward_weight) return last >= half;
     if (first >= begin || p == phase::backward) return p == phase::backward ? last >= begin : first < half;
-    for (const node& n : calls(p))  // it is touched before this phase, too
+    for (const node& n : calls(p))  // it is touched before this phase as well
       if (n.mentions(static_cast<int>(&v - values.data()))) return true;
     return false;
   }
-  /// Whether a value goes from the first half of backward to the second.
+  /// True if the first half of backward makes a value that the second half uses.
   constexpr bool crosses_halves(const value& v) const {
     const int half = static_cast<int>(first_half);
     return in_halves && v.backward.any() && v.backward.first < half && v.backward.last >= half;
@@ -304,7 +301,7 @@ struct layer_program {
   }
 };
 
-/// The sizes of a node on one rank, as the table asks for them. `ring`: the ranks of a ring.
+/// The sizes of a node on one rank, by the symbols of its row. `ring`: the number of ranks in a ring.
 constexpr op_sizes sizes_of(const layer_program& l, const node& n, int ring) {
   op_sizes s(*n.row);
   for (std::size_t p = 0; p < n.ports.size(); ++p) {
@@ -316,28 +313,30 @@ constexpr op_sizes sizes_of(const layer_program& l, const node& n, int ring) {
   return s;
 }
 
-/// The elements that a conversion sends.
+/// The element type that a conversion sends.
 constexpr element_kind sent_elements(const node& n) {
   if (n.row->converts >= conversion::share_offsets) return element_kind::index;
   return n.wide ? element_kind::wide : element_kind::real;
 }
 
-/// The size of a conversion's buffer on one rank. Units: bytes.
+/// The buffer size of a conversion on one rank.
+/// Units: bytes.
 constexpr std::size_t message_bytes(const layer_program& l, const node& n, const layer_setting& s) {
   const conversion by = n.row->converts;
-  const bool shifts = by == conversion::shift || by == conversion::shift_back;  // all operands at once
+  const bool shifts = by == conversion::shift || by == conversion::shift_back;  // two tensors in one message
   return static_cast<std::size_t>(shifts ? n.row->count(false) : 1) *
          static_cast<std::size_t>(l.part(n).elements()) * s.bytes(sent_elements(n));
 }
 
-/// A value where a node reads or writes it.
+/// A slice that a node reads or writes.
 struct operand {
   slice at;
-  bool implied = false;  // continues the one before: a kernel is not given it
+  bool implied = false;  // it follows the previous operand in memory, so the kernel gets no pointer to it
   int port = 0;
 };
 
-/// What a node writes, scratch too, or what it reads: as its kernel takes them.
+/// Visits the operands that a node writes, including scratch, or reads, in the order of the kernel's
+/// arguments.
 constexpr void each_operand(const layer_program& l, const node& n, bool written, auto visit) {
   for (std::size_t p = 0; p < n.ports.size(); ++p) {
     const port_use& u = n.ports[p];
@@ -349,7 +348,7 @@ constexpr void each_operand(const layer_program& l, const node& n, bool written,
   }
 }
 
-/// The kernel of an op on a target.
+/// The kernel of an op on a target; its name is empty if there is none.
 constexpr kernel_row kernel_of(const op_row& row, target t) {
   return t == target::cuda ? row.on_cuda() : row.on_host();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing: linears of one input whose weights are neighbours (query, key, value; gate, up) as one product.
-// What they make, and its gradient, are columns of packed rows, which other ops read and write by a stride.
+// Packs linears that read one input and whose weights are adjacent in memory (query, key, value; gate, up)
+// into one GEMM. Their results and gradients are columns of packed rows. Other ops access these columns with
+// a stride.
 #pragma once
 #include <rankc/ops/fused.hpp>
 #include <rankc/ops/positions.hpp>
@@ -12,13 +13,14 @@ namespace rankc::lowering {
 
 namespace detail {
 
-/// One linear of a pack, and the nodes that have to do with it; indices into forward and backward.
+/// One linear of a pack and its nodes, as indices into forward and backward.
 struct part {
-  int weight = -1, bias = -1;  // parameters
-  slice made{}, dy{};          // its result, and the gradient of it, as linear's own nodes name them
+  int weight = -1, bias = -1;  // indices of parameters
+  slice made{}, dy{};          // its result and the gradient of the result
   long long width = 0;
   int forward = -1, dx = -1, dw = -1, db = -1;
-  std::vector<slice> forward_values{}, backward_values{};  // that are this part of the packed rows
+  // The values that become columns of the packed rows.
+  std::vector<slice> forward_values{}, backward_values{};
 };
 
 constexpr bool is_linear(const node& n) { return n.is(ops::linear) || n.is(ops::linear_bias); }
@@ -42,20 +44,20 @@ class packer {
   }
 
  private:
-  /// Whether parameter b's elements begin where a's end.
+  /// True if parameter b follows a in memory without a gap.
   constexpr bool follows(int a, int b) const {
     const auto &at_a = placed_.of_parameter[a], &at_b = placed_.of_parameter[b];
     return at_a.in == at_b.in && at_a.in != group::shared &&
            at_a.offset + p_.parameters[a].elements() == at_b.offset;
   }
   constexpr int parameter(const port_use& u) const { return p_.values[u.at.value].of; }
-  /// Whether a port is given the weight, or the gradient, of a parameter.
+  /// True if a port is the weight, or the gradient, of a parameter.
   constexpr bool is_of(const port_use& u, space where, int of) const {
     const value& v = p_.values[u.at.value];
     return v.where == where && v.of == of;
   }
 
-  /// Whether the recipe rounds both products to fp8, or neither: it depends on their widths.
+  /// True if the recipe uses fp8 for both GEMMs or for neither, which depends on their widths.
   constexpr bool are_rounded_alike(const part& a, const part& b) const {
     return !rounds_ || fits_fp8(a.width) == fits_fp8(b.width);
   }
@@ -81,7 +83,7 @@ class packer {
     return parts;
   }
 
-  /// How many ports that take no stride a node gives a value to.
+  /// The number of a node's ports that use a value and take no stride.
   static constexpr int count_whole(const node& n, int value) {
     int ports = 0;
     const port* p = n.row->ports;
@@ -103,11 +105,12 @@ class packer {
       }
   }
 
-  /// The backward nodes of each part. False where they do not make a product of packed rows.
+  /// Finds the backward nodes of each part. False if they cannot become one GEMM of packed rows.
   constexpr bool find_backward(std::vector<part>& parts) const {
     const nodes& list = p_.backward;
     for (part& q : parts) {
-      if (sums_[q.weight] != 1 || (q.bias >= 0 && sums_[q.bias] != 1)) return false;  // used once
+      // The weight, and the bias, must be used exactly once.
+      if (sums_[q.weight] != 1 || (q.bias >= 0 && sums_[q.bias] != 1)) return false;
       for (int i = 0; i < static_cast<int>(list.size()); ++i) {
         const node& n = list[i];
         if (n.is(ops::linear_dx) && is_of(n["w"], space::weight, q.weight)) q.dx = i;
@@ -124,7 +127,7 @@ class packer {
     return true;
   }
 
-  /// Whether a value touches, besides the part's own nodes, only ports that take a stride.
+  /// True if, except for the part's own nodes, only ports with a stride use a value.
   constexpr bool is_strided(const slice& s, const part& q) const {
     if (!p_.is_inner(s)) return false;
     int own = count_whole(p_.forward[q.forward], s.value);
@@ -133,8 +136,8 @@ class packer {
     return own == whole_[s.value];
   }
 
-  /// The other side of a port that works on columns in place: of an output, the input that it may replace,
-  /// and back.
+  /// The port that shares memory with port p if both work on columns in place: for an output the input that
+  /// it may replace, and the reverse.
   static constexpr const port_use* in_place(const node& n, std::size_t p) {
     const port& here = n.row->ports[p];
     for (std::size_t q = 0; q < n.ports.size(); ++q) {
@@ -146,7 +149,7 @@ class packer {
     }
     return nullptr;
   }
-  /// `made`, and what a node turns in place where no other needs it.
+  /// `made`, and the values that nodes compute from it, or it from them, in place.
   static constexpr std::vector<slice> values(const nodes& list, const slice& made,
                                              bool (port::*from)() const) {
     std::vector<slice> out{made};
@@ -166,13 +169,13 @@ class packer {
           if (!is_strided(s, q)) return false;
       const std::size_t forward = q.forward_values.size();
       if (forward > 2 || (forward == 2 && p_.mentions(q.made.value) != 2))
-        return false;  // read as it was, too
+        return false;  // another node needs the value before it is overwritten
     }
     return share_strides(parts);
   }
 
-  /// Whether the operands of a node that have one stride are parts all, or none: keys and values, gate and
-  /// up.
+  /// True if operands of one node that share a stride are all columns of the pack, or none is: keys and
+  /// values, gate and up.
   constexpr bool share_strides(const std::vector<part>& parts) const {
     std::vector<char> is_part(p_.values.size(), 0);
     for (const part& q : parts)
@@ -189,14 +192,14 @@ class packer {
     return true;
   }
 
-  /// Give a port a shape of its own.
+  /// Gives a port a separate, changed copy of its shape.
   constexpr void change(port_use& u, auto how) {
     local_shape s = p_.shape(u);
     how(s);
     u.shape = p_.add(s);
   }
 
-  /// What the model names of each part; nothing where it does not name them all.
+  /// The model's names for the parts; empty if one has no name.
   constexpr std::vector<int> names_of(const std::vector<part>& parts) const {
     std::vector<int> all;
     for (const part& q : parts) {
@@ -246,7 +249,7 @@ class packer {
     join_ropes(p_.backward, ops::rope_grad, gradient);
   }
 
-  /// A port of all parts: the first's parameter, of which the others' are continuations.
+  /// Replaces a port's parameter by those of all parts: the first, and a run of the others.
   constexpr void join_parameters(port_use& u, const std::vector<part>& parts, int part::* which,
                                  const local_dim& whole) {
     const space where = p_.values[u.at.value].where;
@@ -262,14 +265,14 @@ class packer {
     change(u, [&](local_shape& s) { s.dims[0] = whole; });
   }
 
-  /// Whether what a node writes is what the other does.
+  /// True if n writes an output of `other`.
   static constexpr bool writes_as(const node& n, const node& other) {
     bool same = false;
     other.each_write([&](const port_use& u) { same |= n.writes(u.at); });
     return same;
   }
 
-  /// `shape`: of the packed rows.
+  /// `shape`: the shape of the packed rows.
   constexpr void join_products(const std::vector<part>& parts, int made, int gradient, int shape,
                                const local_dim& whole) {
     const part& first = parts.front();
@@ -279,8 +282,8 @@ class packer {
     if (first.bias >= 0) join_parameters(linear["b"], parts, &part::bias, whole);
     for (std::size_t i = parts.size(); i-- > 1;) p_.forward.erase(p_.forward.begin() + parts[i].forward);
 
-    // Each joined node stands where the last of its parts stood. The sum overwrites if the first of them did
-    // and no other node stands before it.
+    // Each joined node replaces the last of its parts. It overwrites the sum if the earliest part did and no
+    // other node adds to the sum in between. Such a node takes over the overwriting.
     std::vector<int> gone;
     const auto join = [&](int part::* which) -> node& {
       int last = -1, earliest = static_cast<int>(p_.backward.size());
@@ -293,7 +296,7 @@ class packer {
       node& n = p_.backward[last];
       n.accumulate = p_.backward[earliest].accumulate;
       for (int i = earliest + 1; i < last && n.accumulate == accumulation::overwrite; ++i) {
-        node& other = p_.backward[i];  // that adds to what the earliest began, and begins it now
+        node& other = p_.backward[i];  // it adds to the earliest part's result; after the move it comes first
         if (other.accumulate != accumulation::add || !writes_as(other, p_.backward[earliest])) continue;
         if (std::any_of(parts.begin(), parts.end(), [&](const part& q) { return q.*which == i; })) continue;
         std::swap(other.accumulate, n.accumulate);
@@ -311,7 +314,7 @@ class packer {
     }
   }
 
-  /// The units of two dims side by side.
+  /// The units of two adjacent dims.
   constexpr local_dim join_units(const local_dim& low, const local_dim& high) {
     local_dim joined{.count = low.count + high.count,
                      .unit_name = low.unit_name,
@@ -326,7 +329,7 @@ class packer {
     return joined;
   }
 
-  /// Ropes of neighbouring columns in one node, where the last of them stood.
+  /// Joins ropes of adjacent columns in one node, in the place of the last of them.
   constexpr void join_ropes(nodes& list, const op_row& row, int packed) {
     const auto is_rope = [&](const node& n) { return n.is(row) && n.ports[1].at.value == packed; };
     for (int i = 0; i < static_cast<int>(list.size()); ++i) {
@@ -353,15 +356,15 @@ class packer {
   Program& p_;
   const group_layout placed_;
   const std::size_t element_;
-  bool rounds_;  // products to eight bits
+  bool rounds_;  // the recipe casts linears to fp8
   std::vector<int> whole_,
-      sums_;  // ports without a stride that each value is given to; sums into each gradient
+      sums_;  // by value: ports without a stride; by parameter: sums into its gradient
 };
 
 }  // namespace detail
 
-/// Linears of one input whose weights are neighbours become one product, forward and backward; what they make
-/// are columns of one packed buffer.
+/// Packs linears with one input and adjacent weights into one GEMM, forward and backward. Their results are
+/// columns of one packed buffer.
 constexpr void pack_linears(auto& p, const layer_setting& s) { detail::packer(p, s).run(); }
 
 }  // namespace rankc::lowering

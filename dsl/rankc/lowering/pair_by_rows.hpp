@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that ranks of tp gather for a product, or deal out behind one, move beside it: while copy engines
-// bring some, the product of others runs, and what makes gradients of weights, for which nothing in the layer
-// waits. The three stay neighbours, and rows keep their places meanwhile.
+// Overlaps tp's all-gather and reduce-scatter with the GEMM that they feed or follow. Copy engines move the
+// rows of one rank while the GEMM of another rank's rows runs. Weight gradients, for which nothing in the
+// layer waits, fill the rest of the time. The nodes become neighbours, and the buffers stay allocated until
+// both are done.
 #pragma once
 #include <rankc/ops/memory.hpp>
 #include <rankc/lowering/node.hpp>
@@ -12,18 +13,18 @@
 
 namespace rankc::lowering {
 
-/// Whether an operand has a row for each token.
+/// True if an operand has one row per token.
 constexpr bool has_token_rows(const port& p) { return p.shape.ndim > 0 && p.shape.dim[0].count == "tokens"; }
 
 namespace detail {
 
-/// A part begins at a multiple of 16 bytes, whatever a row has: products are slow elsewhere, and lack some of
-/// what follows them.
+/// True if the node is the conversion `how` over tp and can run by rows. Each rank's rows must start at a
+/// multiple of 16 bytes: GEMMs are slower at other addresses and lack some epilogues.
 constexpr bool moves_rows(const auto& p, const node& n, conversion how) {
   return n.row->converts == how && n.over == axis::tp && !n.wide && p.part(n).dims[0].width() % 8 == 0;
 }
 
-/// The product reads what was gathered, once and whole.
+/// True if the GEMM reads the gathered rows exactly once, and as a whole.
 constexpr bool takes_gathered(const auto& p, const node& product, const node& gather) {
   int uses = 0;
   bool whole = true;
@@ -35,8 +36,8 @@ constexpr bool takes_gathered(const auto& p, const node& product, const node& ga
   return product.row->by_rows && uses == 1 && whole;
 }
 
-/// The product that makes what is dealt out, if nothing between them has a part in that, or communicates;
-/// else `deals`.
+/// The index of the GEMM whose result is reduce-scattered, if no node between them communicates or touches
+/// the operands. Returns `deals` if there is none.
 constexpr std::size_t find_product(const auto& p, const nodes& list, std::size_t begin, std::size_t deals) {
   const port_use &to = list[deals].ports.front(), &from = list[deals].ports.back();
   for (std::size_t i = deals; i-- > begin;) {
@@ -50,7 +51,7 @@ constexpr std::size_t find_product(const auto& p, const nodes& list, std::size_t
   return deals;
 }
 
-/// Whether nothing needs what is dealt out afterwards: its places are taken for what arrives.
+/// True if nothing reads the input of the reduce-scatter afterwards, so that incoming rows may overwrite it.
 constexpr bool is_done(const auto& p, const nodes& list, std::size_t deals) {
   const int value = list[deals].ports.back().at.value;
   const auto mentions = [&](const node& n) { return n.mentions(value); };
@@ -72,7 +73,7 @@ constexpr void pair_in(const auto& p, nodes& list, std::size_t begin, std::size_
   }
 }
 
-/// Whether it makes gradients of weights, and nothing else, in every microbatch.
+/// True if the node only adds to weight gradients, in every microbatch.
 constexpr bool makes_gradients(const auto& p, const node& n) {
   bool all = n.sums() && !n.is(ops::clear) && !n.joins && !n.by_rows;
   n.each_write([&](const port_use& u) {
@@ -80,7 +81,7 @@ constexpr bool makes_gradients(const auto& p, const node& n) {
   });
   return all;
 }
-/// Whether it is all the same which of two nodes comes first.
+/// True if two nodes can run in either order.
 constexpr bool are_apart(const node& a, const node& b) {
   bool apart = true;
   a.each_write([&](const port_use& u) { apart &= !b.mentions(u.at.value); });
@@ -88,8 +89,8 @@ constexpr bool are_apart(const node& a, const node& b) {
   return apart;
 }
 
-/// The last node since the ranks communicated that may as well run while rows are gathered, of which it has
-/// none; `gathers`: none may.
+/// Index of the last node after the previous communication that does not touch the gathered rows and can
+/// overlap the gather. Returns `gathers` if there is none.
 constexpr std::size_t find_meanwhile(const auto& p, const nodes& list, std::size_t begin,
                                      std::size_t gathers) {
   for (std::size_t i = gathers; i-- > begin && !list[i].row->communicates() && !list[i].by_rows;) {
@@ -100,7 +101,7 @@ constexpr std::size_t find_meanwhile(const auto& p, const nodes& list, std::size
   return gathers;
 }
 
-/// Gradients of weights are made between a gather and its product, or a product and what deals out its rows.
+/// Moves weight-gradient nodes between an all-gather and its GEMM, or between a GEMM and its reduce-scatter.
 constexpr void fill_pairs_in(const auto& p, nodes& list, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i + 1 < end; ++i) {
     if (list[i + 1].by_rows == 0 || list[i].row->converts != conversion::all_gather) continue;
@@ -118,7 +119,7 @@ constexpr void fill_pairs_in(const auto& p, nodes& list, std::size_t begin, std:
 
 }  // namespace detail
 
-/// Within each phase, whose ops one function calls.
+/// Applies the pass to each phase separately, because each phase becomes one function.
 constexpr void pair_by_rows(auto& p) {
   const auto pair = [&](nodes& list, std::size_t begin, std::size_t end) {
     detail::pair_in(p, list, begin, end);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer's parameters on one rank, and where each lies among them.
+// A layer's parameters on one rank, and their offsets.
 #pragma once
 #include <rankc/lowering/local_shape.hpp>
 #include <rankc/trace/trace.hpp>
@@ -14,47 +14,47 @@ namespace rankc::lowering {
 /// A parameter of a layer, sized for one rank.
 struct layer_parameter {
   parameter_name name;
-  int rows = 1, cols = 1, ndim = 1;  // as layers read it
-  int shards = 1;                    // ranks that share it
-  int shard_rows = 1,
-      stored_rows = 1;  // that each of the ranks that share them keeps; of all of them, the last ones padding
-  int shard_dim = -1;   // over tp; of experts that are spread over ranks, over etp
-  bool experts = false;          // rows: those of the experts that a rank of ep has
-  bool differs_over_tp = false;  // each rank of tp has another part
-  bool differs_over_replicas =
-      false;  // ranks that hold the same dense weights have other experts, or another part of these
-  bool differs_over_ep = false;  // so do ranks of ep
+  int rows = 1, cols = 1, ndim = 1;  // the shape that layers read
+  int shards = 1;                    // number of ranks that shard it (FSDP)
+  // Rows of one shard, and of all shards together. The last rows of the latter are padding.
+  int shard_rows = 1, stored_rows = 1;
+  int shard_dim = -1;            // the dim sharded over tp, or over etp for experts sharded over ep; -1: none
+  bool experts = false;          // sharded over ep; `rows` are those of the rank's experts
+  bool differs_over_tp = false;  // each tp rank has a different part
+  bool differs_over_replicas = false;  // dense replicas have different experts, or different columns of them
+  bool differs_over_ep = false;        // the ep ranks are dense replicas and have different experts
   initial start = initial::zeros;
   double std = 0;
-  bool sum_over_tp = false;  // its gradient is a part of a sum there, by the typed trace
-  bool sum_over_dp = false;
-  bool shared = false;      // with another layer: one tensor
-  bool trainable = true;    // else no gradient of it is made
-  load_balance balances{};  // a bias of experts' scores
+  bool sum_over_tp = false;  // its gradient is a partial sum over tp
+  bool sum_over_dp = false;  // its gradient is a partial sum over the ranks that replicate it
+  bool shared = false;       // another layer uses the same tensor
+  bool trainable = true;     // false: no gradient is computed
+  load_balance balances{};   // a router's bias
   constexpr std::size_t elements() const { return static_cast<std::size_t>(rows) * cols; }
   constexpr std::size_t shard() const { return static_cast<std::size_t>(shard_rows) * cols; }
   constexpr bool has_padding() const { return stored_rows != rows; }
   constexpr std::size_t stored() const { return static_cast<std::size_t>(stored_rows) * cols; }
 };
 
-/// Parameters of a layer by what happens to their gradients: its own, those also summed over tp, those of the
-/// rank's own experts, those that are not trained, and those that another layer shares. All but the last lie
-/// in one piece each, those anywhere.
+/// The groups of a layer's parameters, by how their gradients are reduced: over dp only, over tp too,
+/// experts, frozen, and shared with another layer. Each group except the last is contiguous in memory.
 enum class group : unsigned char { own, over_tp, experts, frozen, shared };
-inline constexpr int n_groups = 4;  // of one piece
+inline constexpr int n_groups = 4;  // the contiguous groups
 
-/// Where each parameter of a layer lies in its group. Units: elements.
+/// The offset of each parameter in its group.
+/// Units: elements.
 struct group_layout {
   struct place {
     group in = group::own;
-    std::size_t offset = 0;  // shared: which of the layer's shared parameters it is
+    std::size_t offset = 0;  // shared: an index into the list of the layer's shared parameters
   };
   std::vector<place> of_parameter;
   std::size_t size[n_groups]{};
   std::vector<int> shared;  // parameters
 };
 
-/// Tensors start at multiples of this many elements: aligned vectors in every type.
+/// Alignment of tensors, so that kernels can use vector loads with every type.
+/// Units: elements.
 inline constexpr std::size_t element_alignment = 16;
 constexpr std::size_t aligned_elements(std::size_t n) {
   return (n + element_alignment - 1) / element_alignment * element_alignment;
@@ -92,7 +92,7 @@ constexpr layer_parameter local_parameter(const weight_info& w, const parallel_d
   return p;
 }
 
-/// The parameters of one of a model's kinds of layers.
+/// The parameters of one kind of layer.
 constexpr std::vector<layer_parameter> local_parameters(const auto& kinds, std::size_t kind,
                                                         const parallel_dims& d) {
   std::vector<layer_parameter> parameters;
@@ -114,21 +114,21 @@ constexpr group group_of(const layer_parameter& p) {
   return p.sum_over_tp ? group::over_tp : group::own;
 }
 
-/// Whether ranks share out what layers read of a group, and gather it.
+/// True if several ranks shard the group's weights and all-gather them (FSDP).
 constexpr bool is_shared_out(group g, const parallel_dims& d) {
   return (g == group::experts ? expert_weight_shards(d) : weight_shards(d)) > 1;
 }
 
-/// Within a group, tensors of the same treatment stand side by side: sharded before whole, and decayed on the
-/// outside, so that the optimizer's calls cover long ranges.
+/// The order of tensors in a group: first those sharded over tp, then whole ones, with matrices at both ends.
+/// So tensors that the optimizer treats alike are adjacent, and its kernels cover long ranges.
 constexpr int order_of(const layer_parameter& p) {
   const bool matrix = p.ndim > 1;
   if (p.shard_dim >= 0) return matrix ? 0 : 1;
   return matrix ? 3 : 2;
 }
 
-/// Where a layer's parameters lie in their groups, of the size that each has there: what layers read, with
-/// the padding of its shards, or what a rank keeps.
+/// The offsets of a layer's parameters in their groups. `size_of`: the size of each, e.g. with the padding of
+/// its shards, or one shard.
 constexpr group_layout lay_out(const auto& parameters,
                                std::size_t (layer_parameter::*size_of)() const = &layer_parameter::stored) {
   group_layout g;

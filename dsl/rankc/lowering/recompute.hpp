@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backward repeats of forward, rather than have it kept: each such node once more, in front of what
-// reads its results.
+// Recomputation: clones forward nodes into backward, before the nodes that read their results, so that the
+// results need not be saved.
 #pragma once
 #include <rankc/lowering/node.hpp>
 
@@ -36,7 +36,7 @@ class repeater {
  private:
   enum class half : unsigned char { none, first, second };
 
-  /// What a node that may not be repeated made is there once.
+  /// Marks the values made by nodes that must not run twice.
   constexpr void find_results() {
     for (node& n : p_.forward) {
       n.each_read([&](const port_use& u) {
@@ -48,7 +48,7 @@ class repeater {
       });
     }
   }
-  /// Whether a value can be made again: by nodes of forward that all may be repeated.
+  /// True if repeatable forward nodes alone make a value, so it can be recomputed.
   constexpr bool is_again(int v) const {
     const space where = p_.values[v].where;
     return made_[v] && !once_[v] && (where == space::temp || where == space::y);
@@ -59,8 +59,8 @@ class repeater {
     p_.forward[i].each_write([&](const port_use& u) { any |= needed[u.at.value] && is_again(u.at.value); });
     return any;
   }
-  /// Repeat a node in a half; what it reads is needed there too. What the first half makes the second has
-  /// from there.
+  /// Assigns a clone to a half of backward. The clone's inputs are needed there too. The second half reuses
+  /// results of the first.
   constexpr void put(std::size_t i, half h) {
     in_[i] = h;
     std::vector<char>& needed = h == half::first ? first_ : second_;
@@ -69,8 +69,8 @@ class repeater {
     if (h == half::first) p_.forward[i].each_write(mark);
   }
 
-  /// A node of the second half goes to the first where it would have that keep what nothing else needs of it,
-  /// and so does one whose result the first half needs by now. Whether one went.
+  /// Moves a clone to the first half if leaving it in the second would make the first half keep a value for
+  /// it alone, or if the first half needs its result. Returns true if a clone moved.
   constexpr bool advance() {
     bool went = false;
     for (std::size_t i = in_.size(); i-- > 0;) {
@@ -86,7 +86,7 @@ class repeater {
     return went;
   }
 
-  /// A value like one of forward, of backward alone.
+  /// A copy of a forward value for backward only.
   constexpr int add_like(int v) {
     value made = p_.values[v];
     made.where = space::temp;
@@ -132,16 +132,16 @@ class repeater {
   }
 
   Program& p_;
-  std::vector<char> once_, made_;  // of values: what is not made again; what forward makes
-  std::vector<char> first_, second_, read_by_second_;  // of values: what each half of backward needs
-  std::vector<half> in_;                               // of nodes of forward: where they are repeated
+  std::vector<char> once_, made_;  // by value: made by a node that must not run twice; made by forward
+  std::vector<char> first_, second_, read_by_second_;  // by value: needed by each half of backward
+  std::vector<half> in_;                               // by forward node: the half with its clone
 };
 
 }  // namespace detail
 
-/// Backward makes again what it reads of forward, where nodes that may be repeated made that; what they read
-/// they find kept, or made again too. Of a backward in halves the first does it for both. Where the second
-/// alone needs a result, it makes that itself if it has what it is made of anyway.
+/// Clones into backward every repeatable forward node whose result backward reads. The inputs of a clone are
+/// either saved or recomputed too. In a split backward the first half recomputes for both. A result that only
+/// the second half needs is recomputed there, if its inputs are available anyway.
 constexpr void recompute(auto& p) { detail::repeater(p).run(); }
 
 }  // namespace rankc::lowering

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers whose products are of eight bits: each operand is rounded in front of the first product that
-// takes it, and what forward has rounded of activations backward takes as it is. Weights it rounds again, so
-// that none are kept. What makes numbers for such a node alone rounds them itself, where the target has a
-// kernel for that.
+// Casts the operands of linear layers to fp8. An operand is cast before the first GEMM that reads it.
+// Backward reuses the cast activations of forward, but casts weights again, so that no fp8 weights are kept.
+// If only a cast reads the result of an op, the op writes fp8 directly, if the target has the kernel.
 #pragma once
 #include <rankc/ops/fp8.hpp>
 #include <rankc/lowering/node.hpp>
@@ -27,7 +26,7 @@ class rounder {
   }
 
  private:
-  /// An operand, and what it is rounded to.
+  /// An operand and its fp8 copy.
   struct rounded {
     port_use of;
     element as;
@@ -41,7 +40,7 @@ class rounder {
       for (std::size_t p = 0; row && p < n.ports.size(); ++p)
         if (is_fp8(row->ports[p].holds)) n.ports[p] = take(n, p, row->ports[p].holds, list, all);
       if (row) n.row = row;
-      n.each_write([&](const port_use& w) {  // what it was is no more
+      n.each_write([&](const port_use& w) {  // the written value is new, so its cast is stale
         std::erase_if(known_, [&](const rounded& r) { return r.of.at.value == w.at.value; });
       });
       all.push_back(std::move(n));
@@ -49,7 +48,7 @@ class rounder {
     list = std::move(all);
   }
 
-  /// Whether fp8 products do not take the rows of a weight that is packed into a dim.
+  /// True if an fp8 GEMM does not support the row count of a weight in a packed dim.
   constexpr bool has_odd_part(const local_shape& s) const {
     for (int d = 0; d < s.ndim; ++d) {
       if (s.dims[d].composed < 0 || p_.composed[s.dims[d].composed].how != composed_dim::packed) continue;
@@ -59,7 +58,7 @@ class rounder {
     return false;
   }
 
-  /// A product whose sizes are multiples of 16, and neither a router's nor lora's.
+  /// True if the GEMM runs in fp8: all sizes are multiples of 16, and it is neither a router's nor LoRA's.
   constexpr bool is_narrowed(const node& n) const {
     if (!ops::has_fp8(*n.row)) return false;
     for (std::size_t p = 0; p < n.ports.size(); ++p) {
@@ -72,7 +71,7 @@ class rounder {
     return true;
   }
 
-  /// An operand of a product of `list`, rounded by a node at the end of `all` where it has not been yet.
+  /// The fp8 copy of an operand. If there is none yet, appends the cast to `all`.
   constexpr port_use take(const node& n, std::size_t p, element as, const nodes& list, nodes& all) {
     const port_use& of = n.ports[p];
     for (const rounded& r : known_)
@@ -94,8 +93,8 @@ class rounder {
     all.push_back(std::move(cast));
     return all.back().ports.front();
   }
-  /// Whether backward may round an activation again: where it may make that again, or, of what is handed in,
-  /// the product.
+  /// True if recomputation may repeat the cast of an activation: its producer may be repeated or, for a layer
+  /// input, the GEMM.
   constexpr bool may_repeat(int value, const node& product, const nodes& all) const {
     bool may = product.repeatable;
     for (const node& n : all)
@@ -103,13 +102,14 @@ class rounder {
     return may;
   }
 
-  /// A row's like that rounds what it makes; none where the target has none.
+  /// The variant of a row that writes fp8; nullptr if the target lacks the kernel.
   constexpr const op_row* maker_in_fp8(const op_row& row) const {
     for (const ops::narrowed_row& m : ops::fp8_makers)
       if (m.of == &row && !kernel_of(*m.by(s_.linears), s_.to).name.empty()) return m.by(s_.linears);
     return nullptr;
   }
-  /// The node that alone takes all that a node makes, and rounds it as that could; -1: there is none.
+  /// The cast that alone reads the result of `maker`, if `maker` has a variant that does the same cast; -1 if
+  /// there is none.
   constexpr int find_cast(const node& maker, const nodes& list) const {
     const op_row* row = maker_in_fp8(*maker.row);
     if (!row) return -1;

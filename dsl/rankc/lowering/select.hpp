@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From typed ops to nodes: operands and their local shapes. Conversions over axes of one rank, and those that
-// only rename a placement, leave nothing behind.
+// Selects nodes for the ops of a typed trace: a kernel, operands and local shapes. A conversion over one
+// rank, or one that changes only the placement, needs no node.
 #pragma once
 #include <rankc/ops/conversions.hpp>
 #include <rankc/ops/elementwise.hpp>
@@ -10,8 +10,8 @@
 
 namespace rankc::lowering {
 
-/// An op that cannot be lowered, past the rules that refuse it: for want of a kernel, or a conversion over an
-/// axis. In a constant expression the compiler stops there.
+/// Thrown for an op that cannot be lowered although no rule refuses it: it has no kernel, or converts over an
+/// unsupported axis. In a constant expression it stops compilation.
 struct not_lowered {
   const op_row* kind;
   bool has_kernel;
@@ -48,7 +48,7 @@ class selector {
   }
 
  private:
-  /// A value for each of the trace, of which those that are one tensor have one class.
+  /// Creates a value for each value of the trace. Values that are one tensor get one class.
   constexpr void make_values() {
     std::vector<int> gradient(t_.weights.size(), -1);
     int targets = -1;
@@ -66,13 +66,13 @@ class selector {
           out_.add(local(t, s_.dims)), weight_of(v), {name_source::traced, v, nullptr, is_named(v)});
     }
   }
-  /// Whether the model names a value, or that whose gradient it is.
+  /// True if the model names a value, or names the value whose gradient it is.
   constexpr bool is_named(int v) const {
     for (const value_name& n : t_.names)
       if (n.id == v || (t_.gradients[n.id] >= 0 && t_.gradients[n.id] == v)) return true;
     return false;
   }
-  /// The parameter that a value is, or to whose gradient it adds; 0 of other values.
+  /// The parameter that a value is, or to whose gradient it adds; 0 for other values.
   constexpr int weight_of(int v) const {
     return parameter_of_[v] >= 0 ? parameter_of_[v] : std::max(gradient_of_[v], 0);
   }
@@ -81,7 +81,7 @@ class selector {
     if (gradient_of_[v] >= 0) return space::gradient;
     if (v == t_.input && t.holds == element::index) return space::tokens;
     if (v == t_.starts) return space::starts;
-    if (v == t_.input + 1) return space::targets;  // a layer is handed its input, then the targets
+    if (v == t_.input + 1) return space::targets;  // the targets are the second input of a layer
     return t.ndim == 0 && (v == t_.result || t_.is_side_loss(v)) ? space::loss : space::temp;
   }
   constexpr int add(space where, element_kind holds, int shape, int of, name_source name) {
@@ -113,14 +113,15 @@ class selector {
         out_.add(value{.holds = element_kind::bytes, .name = {name_source::scratch, -1, o.kind}});
     return {.at = {made, 0}};
   }
-  /// Values become one. Of two names the model's is kept; of two of those the later one's in forward.
+  /// Merges two values. A name from the model is kept. Of two such names, forward keeps that of `from`, the
+  /// later value, and backward that of `into`.
   constexpr void merge(int from, int into) {
     const name_source &a = out_.values[from].name, &b = out_.values[into].name;
     if (a.of_model && (!b.of_model || !in_backward_)) out_.values[into].name = a;
     for (int& c : class_)
       if (c == from) c = into;
   }
-  /// A copy of a class of values that are like `v`, by a node at the list's end.
+  /// Copies a class of values with the properties of `v`, by a node at the end of the list.
   constexpr int copy(nodes& list, int from, int v) {
     const int shape = out_.values[v].shape,
               made = add(space::temp, out_.values[v].holds, shape, 0, {name_source::copy, v});
@@ -148,7 +149,7 @@ class selector {
       if (p.as == use::rotary) {
         n.ports.push_back(rope_table(o));
         n.seq /= s_.dims.cp;
-      }  // its own positions alone
+      }  // the positions of the rank's own tokens only
       else if (p.as == use::scratch) {
         n.ports.push_back(scratch(o));
         scratch_at = n.ports.back().at.value;
@@ -158,7 +159,7 @@ class selector {
     }
     if (writes_loss(n))
       for (const node& earlier : list)
-        if (writes_loss(earlier)) n.accumulate = accumulation::add;  // a layer's later losses
+        if (writes_loss(earlier)) n.accumulate = accumulation::add;  // the layer has an earlier loss
     n.wide = (o.kind == &ops::zeros || o.kind == &ops::add) && t_.values[o.out[0]].holds == element::wide;
     if (kernel.scratch && scratch_at >= 0)
       out_.values[scratch_at].bytes = kernel.scratch(sizes_of(out_, n, ring_ranks(s_.dims)),
@@ -172,7 +173,7 @@ class selector {
   }
 
   static constexpr bool exchanges_slots(const op& o) { return o.kind->converts >= conversion::to_experts; }
-  /// Of what one rank of ep sends another, or a rank of etp has received.
+  /// Rows of one slab: what one ep rank sends to another, or what an etp rank received.
   constexpr int rows_of_slab(const op& o) const {
     type received = t_.values[o.kind->converts == conversion::from_experts ? o.in[0] : o.out[0]];
     if (o.kind->converts >= conversion::share_offsets) {
@@ -180,16 +181,15 @@ class selector {
       received.shape[0] = o.with.first;
     }
     for (axis a : axes)
-      if (received[a] == P)
-        received[a] = V(0);  // counts of tokens are parts of sums where tokens are sharded
+      if (received[a] == P) received[a] = V(0);  // token counts are partial sums where tokens are sharded
     return static_cast<int>(local(received, 0, s_.dims).width()) / (s_.dims.*row(o.over).degree);
   }
 
-  /// Whose ranks a conversion is over: of an exchange in a ring of groups, those of a group.
+  /// The axis of a conversion; in a ring of groups an all-to-all runs inside a group.
   static constexpr axis over_of(const op& o) {
     return o.kind->converts == conversion::all_to_all && o.with.ring > 1 ? axis::ulysses : o.over;
   }
-  /// Over one rank a conversion changes a placement alone, and so does `replicate` over several.
+  /// Selects a conversion. Over one rank it only changes the placement; `replicate` always does.
   constexpr void convert(const op& o, nodes& list) {
     if (o.kind->converts == conversion::all_reduce_batch) return sum_over_batch(o, list);
     const int degree = s_.dims.*row(o.over).degree;
@@ -204,7 +204,7 @@ class selector {
       int uses = 0;
       for (const op& other : t_.ops)
         for (int in : other.in) uses += in >= 0 && find(in) == find(o.in[0]);
-      // The sum is made in place, or in a copy where the pending one is used besides.
+      // The reduction is in place, or on a copy if another op reads the partial sum.
       merge(find(o.out[0]), uses == 1 ? find(o.in[0]) : copy(list, find(o.in[0]), o.in[0]));
     }
     n.ports.push_back(use_of(o.out[0]));
@@ -213,13 +213,13 @@ class selector {
       n.seq = o.with.seq / (o.with.ring > 1 ? o.with.ring : 1);
       n.ports.push_back(scratch(o));
       out_.values[n.ports.back().at.value].bytes =
-          out_.values[find(o.in[0])].bytes;  // for what arrives, until it is in order
+          out_.values[find(o.in[0])].bytes;  // received rows, before they are reordered
     }
     if (exchanges_slots(o)) {
       n.ports.push_back(scratch(o));
       const int blocks = o.kind->converts == conversion::from_experts
                              ? o.in[0]
-                             : o.out[0];  // what goes to peers, or comes from them
+                             : o.out[0];  // the rows sent to peers, or received from them
       out_.values[n.ports.back().at.value].bytes = out_.values[find(blocks)].bytes;
       n.slab = rows_of_slab(o);
     }
@@ -229,7 +229,7 @@ class selector {
     n.wide =
         t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]].holds == element::wide;
     if (reduces && o.over == axis::cp && s_.dims.ulysses > 1 &&
-        s_.dims.ulysses < s_.dims.cp) {  // around the rings, then in groups
+        s_.dims.ulysses < s_.dims.cp) {  // a ring of groups: reduces over the ring, then inside the group
       list.push_back(n);
       list.back().over = axis::ring;
       n.over = axis::ulysses;
@@ -237,7 +237,7 @@ class selector {
     list.push_back(std::move(n));
   }
 
-  /// Both tensors at once.
+  /// A shift of two tensors at once.
   constexpr void hand_on(const op& o, nodes& list) {
     node n{.row = o.kind, .over = o.over, .converts = o.in[0]};
     for (int made : {o.out[0], o.out[1]}) n.ports.push_back(use_of(made));
@@ -245,8 +245,7 @@ class selector {
     list.push_back(std::move(n));
   }
 
-  /// A copy of a sum, which is summed over the ranks that share out weights, and over those that hold the
-  /// same.
+  /// All-reduces a copy of a sum over the ranks that shard the weights, then over their replicas.
   constexpr void sum_over_batch(const op& o, nodes& list) {
     const int shards = weight_shards(s_.dims), copies = weight_replicas(s_.dims);
     if (shards * copies == 1) return merge(find(o.out[0]), find(o.in[0]));
@@ -263,7 +262,8 @@ class selector {
     }
   }
 
-  /// What is handed in and on lies where the caller says: a copy, where it is something else too.
+  /// Assigns the layer's inputs and outputs to the memory that the caller passes. An output is copied if it
+  /// is an input as well, or if backward reads it.
   constexpr void hand_on() {
     const bool takes_ids = t_.values[t_.input].holds == element::index,
                gives_loss = t_.values[t_.result].ndim == 0;
@@ -285,7 +285,7 @@ class selector {
     if (out_.values[dx].where == space::dy) dx = copy(out_.backward, dx, t_.gradients[t_.input]);
     put(dx, space::dx);
   }
-  /// The statistics of routers lie behind the rows that a layer is handed, or hands on.
+  /// Router statistics follow the rows in the layer's input and output buffers.
   constexpr void hand_on_statistics() {
     const auto put = [&](int v, space where, int rows) {
       out_.values[v].where = where;
@@ -313,9 +313,9 @@ class selector {
   const Trace& t_;
   const layer_setting& s_;
   std::vector<int> parameter_of_,
-      gradient_of_;                // of each value: the parameter that it is, or to whose gradient it adds
-  bool in_backward_ = false;       // of the op that is selected
-  std::vector<int> class_, rope_;  // of each value of the trace; of each table
+      gradient_of_;                // by value: the parameter that it is, or to whose gradient it adds
+  bool in_backward_ = false;       // the op being selected is in backward
+  std::vector<int> class_, rope_;  // by value of the trace; by table
   layer_program out_;
 };
 

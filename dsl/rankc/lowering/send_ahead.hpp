@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is handed on around a ring goes beside computation: it is sent before the op that uses what it sends,
-// and waited for where what arrives is first needed. Between the two its operands keep their places.
+// Overlaps the messages of a ring with computation. A message is sent before the op that uses the values it
+// sends, and awaited before the first use of what arrives. Its buffers stay allocated in between.
 #pragma once
 #include <rankc/lowering/select.hpp>
 
@@ -12,8 +12,9 @@ namespace rankc::lowering {
 
 namespace detail {
 
-/// A message goes up, before the first op in front of it that reads what it sends too, and before messages
-/// there that are not what it sends: it may wait for one that came before these.
+/// Moves a message before the first earlier op that reads the values it sends. It also moves before adjacent
+/// messages that do not make these values. Otherwise, if it must wait for an earlier message, it would wait
+/// for those as well.
 constexpr void move_ahead(nodes& list, std::size_t begin, std::size_t at) {
   const auto reads_alike = [&](const node& n) {
     bool any = false;
@@ -34,8 +35,9 @@ constexpr void move_ahead(nodes& list, std::size_t begin, std::size_t at) {
   move_node(list, at, to);
 }
 
-/// Where an op touches what a message brings, those that are under way are waited for; so they are before
-/// another begins, if they had an op beside them: who waits for one waits for those after it too.
+/// Sets `joins` on the first op that touches an incoming message: it waits for every message in flight. A new
+/// message also waits if an op ran since the earlier ones, because waiting for one message waits for the
+/// later ones too.
 constexpr void wait_for_messages(nodes& list, std::size_t begin, std::size_t end) {
   std::vector<int> coming;
   for (std::size_t i = begin; i < end; ++i) {
@@ -46,13 +48,13 @@ constexpr void wait_for_messages(nodes& list, std::size_t begin, std::size_t end
   }
   for (std::size_t i = end; !coming.empty() && i-- > begin;)
     if (list[i].is_beside())
-      throw not_lowered{list[i].row, true, list[i].over};  // what comes is not for this phase
+      throw not_lowered{list[i].row, true, list[i].over};  // this phase does not use what arrives
 }
 
 }  // namespace detail
 
-/// Within each phase, whose ops one function calls.
-/// Errors: not_lowered where nothing in a phase uses what is handed on in it.
+/// Applies the pass to each phase separately, because each phase becomes one function.
+/// Errors: not_lowered if nothing in a phase uses a message sent in it.
 constexpr void send_ahead(auto& p) {
   const auto section = [](nodes& list, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)

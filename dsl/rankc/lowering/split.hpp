@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward in two halves, by dataflow: what the gradient of the input needs, then the rest. Later passes keep
-// the order, and what the second half reads of the first is kept in the slot.
+// Splits backward in two halves by dataflow: first the nodes that the input's gradient needs, then the rest.
+// Later passes keep the order. Values that the second half reads of the first are stored per microbatch.
 #pragma once
 #include <rankc/lowering/node.hpp>
 
@@ -8,7 +8,7 @@ namespace rankc::lowering {
 
 constexpr void split_backward(auto& p) {
   std::vector<char> needed(p.values.size(), 0);
-  const auto passes = [&](int v) {  // from node to node
+  const auto passes = [&](int v) {  // the values that nodes pass to each other
     const space where = p.values[v].where;
     return where <= space::temp;
   };
@@ -29,8 +29,8 @@ constexpr void split_backward(auto& p) {
   p.backward = std::move(halves);
 }
 
-/// What backward is in the end: nothing of a layer that does not train, and how many of its nodes come first:
-/// those that repeat forward's, those of its first half.
+/// Finishes backward: empties it if the layer is not trained, and counts the recomputed nodes at its start
+/// and the nodes of its first half.
 constexpr void settle_backward(auto& p, const layer_setting& s) {
   if (!s.trains) p.backward.clear();
   p.in_halves = s.splits_backward;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage of a layer's values, from their lives: handed in, kept for later, or temporary; what can be
-// computed in place; and the offset of each in the slot or in the workspace. Values that nothing touches are
-// gone afterwards.
+// Assigns storage to a layer's values from their lifetimes: layer inputs and outputs, saved values,
+// temporaries. Also finds values that can be computed in place, sets the offset of each value, and removes
+// unused ones.
 #pragma once
 #include <rankc/lowering/intervals.hpp>
 #include <rankc/lowering/node.hpp>
@@ -10,7 +10,7 @@
 
 namespace rankc::lowering {
 
-/// Ports (output, input) of a node of which the first may lie where the second does.
+/// Pairs (output, input) of a node's ports: the output may be written to the memory of the input.
 constexpr std::vector<std::pair<int, int>> may_replace(const auto& n) {
   std::vector<std::pair<int, int>> pairs;
   for (std::size_t p = 0; p < n.ports.size(); ++p)
@@ -29,8 +29,8 @@ constexpr std::size_t arrival(const nodes& list, std::size_t message) {
   while (i + 1 < list.size() && !list[i].joins) ++i;
   return i;
 }
-/// The first and the last node that touch each value; of what goes around a ring beside others, up to the one
-/// that waits for it, and of what moves by rows, from the one of two nodes to the other.
+/// Finds the first and the last node that touch each value. Buffers of a ring message are live until the node
+/// that waits for it. Buffers of a conversion that is overlapped by rows are live in both nodes of the pair.
 constexpr void find_lives(auto& p) {
   const auto walk = [&](const nodes& list, node_range value::* of) {
     const auto touch = [&](int v, std::size_t i) {
@@ -51,7 +51,8 @@ constexpr void find_lives(auto& p) {
   walk(p.backward, &value::backward);
 }
 
-/// What forward leaves for backward, or the first half of that for the second, lies in the slot.
+/// Values that backward reads from forward are saved, and so are those that its second half reads from the
+/// first.
 constexpr void find_saved(auto& p) {
   for (value& v : p.values) {
     const bool both_ways = v.forward.any() && v.backward.any();
@@ -61,7 +62,7 @@ constexpr void find_saved(auto& p) {
   }
 }
 
-/// Everywhere one value for another, which then lives as long as both.
+/// Replaces a value by another, whose lifetime then covers both.
 constexpr void put_into(auto& p, int from, int into) {
   const auto join = [&](nodes& list, node_range value::* lives) {
     node_range &gone = p.values[from].*lives, &all = p.values[into].*lives;
@@ -76,7 +77,7 @@ constexpr void put_into(auto& p, int from, int into) {
   join(p.backward, &value::backward);
 }
 
-/// Where a node may write over an input that nothing needs afterwards, let it.
+/// Lets a node overwrite an input that nothing needs afterwards.
 constexpr void share_in_place(auto& p, const nodes& list, node_range value::* lives) {
   const bool forward = &list == &p.forward;
   for (std::size_t i = 0; i < list.size(); ++i)
@@ -86,10 +87,10 @@ constexpr void share_in_place(auto& p, const nodes& list, node_range value::* li
       const value &a = p.values[to], &b = p.values[from];
       if (to == from || (b.*lives).last != here || (a.*lives).first != here || a.bytes != b.bytes) continue;
       if (b.where == space::temp && a.where <= space::temp) {
-        put_into(p, from, to);  // the input is made where the output will be
+        put_into(p, from, to);  // the input is made in the memory of the output
       } else if ((b.where == space::saved || b.where == space::halfway) && !forward &&
                  (a.where == space::temp || a.where == space::halfway)) {
-        put_into(p, to, from);  // the output is made over a kept value's last use
+        put_into(p, to, from);  // the output overwrites a saved value at its last use
       } else {
         continue;
       }
@@ -97,8 +98,8 @@ constexpr void share_in_place(auto& p, const nodes& list, node_range value::* li
     }
 }
 
-/// Values that nodes touch, those with a place of the layer's own first, scratch after the others in the
-/// order of the nodes.
+/// Removes unused values. Values stored by the layer itself come first, then scratch in the order of the
+/// nodes, then the rest.
 constexpr void compact(auto& p) {
   std::vector<int> number(p.values.size(), -1);
   std::vector<value> kept;
@@ -128,7 +129,7 @@ constexpr void compact(auto& p) {
   p.values = std::move(kept);
 }
 
-/// Side by side.
+/// Places kept values one after another.
 constexpr std::size_t place_kept(auto& p, space where) {
   std::size_t at = 0;
   for (value& v : p.values)
@@ -139,8 +140,7 @@ constexpr std::size_t place_kept(auto& p, space where) {
   return at;
 }
 
-/// The temporaries of a list, in the order in which its kernels name them first. Returns the workspace that
-/// they need.
+/// Places the temporaries of a list, in the order of their first use. Returns the size of the workspace.
 constexpr std::size_t place_temporaries(auto& p, const nodes& list, node_range value::* lives) {
   std::vector<int> order;
   std::vector<lifetime> placed;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a decoder: the embedding, a block of attention and an MLP, and the head. The models configure
-// them, and a model of one's own may use them beside its own layers.
+// The layers of a decoder: the embedding, a block of attention and an MLP, and the head. The built-in models
+// configure them. A model of your own can combine them with other layers.
 #pragma once
 #include <rankc/models/layer.hpp>
 
 namespace rankc::models {
 
-inline constexpr double initial_std = 0.02;  // of all weights but those that end a residual branch
+inline constexpr double initial_std = 0.02;  // of all weights except those at the end of a residual branch
 
 enum class norm_kind : unsigned char { rms, layer };
 
@@ -24,7 +24,6 @@ constexpr value apply_norm(value x, const norm_parameters& p, double eps) {
   return p.shift.in ? layer_norm(x, p.gain, p.shift, eps) : rms_norm(x, p.gain, eps);
 }
 
-/// The embedding of tokens, plus learned positions if the model has them.
 struct embedding {
   static constexpr std::string_view name = "embedding";
   parameter_handle table;
@@ -39,21 +38,21 @@ struct embedding {
   }
 };
 
-/// The settings that both halves of a block share.
+/// The settings shared by the two halves of a block.
 struct block_setting {
-  int layers;  // of the model
+  int layers;  // layers of the model
   double norm_eps = default_norm_eps;
   norm_kind norm = norm_kind::rms;
   bool biases = false;
 
-  /// The norm in front of a half, replicated for the columns that follow.
+  /// The norm at the start of a half, then enter_tp.
   constexpr value enter(trace& t, value x, std::string_view gain, std::string_view shift, std::string_view n,
                         std::string_view h, const layer_context& c) const {
     const dim hidden = t.of(x).shape[1];
     value normed = as(n, apply_norm(x, declare_norm(t, norm, hidden, gain, shift), norm_eps));
     return as(h, enter_tp(normed, c));
   }
-  /// A column-parallel linear layer, with its bias if the block has biases.
+  /// A column-parallel linear layer, with a bias if the block has biases.
   constexpr value column(trace& t, value x, std::string_view weight, std::string_view shift, dim out) const {
     const dim in = t.of(x).shape[1];
     value w = t.parameter(weight, {out, in}, {{axis::tp, out.name}}, initial::normal, initial_std);
@@ -61,7 +60,7 @@ struct block_setting {
     value b = t.parameter(shift, {out}, {{axis::tp, out.name}}, initial::zeros);
     return bias(linear(x, w), b);
   }
-  /// The row-parallel linear layer that ends a half; `name` is what the text calls its partial sums.
+  /// The row-parallel linear layer at the end of a half. `name` names its partial sums in generated text.
   constexpr value leave(trace& t, value x, std::string_view weight, std::string_view shift,
                         std::string_view name, dim hidden, const layer_context& c) const {
     value sums = as(name, row_parallel(t, x, weight, hidden, residual_std(layers)));
@@ -71,17 +70,17 @@ struct block_setting {
   }
 };
 
-/// The first half of a block: x plus attention to its norm.
+/// The first half of a block: x plus attention of its norm.
 struct attention_half {
   dim hidden, heads, kv_heads;
   block_setting of;
-  double theta = 0;  // of rotary positions; 0: there are none
+  double theta = 0;  // base of rotary positions; 0: none
   rankc::rope_scaling rope_scaling{};
-  bool head_norms = false;  // RMSNorm of each head of q and k before they turn
+  bool head_norms = false;  // RMSNorm of each head of q and k before rotary positions
 
   constexpr value add_to(trace& t, value x, const layer_context& c) const {
     value h1 = of.enter(t, x, "norm1", "norm1.bias", "n1", "h1", c);
-    // Every rank of tp has the gains, and of their gradients the part of its heads.
+    // Every tp rank has the whole gains. Their gradients are partial sums, from the rank's heads.
     value q_gain{}, k_gain{};
     if (head_norms) {
       const dim head{"head_dim", heads.unit};
@@ -104,7 +103,8 @@ struct attention_half {
 
 enum class activation : unsigned char { swiglu, gelu };
 
-/// Attention and an MLP.
+/// A block: attention and an MLP.
+/// Shapes: x (tokens, hidden); the result has the type of x.
 struct block {
   static constexpr std::string_view name = "block";
   attention_half attention;
@@ -132,6 +132,7 @@ struct block {
 };
 
 /// The last norm, the logits and the loss.
+/// Shapes: x (tokens, hidden); the result is a scalar.
 struct head {
   static constexpr std::string_view name = "head";
   parameter_handle table;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One decoder for all models: a model says what its blocks have, and this makes their layers.
+// The decoder behind all built-in models: a model's configuration, and the layers made from it.
 #pragma once
 #include <rankc/models/blocks.hpp>
 #include <rankc/models/experts.hpp>
@@ -7,11 +7,10 @@
 
 namespace rankc::models {
 
-/// The configuration of a decoder.
 struct decoder {
   model_sizes sizes;
   double norm_eps = default_norm_eps;
-  double theta = 0;  // of rotary positions, where the sizes say that they are rotary
+  double theta = 0;  // base of rotary positions; read only if the sizes have `rotary`
   rankc::rope_scaling rope_scaling{};
   norm_kind norm = norm_kind::rms;
   bool biases = false, head_norms = false;
@@ -19,7 +18,8 @@ struct decoder {
   experts_of_layer experts{};
   model_routers routers{};
 
-  /// Append what is wrong with the model's numbers. Errors: RC238, RC250, RC251, RC256, RC258.
+  /// Checks the numbers of the configuration, except its sizes.
+  /// Errors: RC238, RC250, RC251, RC256, RC258.
   constexpr void check(report& out) const {
     if (sizes.rotary) {
       check_theta(out, theta);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The half of a block that has experts instead of an MLP: a router, and SwiGLU of the experts that it chose.
+// The MoE half of a block: a router, and SwiGLU experts that it chooses.
 #pragma once
 #include <rankc/models/blocks.hpp>
 #include <rankc/ops/expert_exchange.hpp>
@@ -8,7 +8,7 @@
 
 namespace rankc::models {
 
-/// RC256: coefficients of losses of routers, and whose choices are counted.
+/// RC256: the coefficients of router losses, and the groups whose choices are counted.
 constexpr void check_model_routers(report& out, const model_routers& r) {
   const router_losses& l = r.losses;
   constexpr double most = 1e6;
@@ -23,7 +23,7 @@ constexpr void check_model_routers(report& out, const model_routers& r) {
                      << "batch: local=false";
 }
 
-/// RC258: how much experts take.
+/// RC258: the capacity of experts.
 constexpr void check_capacity(report& out, double capacity, int group, const model_routers& r) {
   constexpr double most = 1e6;
   const int experts = r.experts;
@@ -50,19 +50,21 @@ constexpr void check_capacity(report& out, double capacity, int group, const mod
         << "dropped are counted over the batch: local=false";
 }
 
-/// The experts of a layer: how many, how many of them a token goes to, the width of each, and how they are
-/// chosen; the width of one that every token goes through beside these, 0: there is none; and how many picks
-/// an expert takes of so many positions of a sequence in line, as a multiple of an even share: 0 all, and 0
-/// positions a whole sequence. Weights of the picks that are left stay as they are. Source: Lepikhin et al.
-/// 2020 (GShard); Megatron-LM, moe_expert_capacity_factor.
+/// The experts of a layer: `count` experts of width `ffn`; each token goes to `picks` of them (top-k).
+///   shared_ffn      width of an expert that all tokens go through as well; 0: none
+///   capacity        an expert takes capacity * (an even share of the choices) from each group of tokens;
+///                   0: all
+///   capacity_group  consecutive tokens of a sequence in one group; 0: the whole sequence
+/// The weights of the other experts of a token do not change if one of its choices is dropped.
+/// Source: Lepikhin et al. 2020 (GShard); Megatron-LM, moe_expert_capacity_factor.
 struct experts_of_layer {
   int count = 0, picks = 0, ffn = 0;
   router_rule router{};
   int shared_ffn = 0;
   double capacity = 0;
   int capacity_group = 0;
-  /// What experts take of sequences of `seq` tokens: of a group the share, rounded up, and no more than a
-  /// pick of each token.
+  /// The capacity for sequences of `seq` tokens, rounded up. An expert takes at most one choice of each
+  /// token.
   constexpr expert_limit limit(int seq) const {
     if (capacity == 0) return {};
     const int group = capacity_group ? capacity_group : seq;
@@ -75,8 +77,9 @@ struct experts_of_layer {
 
 namespace detail {
 
-/// The weights of all experts are one tensor, of each expert a matrix (hidden, ffn): on each rank of ep
-/// experts, on each of etp columns of these; else of each the columns of a rank of tp.
+/// The weights of all experts are one tensor of matrices (hidden, ffn), one for each expert. With ep, each ep
+/// rank has some experts, and each etp rank some of their columns. Without ep, each tp rank has some columns
+/// of all experts.
 struct expert_weights {
   dim all, ffn;
   bool by_experts, by_columns;
@@ -88,7 +91,6 @@ struct expert_weights {
                        initial::normal, std);
   }
 };
-/// SwiGLU of each expert's slots.
 constexpr value swiglu_experts(trace& t, value rows, const arrangement& by, const expert_weights& of,
                                int layers) {
   value gate = as("gate", expert_up(rows, of.declare(t, "experts.gate", 0.02), by));
@@ -97,8 +99,9 @@ constexpr value swiglu_experts(trace& t, value rows, const arrangement& by, cons
   return as("down", expert_down(act, of.declare(t, "experts.down", residual_std(layers)), by));
 }
 
-/// SwiGLU of all tokens, of which each rank of tp makes a part. Source: Dai et al. 2024 (DeepSeekMoE), for
-/// shared experts.
+/// SwiGLU of all tokens; the result is a partial sum over tp.
+/// Shapes: rows (tokens, hidden); result (tokens, hidden).
+/// Source: Dai et al. 2024 (DeepSeekMoE), for shared experts.
 constexpr value shared_expert(trace& t, value rows, dim ffn, int layers) {
   const dim hidden = t.of(rows).shape[1];
   value gate = as("shared_gate", column_parallel(t, rows, "shared.gate", ffn)),
@@ -107,8 +110,8 @@ constexpr value shared_expert(trace& t, value rows, dim ffn, int layers) {
             row_parallel(t, as("shared_act", swiglu(gate, up)), "shared.down", hidden, residual_std(layers)));
 }
 
-/// The statistics of a layer's router. A rank of tp that has the picks of others' tokens too, as these are
-/// gathered, chooses for its own once more, and arranges them, to count them.
+/// Keeps the statistics of a layer's router. With sequence parallelism a tp rank has routed the gathered
+/// tokens of all tp ranks. For the statistics it routes its own tokens again.
 constexpr void keep_own_statistics(value logits, value bias, const experts_of_layer& e, value chosen,
                                    value places, bool has_others, const layer_context& c) {
   if (!c.routers.any()) return;
@@ -120,8 +123,8 @@ constexpr void keep_own_statistics(value logits, value bias, const experts_of_la
   keep_statistics(logits, chosen, e.router, c.routers, limited ? places : value{});
 }
 
-/// Where ranks of ep have the same tokens: what experts make of these, each rank's of its own slots, summed
-/// up.
+/// MoE if the ranks of ep have the same tokens: each rank runs its own experts, and an all-reduce over ep
+/// sums the results.
 constexpr value add_up_experts(trace& t, value n2, value pick_weights, const arrangement& slots,
                                const expert_weights& weights, int layers) {
   const arrangement own = own_slots(slots);
@@ -132,7 +135,8 @@ constexpr value add_up_experts(trace& t, value n2, value pick_weights, const arr
   return all_reduce(as("combined", combine(down, pick_weights, own)), axis::ep);
 }
 
-/// Where each has its own: slots go to the ranks of their experts, and back.
+/// MoE if the ranks of ep have different tokens: an all-to-all sends slots to the ranks of their experts and
+/// back.
 constexpr value exchange_slots(trace& t, value n2, value pick_weights, const arrangement& slots,
                                const expert_weights& weights, int layers, const experts_of_layer& e,
                                const layer_context& c) {
@@ -154,13 +158,14 @@ constexpr value exchange_slots(trace& t, value n2, value pick_weights, const arr
 
 }  // namespace detail
 
-/// x plus what experts make of its norm.
+/// x plus the experts' output for its norm.
+/// Shapes: x (tokens, hidden); the result has the type of x.
+/// Errors: RC210, RC258.
 constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int layers, double norm_eps,
                             const layer_context& c) {
   const dim hidden = t.of(x).shape[1];
-  const bool spread = c.ep > 1;  // experts over ranks
-  const bool in_parts =
-      spread && c.etp > 1;  // of which several have parts of the same, and all slots of these
+  const bool spread = c.ep > 1;               // experts are sharded over ep
+  const bool in_parts = spread && c.etp > 1;  // the columns of each expert are sharded over etp
   const dim shared{"shared_ffn", e.shared_ffn};
   const detail::expert_weights weights{dim{"experts", e.count * hidden.size, hidden.size, hidden.name},
                                        dim{"expert_ffn", e.ffn}, spread, in_parts};
@@ -172,8 +177,8 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   const value bias = e.router.has_bias() ? bias_of_choice(t, "router.bias", dim{"experts", e.count}, e.picks,
                                                           e.router, c.loss_scale)
                                          : value{};
-  // If every tp rank has a part of every expert, or the ep ranks have the same tokens, each of these ranks
-  // makes a part of the gradient of the picks' weights.
+  // The gradient of the routing weights is a partial sum over tp if tp shards the experts' columns, and over
+  // ep if the ep ranks have the same tokens. So the logits are replicated over these ranks first.
   value scores = logits;
   if (!spread) scores = enter_tp(logits, c);
   else if (c.repeats_tokens) scores = replicate(logits, axis::ep);
@@ -195,7 +200,8 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   return e.shared_ffn ? y + leave_tp(detail::shared_expert(t, enter_tp(n2, c), shared, layers), c) : y;
 }
 
-/// Attention and experts.
+/// A block: attention and experts.
+/// Shapes: x (tokens, hidden); the result has the type of x.
 struct expert_block {
   static constexpr std::string_view name = "expert_block";
   attention_half attention;

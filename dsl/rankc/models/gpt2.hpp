@@ -6,7 +6,9 @@
 
 namespace rankc::models {
 
-/// A GPT-2 of any size. `vocab` may be padded; `vocab_used` (0: all) says how many tokens exist.
+/// A GPT-2 of any size.
+/// Units: vocab may be padded; vocab_used is the number of tokens in use (0: all).
+/// Errors: RC202 to RC209, RC215, RC219, RC250.
 struct gpt2 {
   static constexpr std::string_view family = "gpt2";
   int layers, hidden, heads, ffn, vocab;

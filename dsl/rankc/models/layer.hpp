@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What layers of a model are made with. A layer is a struct with a name and a constexpr `forward`; a model is
-// a struct whose `stack()` returns `sequential(layers...)`, some of them repeated, whose `check(report&)`
-// judges its sizes, and which has `vocab` and `vocab_used`; one that also offers its `sizes()` is held to the
-// rules of models before it is traced. Layers that stand alone have a parameter in common where the model
-// hands them one parameter_handle: `t.parameter(table)`.
+// The parts that models are written with. A layer is a struct with a name and a constexpr `forward`. A model
+// is a struct with `vocab` and `vocab_used`, with a `stack()` that returns `sequential(layers...)`, where
+// layers may be repeated, and with a `check(report&)` of its numbers. If the model has `sizes()`, the rules
+// of model sizes are checked before it is traced. Layers share a parameter if the model gives them the same
+// parameter_handle: `t.parameter(table)`.
 #pragma once
 #include <rankc/base/square_root.hpp>
 #include <rankc/ops/balance.hpp>
@@ -18,29 +18,28 @@
 
 namespace rankc {
 
-// Ops are recorded in the order in which they are called: a layer never makes two of them as arguments of one
-// call, whose order is the compiler's.
+// Ops are recorded in the order of their calls. A layer never calls two ops in the arguments of one function,
+// because C++ does not define the order of their evaluation.
 
-/// What a layer needs to know of the plan it stands in.
+/// The properties of the plan that a layer depends on.
 struct layer_context {
-  dim tokens;     // of a microbatch on all data-parallel ranks, sequences flattened
-  int rows, seq;  // sequences per data-parallel rank and microbatch, and their length
+  dim tokens;     // tokens of a microbatch on all data-parallel ranks, sequences flattened
+  int rows, seq;  // sequences per data-parallel rank and microbatch; tokens per sequence
   bool sequence_parallel;
   double loss_scale;             // 1 / tokens of a step
-  value targets;                 // the next token of each token; read by the last layer
-  bool exchanges_heads = false;  // over cp, before attention and after it; else keys and values are gathered
-  int ring = 1;  // or are handed on between so many ranks; of both, between groups that exchange heads
-  int ep = 1;    // ranks that experts are spread over
-  int etp = 1;   // that share out the columns of each of these
-  bool repeats_tokens = false;  // ranks of ep have the same tokens; else each has its own
-  int token_ranks = 1;          // that share out the tokens
-  router_statistics routers{};  // those that layers keep
-  value
-      starts{};  // of each token of whole sequences, where its document begins; none where sequences are one
+  value targets;                 // the next token of each token; the last layer reads it
+  bool exchanges_heads = false;  // Ulysses: all-to-all of heads over cp around attention
+  int ring = 1;  // ranks of a ring in ring attention; with exchanges_heads a ring of Ulysses groups
+  int ep = 1;    // ranks that shard the experts
+  int etp = 1;   // ranks that shard the columns of each expert
+  bool repeats_tokens = false;  // true: the ranks of ep have the same tokens; false: different tokens
+  int token_ranks = 1;          // ranks that shard the tokens
+  router_statistics routers{};  // the router statistics that layers keep
+  value starts{};               // start of each token's document in whole sequences; empty without documents
   constexpr bool has_documents() const { return starts.in != nullptr; }
 };
 
-/// `count` layers of the same kind; layer N's parameters are named "layers.N.<parameter>".
+/// `count` layers of one kind. The parameters of layer N are named "layers.N.<parameter>".
 template <class Layer>
 struct repeat {
   int count;
@@ -49,8 +48,8 @@ struct repeat {
 template <class Layer>
 repeat(int, Layer) -> repeat<Layer>;
 
-/// `count` layers of two kinds, of which `is_second(number)` says which are of the second; named as repeated
-/// ones are.
+/// `count` layers of two kinds; `is_second(layer)` selects the second kind. Parameters are named as in
+/// `repeat`.
 template <class First, class Second, class Choice>
 struct mixed {
   int count;
@@ -68,8 +67,7 @@ template <class First, class Second, class Choice>
 inline constexpr bool is_mixed<mixed<First, Second, Choice>> = true;
 }  // namespace detail
 
-/// Visit the entries of a model's stack in order: layers that stand alone, and runs of like ones, each as
-/// `repeat`.
+/// Visits the entries of a model's stack in order: single layers, and each run of equal layers as a `repeat`.
 constexpr void each_entry(const auto& model, auto visit) {
   boost::hana::for_each(model.stack(), [&](const auto& entry) {
     if constexpr (detail::is_mixed<std::decay_t<decltype(entry)>>) {
@@ -86,43 +84,58 @@ constexpr void each_entry(const auto& model, auto visit) {
   });
 }
 
-/// The layers of a model, in the order in which a token goes through them: what `stack()` returns.
+/// The layers of a model in forward order; `stack()` returns this.
 template <class... Layers>
 constexpr auto sequential(Layers... layers) {
   return boost::hana::tuple<Layers...>(layers...);
 }
 
-/// Into a tensor-parallel region: every rank gets all tokens, and makes its part of their gradient.
+/// Enters a tensor-parallel region: all-gathers the tokens with sequence parallelism, else a no-op. Backward
+/// reduce-scatters, or all-reduces, the partial gradients.
+/// Shapes: x (tokens, hidden).
+/// Errors: RC210.
 constexpr value enter_tp(operand x, const layer_context& c) {
   return c.sequence_parallel ? all_gather(x, axis::tp, c.tokens.name) : replicate(x, axis::tp);
 }
-/// Out of it: the sum over the ranks, sharded along the tokens or the same on every rank.
+/// Leaves a tensor-parallel region: reduce-scatters partial sums along the tokens with sequence parallelism,
+/// else all-reduces them.
+/// Shapes: x (tokens, hidden).
+/// Errors: RC210.
 constexpr value leave_tp(operand x, const layer_context& c) {
   return c.sequence_parallel ? reduce_scatter(x, axis::tp, c.tokens.name) : all_reduce(x, axis::tp);
 }
 
-/// x w^T with a new weight of (out, features of x), the output features sharded over tp; and, in front of
-/// leave_tp, with one whose input features are sharded like x's.
+/// x w^T with a new weight whose output features are sharded over tp. It follows enter_tp.
+/// Shapes: x (tokens, in), weight (out, in); result (tokens, out), sharded along out.
+/// Errors: RC210.
 constexpr value column_parallel(trace& t, operand x, std::string_view weight, dim out, double std = 0.02) {
   const dim in = t.of(x.v).shape[1];
   return linear(x, t.parameter(weight, {out, in}, {{axis::tp, out.name}}, initial::normal, std, x.from.file,
                                x.from.line));
 }
+/// x w^T with a new weight whose input features are sharded over tp, as x's are. leave_tp follows it.
+/// Shapes: x (tokens, in), sharded along in; weight (out, in); result (tokens, out), a partial sum over tp.
+/// Errors: RC210.
 constexpr value row_parallel(trace& t, operand x, std::string_view weight, dim out, double std) {
   const dim in = t.of(x.v).shape[1];
   return linear(x, t.parameter(weight, {out, in}, {{axis::tp, in.name}}, initial::normal, std, x.from.file,
                                x.from.line));
 }
 
-/// Of some heads all tokens that a group has of each sequence, and of a rank's tokens all heads.
+/// All-to-all over cp: from all heads of the rank's tokens to some heads of all tokens of its group.
+/// Shapes: x (tokens, heads).
 constexpr value heads_of_rank(operand x, const layer_context& c) {
   return all_to_all(x, axis::cp, x.v.in->of(x.v).shape[1].name, c.seq, c.ring);
 }
+/// All-to-all over cp: back to all heads of the rank's tokens.
+/// Shapes: x (tokens, heads).
 constexpr value tokens_of_rank(operand x, const layer_context& c) {
   return all_to_all(x, axis::cp, c.tokens.name, c.seq, c.ring);
 }
 
-/// Attention to all of a sequence, or to the token's document, of the keys of all ranks or around a ring.
+/// Attention to whole sequences, or inside documents; around a ring if the plan has one.
+/// Shapes: q (tokens, heads), k and v (tokens, kv_heads).
+/// Errors: RC210.
 constexpr value attention(operand q, value k, value v, const layer_context& c) {
   if (c.ring > 1)
     return c.has_documents() ? ring_attention(q, k, v, c.starts, c.rows, c.seq, c.ring)
@@ -130,12 +143,16 @@ constexpr value attention(operand q, value k, value v, const layer_context& c) {
   return c.has_documents() ? attention(q, k, v, c.starts, c.rows, c.seq) : attention(q, k, v, c.rows, c.seq);
 }
 /// Learned positions in the sequence, or in the token's document.
+/// Shapes: x (tokens, width), table (seq, width).
+/// Errors: RC210.
 constexpr value position(operand x, value table, const layer_context& c) {
   return c.has_documents() ? position(x, table, c.starts, c.rows, c.seq) : position(x, table, c.seq);
 }
 
-/// Attention over whole sequences: context-parallel ranks gather keys and values, hand them on (ring),
-/// exchange heads (Ulysses), or exchange heads in groups that hand on keys and values.
+/// Self-attention with the plan's form of context parallelism: keys and values are all-gathered, sent around
+/// a ring, or heads are exchanged (Ulysses). Ulysses groups may form a ring.
+/// Shapes: q (tokens, heads), k and v (tokens, kv_heads).
+/// Errors: RC210, RC216.
 constexpr value self_attention(operand q, operand k, operand v, const layer_context& c) {
   if (c.exchanges_heads) {
     const value queries = heads_of_rank(q, c), keys = heads_of_rank(k, c), values = heads_of_rank(v, c);
@@ -147,18 +164,21 @@ constexpr value self_attention(operand q, operand k, operand v, const layer_cont
   return attention(q, keys, values, c);
 }
 
-/// A table of a row for each token, sharded along them: the embedding's, the head's, or that of both.
+/// The weight of the embedding or of the head, sharded along the vocabulary over tp. A model with tied
+/// weights gives one handle to both.
+/// Shapes: (vocab, hidden).
 constexpr parameter_handle token_table(dim vocab, dim hidden, std::string_view name = "wte",
                                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   return {name, {vocab, hidden}, {{axis::tp, vocab.name}}, initial::normal, 0.02, file, line};
 }
 
+/// A size of a model, with the name that a message shows.
 struct named_size {
   std::string_view name;
   int size;
 };
 
-/// RC206: sizes that make no tensor. Says whether all are sizes.
+/// RC206: a size is below 1. Returns true if all sizes are valid.
 constexpr bool check_sizes(report& out, std::initializer_list<named_size> sizes) {
   bool ok = true;
   for (const named_size& s : sizes)
@@ -169,8 +189,8 @@ constexpr bool check_sizes(report& out, std::initializer_list<named_size> sizes)
   return ok;
 }
 
-/// Standard deviation of the projections that end a residual branch, of `layers` layers.
-/// Source: GPT-2 (Radford et al. 2019), section 2.3: 0.02 / sqrt(2 layers).
+/// Standard deviation for the initial values of the projection at the end of each residual branch, in a model
+/// with `layers` layers.
 constexpr double residual_std(int layers) { return 0.02 / square_root(2.0 * layers); }
 
 }  // namespace rankc

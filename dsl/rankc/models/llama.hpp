@@ -6,7 +6,9 @@
 
 namespace rankc::models {
 
-/// A Llama of any size. `vocab` may be padded; `vocab_used` (0: all) says how many tokens exist.
+/// A Llama of any size.
+/// Units: vocab may be padded; vocab_used is the number of tokens in use (0: all).
+/// Errors: RC202 to RC209, RC215, RC219, RC238, RC250, RC251.
 struct llama {
   static constexpr std::string_view family = "llama";
   int layers, hidden, heads, kv_heads, ffn, vocab;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mixtral: a Llama whose layers have experts instead of an MLP.
+// Mixtral: a Llama with experts instead of the MLP in every layer.
 // Source: Jiang et al. 2024; transformers, models/mixtral.
 #pragma once
 #include <rankc/models/decoder.hpp>
 
 namespace rankc::models {
 
-/// A Mixtral of any size. `vocab` may be padded; `vocab_used` (0: all) says how many tokens exist.
+/// A Mixtral of any size.
+/// Units: vocab may be padded; vocab_used is the number of tokens in use (0: all).
+/// Errors: RC202 to RC209, RC215, RC219, RC238, RC250, RC251, RC256, RC258.
 struct mixtral {
   static constexpr std::string_view family = "mixtral";
   int layers, hidden, heads, kv_heads, experts, top_k, expert_ffn, vocab;
@@ -17,11 +19,10 @@ struct mixtral {
   rankc::rope_scaling rope_scaling{};
   int head_dim = 0;  // 0: hidden / heads
   rankc::router_losses router_losses{};
-  double capacity = 0;     // how many picks an expert takes, as experts_of_layer has it
-  int capacity_group = 0;  // of so many positions of a sequence; 0: of all
-  rankc::overflow overflow = rankc::overflow::drop;  // where picks find their expert full
-  bool expert_load =
-      false;  // metrics say how evenly experts were chosen, also where no loss or capacity counts choices
+  double capacity = 0;                               // as in experts_of_layer
+  int capacity_group = 0;                            // as in experts_of_layer
+  rankc::overflow overflow = rankc::overflow::drop;  // if an expert is at capacity
+  bool expert_load = false;  // metrics show the experts' load even without a router loss or a capacity
 
   constexpr void check(report& out) const {
     check_sizes(out, {{"hidden", hidden},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model as one device would run it, with the whole batch of a step at once.
+// Traces a model as if one device ran the whole batch of a step at once.
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/models/trace_layer.hpp>
@@ -8,8 +8,8 @@
 
 namespace rankc {
 
-/// What layers are told there. What routers sum up is of the plan's microbatches, on so many data-parallel
-/// ranks.
+/// The layer context for one device. Router statistics keep the plan's groups: one per microbatch, or one per
+/// microbatch and data-parallel rank if they are local.
 constexpr layer_context one_device_context(const auto& model, const training& recipe, int microbatches,
                                            int ranks) {
   const dim tokens{"tokens", recipe.global_batch * recipe.seq};
@@ -29,7 +29,7 @@ constexpr layer_context one_device_context(const auto& model, const training& re
           detail::statistics_of(model, tokens.size, tokens.size / microbatches, ranks)};
 }
 
-/// The layers of a model, traced for one device: of a plan that breaks no rule.
+/// Traces all layers of a model for one device. The plan must be valid.
 constexpr std::vector<trace> trace_on_one_device(const auto& model, const training& recipe, int microbatches,
                                                  int ranks) {
   const layer_context c = one_device_context(model, recipe, microbatches, ranks);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Qwen3: a Llama whose queries and keys are normalised in each head before they turn, with heads of a size of
-// their own.
+// Qwen3: a Llama with RMSNorm of each query and key head before rotary positions; head_dim is independent of
+// hidden.
 // Source: Qwen Team 2025; transformers, models/qwen3.
 #pragma once
 #include <rankc/models/decoder.hpp>
 
 namespace rankc::models {
 
-/// A dense Qwen3 of any size. `vocab` may be padded; `vocab_used` (0: all) says how many tokens exist.
+/// A dense Qwen3 of any size.
+/// Units: vocab may be padded; vocab_used is the number of tokens in use (0: all).
+/// Errors: RC202 to RC209, RC215, RC219, RC238, RC250, RC251.
 struct qwen3 {
   static constexpr std::string_view family = "qwen3";
   int layers, hidden, heads, kv_heads, head_dim, ffn, vocab;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Qwen3-MoE: a Qwen3 some or all of whose layers have experts instead of an MLP.
+// Qwen3-MoE: a Qwen3 with experts instead of the MLP in some or all layers.
 // Source: Qwen Team 2025; transformers, models/qwen3_moe.
 #pragma once
 #include <rankc/models/decoder.hpp>
@@ -8,7 +8,7 @@
 
 namespace rankc::models {
 
-/// Numbers of layers, as {0, 3}: of more than it has room for it has the count alone.
+/// Layer indices such as {0, 3}; at most 16 are kept. The count is exact even if there are more, for RC253.
 class layer_list {
  public:
   static constexpr int most = 16;
@@ -31,16 +31,17 @@ class layer_list {
   int number_[most]{}, count_ = 0;
 };
 
-/// Which layers have experts: each `step`th, but for some.
+/// True for layers with experts: every `step`th layer that is not in `dense`.
 struct sparse_layers {
   int step;
   layer_list dense;
   constexpr bool operator()(int layer) const { return (layer + 1) % step == 0 && !dense.has(layer); }
 };
 
-/// A Qwen3-MoE of any size. Layers have experts where their number from 1 on divides by decoder_sparse_step
-/// and their number from 0 on is none of mlp_only_layers; others have an MLP of `ffn`. `vocab` may be padded;
-/// `vocab_used` (0: all) says how many tokens exist.
+/// A Qwen3-MoE of any size. Layer i (from 0) has experts if decoder_sparse_step divides i + 1 and i is not in
+/// mlp_only_layers. Other layers have an MLP of width `ffn`.
+/// Units: vocab may be padded; vocab_used is the number of tokens in use (0: all).
+/// Errors: RC202 to RC209, RC215, RC219, RC238, RC250, RC251, RC253, RC256, RC258.
 struct qwen3_moe {
   static constexpr std::string_view family = "qwen3_moe";
   int layers, hidden, heads, kv_heads, head_dim, experts, top_k, expert_ffn, vocab;
@@ -54,11 +55,10 @@ struct qwen3_moe {
   double norm_eps = 1e-6;
   rankc::rope_scaling rope_scaling{};
   rankc::router_losses router_losses{};
-  double capacity = 0;     // how many picks an expert takes, as experts_of_layer has it
-  int capacity_group = 0;  // of so many positions of a sequence; 0: of all
-  rankc::overflow overflow = rankc::overflow::drop;  // where picks find their expert full
-  bool expert_load =
-      false;  // metrics say how evenly experts were chosen, also where no loss or capacity counts choices
+  double capacity = 0;                               // as in experts_of_layer
+  int capacity_group = 0;                            // as in experts_of_layer
+  rankc::overflow overflow = rankc::overflow::drop;  // if an expert is at capacity
+  bool expert_load = false;  // metrics show the experts' load even without a router loss or a capacity
 
   constexpr void check(report& out) const {
     check_sizes(out, {{"hidden", hidden},
@@ -111,7 +111,7 @@ struct qwen3_moe {
   }
 
  private:
-  /// RC253: layers without experts are some of the model's.
+  /// RC253: mlp_only_layers names layers that the model does not have, or too many.
   constexpr void check_mlp_only(report& out) const {
     if (mlp_only_layers.count() > layer_list::most)
       refuse(out, 253) << "mlp_only_layers names " << mlp_only_layers.count() << " layers; it names at most "

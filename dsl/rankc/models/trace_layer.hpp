@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer traced, forward and backward, and the types of what every layer is given.
+// Traces one layer forward and backward, with the types of its inputs.
 #pragma once
 #include <rankc/mesh/dims.hpp>
 #include <rankc/models/layer.hpp>
@@ -23,7 +23,7 @@ constexpr const auto& layer_of(const auto& entry) {
   else return entry;
 }
 
-/// The type of token ids and targets: whole sequences distributed over the data-parallel axes.
+/// The type of token ids and targets: sharded along the tokens over the data-parallel axes and cp.
 constexpr type token_type(const dim& tokens) {
   type t;
   t.ndim = 1;
@@ -34,7 +34,7 @@ constexpr type token_type(const dim& tokens) {
   return t;
 }
 
-/// The type of the starts of documents: whole sequences on every rank of a replica.
+/// The type of documents' starts: a cp rank has the starts of all tokens of its sequences.
 constexpr type starts_type(const dim& tokens) {
   type t = token_type(tokens);
   for (axis a : axes)
@@ -42,7 +42,7 @@ constexpr type starts_type(const dim& tokens) {
   return t;
 }
 
-/// Where the routers of a model keep their sums, of so many tokens in microbatches of `of_microbatch` on
+/// The layout of a model's router statistics for `tokens` tokens. A microbatch has `of_microbatch` tokens, on
 /// `ranks` data-parallel ranks.
 constexpr router_statistics statistics_of(const auto& model, int tokens, int of_microbatch, int ranks) {
   router_statistics s;
@@ -52,7 +52,7 @@ constexpr router_statistics statistics_of(const auto& model, int tokens, int of_
   s.groups = dim{local ? replicas : microbatches, tokens / s.tokens};
   return s;
 }
-/// The type of these sums, before each layer: parts of sums over tokens that are distributed.
+/// The type of the statistics that a layer gets: partial sums over ranks that shard the tokens.
 constexpr type statistics_type(const layer_context& c) {
   type t;
   t.ndim = 2;
@@ -65,8 +65,8 @@ constexpr type statistics_type(const layer_context& c) {
   return t;
 }
 
-/// Trace one layer forward and backward from the type of its input, its parameters trained as the recipe
-/// says.
+/// Traces one layer forward and backward from the type of its input. The recipe decides which parameters are
+/// trained.
 template <class Layer>
 constexpr trace trace_layer(const Layer& layer, const type& input, layer_context c, const training& recipe) {
   trace t;
@@ -92,7 +92,7 @@ constexpr trace trace_layer(const Layer& layer, const type& input, layer_context
   return t;
 }
 
-/// The shards that dim i of a value is split into.
+/// The number of shards of dim i of a value.
 constexpr int shards(const type& v, int i, const parallel_dims& d) {
   int ways = 1;
   for (axis a : axes) ways *= shards_over(v, i, a, d);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention, as one family of rows. A layer says what is computed: attention of its own sequences, or
-// a part of it around a ring, with or without documents. Lowering chooses the layout of a rank's tokens.
+// Causal attention as one family of op rows. A layer calls `attention` or `ring_attention`, with or without
+// documents. Lowering then chooses the row for the layout of the rank's tokens.
 #pragma once
 #include <rankc/contract/attention_scratch.hpp>
 #include <rankc/contract/kernel_scratch.hpp>
@@ -12,14 +12,13 @@
 
 namespace rankc {
 
-/// The tokens of a rank that attention is given.
+/// The queries and keys that one attention op reads.
 enum class attention_layout : unsigned char {
   whole,   // queries and keys of whole sequences
-  chunks,  // queries of the rank's chunks of each sequence, and all keys
-  ring     // queries of the rank's chunks, and the keys of one rank of a ring
+  chunks,  // queries of the rank's chunks of each sequence; keys of whole sequences
+  ring     // queries of the rank's chunks; keys of one rank of the ring
 };
 
-/// The form of an attention op.
 struct attention_form {
   bool gradient = false;
   attention_layout layout = attention_layout::whole;
@@ -27,13 +26,13 @@ struct attention_form {
 };
 
 namespace placement_rules {
-/// Complain of rows that have not come as many ranks as a step takes them from.
+/// Complains unless `x` has passed exactly `step` ranks of the ring.
 constexpr void check_passed(complaint& c, std::string_view who, const type& x, double step) {
   if (x.shape[0].passed != static_cast<int>(step) && !c.said)
     c.begin() << who << " has come " << x.shape[0].passed << " ranks around the ring; expected "
               << static_cast<int>(step) << " at this step";
 }
-/// A part of attention: of a rank's queries, to the keys that have come as many ranks as the step says.
+/// One step of ring attention: a rank's queries attend to the keys that have passed `step` ranks.
 constexpr void ring_attention(complaint& c, types in, type* out, const op& o) {
   constexpr std::string_view who[]{"q", "k", "v"};
   for (int i = 0; i < 3; ++i)
@@ -77,21 +76,21 @@ constexpr cuda::attention_shape attention_shape(const op_sizes& s, const kernel_
   return {size("rows"), size("seq"), size("heads"),  size("kv_heads"),
           size("dim"),  k.element,   k.deterministic};
 }
-/// The shape for a rank's tokens of each sequence.
+/// The shape if a rank has chunks of each sequence: `seq` is the number of its tokens per sequence.
 constexpr cuda::attention_shape chunk_shape(const op_sizes& s, const kernel_setting& k) {
   cuda::attention_shape shape = attention_shape(s, k);
   shape.seq = static_cast<int>(s("tokens") / s("rows"));
   return shape;
 }
 
-/// Floating-point operations: two products forward, five backward.
+/// Floating-point operations: two matrix products forward, five backward.
 template <attention_form Form>
 constexpr double attention_flops(const op_sizes& s) {
   const double all = (Form.gradient ? 10 : 4) * s("tokens") * s("heads") * s("dim") * s("seq");
   return Form.layout == attention_layout::ring ? all / s("ring") : all;
 }
 
-/// Scratch of the host's kernels: for a rank's queries of one sequence and the keys that they meet.
+/// Scratch of the host kernels for the queries of one sequence on a rank.
 template <attention_form Form>
 constexpr std::size_t host_scratch(const op_sizes& s, const kernel_setting& k) {
   const auto queries = static_cast<std::size_t>(s("tokens") / s("rows"));
@@ -99,7 +98,7 @@ constexpr std::size_t host_scratch(const op_sizes& s, const kernel_setting& k) {
   return Form.gradient ? host::attention_grad_scratch(queries, keys, k.element)
                        : host::attention_scratch(queries, keys, k.element);
 }
-/// Scratch of the kernels of GPUs. Those of documents are the runtime's own, which need less than cuDNN.
+/// Scratch of the GPU kernels. Document attention has its own kernels, which need less than cuDNN.
 template <attention_form Form>
 constexpr std::size_t cuda_scratch(const op_sizes& s, const kernel_setting& k) {
   const cuda::attention_shape shape =
@@ -123,13 +122,14 @@ constexpr std::string_view attention_name() {
   return names[Form.gradient][static_cast<int>(Form.layout)][Form.documents];
 }
 
-/// q, k and v, or their gradients. Whole sequences and chunks may lie in rows that are further apart.
+/// Shape of q and dq. Except in a ring, q may be columns of a wider packed buffer, so its rows have a stride.
 template <attention_form Form>
 constexpr port_shape queries() {
   if (Form.layout == attention_layout::ring) return "tokens@first heads*dim";
   if (Form.layout == attention_layout::chunks) return "tokens@first heads*dim : q_stride";
   return "tokens heads*dim : q_stride";
 }
+/// Shape of k, v and their gradients.
 template <attention_form Form>
 constexpr port_shape keys() {
   if (Form.layout == attention_layout::ring) return "keys kv_heads*dim";
@@ -181,7 +181,7 @@ constexpr op_row make_attention() {
 template <attention_layout Layout, bool Documents>
 inline constexpr const op_row* attention_pair[]{&attention_row<attention_form{false, Layout, Documents}>,
                                                 &attention_row<attention_form{true, Layout, Documents}>};
-/// Forward and gradient of each form.
+/// Indexed by [documents][layout][gradient].
 inline constexpr const op_row* const* attention_pairs[2][3]{
     {attention_pair<attention_layout::whole, false>, attention_pair<attention_layout::chunks, false>,
      attention_pair<attention_layout::ring, false>},
@@ -197,7 +197,8 @@ constexpr bool is_attention(const op_row& row) {
   return row.family == op_family::attention && row.find("q") >= 0;
 }
 
-/// A part of a ring's attention takes its gradient with the result and the log-sum-exp of the whole.
+/// Appends the backward op. In a ring each step's gradient is computed from the merged output and its
+/// log-sum-exp.
 constexpr void attention_backward(backward& b) {
   const bool ring = b.of.kind->of_rings, documents = has_starts(*b.of.kind);
   value_pair whole{b["o"], b["lse"]}, kv{b["k"], b["v"]};
@@ -218,26 +219,33 @@ constexpr void attention_backward(backward& b) {
 }  // namespace ops
 
 /// Causal attention of each sequence, with grouped key-value heads.
-/// Shapes: q (tokens, heads), k and v (tokens, kv_heads), in heads of one size; tokens = rows * seq.
+/// Shapes: q (tokens, heads), k and v (tokens, kv_heads); all heads have one size; tokens = rows * seq.
+/// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.
 constexpr value attention(operand q, value k, value v, int rows, int seq) {
   return k.in->apply(ops::attention, {q.v, k, v}, q.from, {.with = {.rows = rows, .seq = seq}});
 }
-/// Causal attention within documents. Shapes: as attention's; starts (tokens).
+/// Causal attention within documents.
+/// Shapes: as for attention above; starts (tokens) has the start of each token's document.
+/// Errors: RC210.
 constexpr value attention(operand q, value k, value v, value starts, int rows, int seq) {
   return k.in->apply(ops::find_attention({.documents = true}), {q.v, k, v, starts}, q.from,
                      {.with = {.rows = rows, .seq = seq}});
 }
 /// Causal attention around a ring: a rank's chunks of each sequence attend to the keys of all ranks of the
-/// ring. In a ring of groups these are the keys of all groups.
-/// Shapes: q (tokens, heads), k and v (tokens, kv_heads), in heads of one size. All three are sharded along
-/// the tokens over cp, or along heads inside a group and along the tokens over the groups.
+/// ring. In a ring of Ulysses groups these are the keys of all groups.
+/// Shapes: q (tokens, heads), k and v (tokens, kv_heads); all heads have one size. All three are sharded over
+/// cp along the tokens. In a ring of groups they are sharded by heads inside a group and by tokens over the
+/// groups.
+/// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.
 constexpr value ring_attention(operand q, value k, value v, int rows, int seq, int ring) {
   return detail::around_ring(
       q, {k, v}, {.rows = rows, .seq = seq, .ring = ring}, [&](value_pair kv, const attributes& with) {
         return k.in->apply(ops::ring_attention, {q.v, kv.first, kv.second}, q.from, {.with = with});
       });
 }
-/// Ring attention within documents. Shapes: as ring_attention's; starts (tokens).
+/// Ring attention within documents.
+/// Shapes: as for ring_attention above; starts (tokens) has the start of each token's document.
+/// Errors: RC210.
 constexpr value ring_attention(operand q, value k, value v, value starts, int rows, int seq, int ring) {
   return detail::around_ring(
       q, {k, v}, {.rows = rows, .seq = seq, .ring = ring}, [&](value_pair kv, const attributes& with) {

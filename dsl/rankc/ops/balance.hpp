@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What routers did in a microbatch, and losses of it: how often each expert was chosen, how likely it was,
-// and how large logits were. These sums travel with the residual stream, so that the last layer has those of
-// all layers; the number of choices alone is summed over ranks before the loss is taken, which is linear in
-// the rest. Source: Shazeer et al. 2017; Fedus et al. 2022 (balance); Zoph et al. 2022 (ST-MoE, logits).
+// Router statistics of a microbatch, and the losses computed from them. The statistics are how often each
+// expert was chosen, the sum of its probabilities, and the sum of squared log-sum-exps of the logits. They
+// travel with the residual stream, so the last layer has the sums of all layers. Only the choice counts are
+// all-reduced before the loss is computed. The loss is linear in the other sums, so each rank uses its own.
+// Source: Shazeer et al. 2017; Fedus et al. 2022 (balance); Zoph et al. 2022 (ST-MoE, logits).
 #pragma once
 #include <rankc/ops/conversions.hpp>
 #include <rankc/ops/router.hpp>
@@ -11,14 +12,14 @@
 
 namespace rankc {
 
-/// Losses of what routers do, beside the model's own: their coefficients, and of which tokens and layers the
-/// balance is.
-///   balance  E sum_e f_e P_e, of E experts: f_e is how often expert e was chosen for a token, P_e its mean
-///   probability.
-///            all_layers: f and P are means over tokens and layers too (k when balanced, of k picks);
-///            each_layer: E / k sum_e f_e P_e of each layer (1 when balanced), added up
-///   z        mean over tokens (choices / k) of the square of log(sum(exp(logits))), added up over layers
-///   local    the balance is of the tokens of a data-parallel rank, not of those of all
+/// Coefficients and scope of the router losses, which are added to the model's loss.
+///   balance     coefficient of E sum_e f_e P_e, with E experts: f_e is the number of times that expert e was
+///               chosen per token, P_e its mean probability
+///   all_layers  f and P are means over tokens and layers; balanced routing gives top_k
+///   each_layer  the sum over layers of E / top_k sum_e f_e P_e; balanced routing gives 1 for each layer
+///   z           coefficient of the mean over tokens of log(sum(exp(logits)))^2, summed over layers; the
+///               number of tokens is the number of choices / top_k
+///   local       the balance loss of each data-parallel rank uses that rank's tokens only
 /// Source: all_layers: transformers, load_balancing_loss_func; each_layer: Megatron-LM, aux_loss.
 struct router_losses {
   double balance = 0, z = 0;
@@ -27,13 +28,13 @@ struct router_losses {
   constexpr bool any() const { return balance != 0 || z != 0; }
 };
 
-/// What happens where picks find their expert full: they are dropped and counted, or the step fails before it
-/// is applied.
+/// Behaviour if a token's expert is at capacity: drop the choice and count it, or fail the step before it is
+/// applied.
 enum class overflow : unsigned char { drop, fail };
 
-/// Of a model: its layers that have routers, experts of each and picks of a token; whether experts take no
-/// more than so many picks, so that those that are dropped are counted; what happens then; and whether
-/// choices are counted where nothing else asks for it.
+/// The routers of a model: the number of MoE layers, the experts of each, and the experts that each token
+/// chooses (`picks`, top-k). `limited`: experts have a capacity, so dropped choices are counted. `counted`:
+/// choices are counted even if no loss and no capacity needs them.
 struct model_routers {
   int layers = 0, experts = 0, picks = 0;
   router_losses losses{};
@@ -44,15 +45,15 @@ struct model_routers {
   constexpr bool any() const { return layers > 0 && (losses.any() || limited || counted); }
 };
 
-/// Where sums of routers are kept: rows of which each is of a group of tokens, a microbatch or a
-/// data-parallel rank's part of one; for each layer the number of choices of each expert, the sums of their
-/// probabilities, and, in a row of their own, the sum of squares and, where experts are limited, the number
-/// of picks that were dropped.
+/// Layout of the router statistics. A row belongs to one group of tokens: a microbatch, or one data-parallel
+/// rank's part of it. For each layer a row has three vectors of one number per expert: the choice counts, the
+/// sums of probabilities, and a vector whose first number is the sum of squared log-sum-exps. If experts have
+/// a capacity, its second number is the count of dropped choices.
 struct router_statistics {
   static constexpr int kinds = runtime::kinds_of_statistics;
   model_routers of{};
   dim groups{};
-  int tokens = 0;  // of a group
+  int tokens = 0;  // tokens in one group
   constexpr bool any() const { return of.any(); }
   constexpr dim of_layer() const { return {"router_sums", kinds * of.experts, of.experts, "experts"}; }
   constexpr dim of_layers() const {
@@ -61,10 +62,10 @@ struct router_statistics {
 };
 
 namespace detail {
-constexpr std::string_view microbatches = "microbatches", replicas = "replicas";  // what groups are
+constexpr std::string_view microbatches = "microbatches", replicas = "replicas";  // the two kinds of groups
 
-/// Of a sum over tokens that are sharded, a part; of groups that are a data-parallel rank's, those of its
-/// own.
+/// Placement of a sum over tokens. It is a pending sum (P) where tokens are sharded. It is sharded (V) over
+/// data-parallel axes if each replica has its own groups.
 constexpr placement sum_of_tokens(axis a, const type& tokens, const dim& groups) {
   if (tokens[a] != V(0)) return tokens[a];
   return row(a).shares == part::sequences && groups.name == replicas ? V(0) : P;
@@ -95,7 +96,7 @@ constexpr void statistics_gradient(complaint& c, types in, type* out, const op&)
     out[0][a] = cotangent(logits[a]);
   }
 }
-/// Of places: each rank of tp that has all tokens counts all that are dropped.
+/// The drop count is computed from the places. Every tp rank that has all tokens counts all drops (I).
 constexpr void dropped_rule(complaint& c, types in, type* out, const op& o) {
   const type& places = in[0];
   out[0].shape[0] = o.with.whole;
@@ -124,14 +125,14 @@ constexpr void push_rule(complaint& c, types in, type* out, const op&) {
     c.text << "; expected room for it";
   }
 }
-/// Both results are parts of the gradient.
+/// Splits dy into the gradients of `s` and of `own`.
 constexpr void push_gradient(complaint&, types in, type* out, const op& o) {
   out[0].shape[0] = out[1].shape[0] = in[0].shape[0];
   out[0].shape[1] = in[0].shape[1];
   out[1].shape[1] = o.with.first;
   for (axis a : axes) out[0][a] = out[1][a] = in[0][a];
 }
-/// A loss that is linear in `s`, of numbers of choices that are whole.
+/// A loss that is linear in the rank's sums `s`. The choice counts of the batch must be reduced already.
 constexpr void loss_of_statistics(complaint& c, types in, type* out, const op&) {
   const type& s = in[in.size() - 1];
   for (axis a : axes) {
@@ -142,7 +143,8 @@ constexpr void loss_of_statistics(complaint& c, types in, type* out, const op&) 
                 "take the sum over the batch first (all_reduce_batch)");
   }
 }
-/// Of numbers that all ranks with tokens of the batch have; each of these makes the gradient of its own part.
+/// All ranks with tokens of the batch have the same counts. Each computes the gradient of the sums that it
+/// added.
 constexpr void gradient_of_balance(complaint&, types in, type* out, const op&) {
   out[0] = in[0];
   for (axis a : axes)
@@ -193,7 +195,7 @@ inline constexpr op_row softmax_statistics_grad = statistics_gradient("softmax_s
                         sigmoid_statistics =
                             statistics_of_logits<sigmoid_statistics_grad>("sigmoid_statistics");
 
-/// The number of picks that have no place, where statistics of logits have nothing.
+/// The number of choices without a place, at the index where the logits' statistics have 0.
 inline constexpr op_row dropped_statistics{
     .name = "dropped_statistics",
     .ports = {out("own", "groups kinds*experts").wide(), in("places", "tokens picks").index()},
@@ -201,7 +203,8 @@ inline constexpr op_row dropped_statistics{
     .dual = stop_gradient,
     .sizes = "tokens picks experts"};
 
-/// The statistics of one more layer, behind those of the others; the first of these make room.
+/// Appends one layer's statistics: shifts `s` to the front by the size of `own`, then writes `own` at the
+/// end.
 inline constexpr op_row push_grad{
     .name = "push_grad",
     .ports = {out("ds", "groups before").wide(), out("down", "groups own").wide(),
@@ -221,12 +224,13 @@ inline constexpr op_row push{.name = "push",
                                  },
                              .sizes = "after own"};
 
-/// The sum over all ranks that have tokens of the batch, and the part that each makes of its gradient.
+/// All-reduce over all ranks that have tokens of the batch. Without a gradient: only choice counts are read
+/// from the result.
 inline constexpr op_row all_reduce_batch{
     .name = "all_reduce_batch",
     .ports = {out("y", "tokens width").over("x"), in("x", "tokens width")},
     .rule = detail::batch_rule,
-    .dual = stop_gradient,  // of the number of choices there is none
+    .dual = stop_gradient,  // choice counts have no gradient
     .kernel = "all_reduce",
     .converts = conversion::all_reduce_batch};
 
@@ -237,7 +241,7 @@ constexpr op_row loss_gradient(std::string_view name, number_attribute number = 
           .sizes = "kinds experts number",
           .number = number};
 }
-/// A loss of statistics: `whole` are those of the batch, and `s` the part that the rank's tokens make.
+/// A loss of statistics: `whole` has the choice counts of the batch, `s` the sums of the rank's tokens.
 template <const op_row& Gradient>
 constexpr op_row loss_of_statistics(std::string_view name) {
   return {.name = name,
@@ -252,7 +256,7 @@ inline constexpr op_row
     balance_loss_grad = loss_gradient("balance_loss_grad"),
     layer_balance_loss_grad = loss_gradient("layer_balance_loss_grad"),
     z_loss_grad = loss_gradient("z_loss_grad"),
-    // The sum of squares times the picks that were dropped, times exp(log_scale): it is infinite if one was.
+    // (sum of squares) * (dropped choices) * exp(log_scale): infinite if any choice was dropped.
     overflow_loss_grad = loss_gradient("overflow_loss_grad", {"log_scale", &attributes::log_scale}),
     balance_loss = loss_of_statistics<balance_loss_grad>("balance_loss"),
     layer_balance_loss = loss_of_statistics<layer_balance_loss_grad>("layer_balance_loss"),
@@ -261,21 +265,23 @@ inline constexpr op_row
 
 }  // namespace ops
 
-/// The sum over all ranks that have tokens of the batch.
+/// All-reduce over all ranks that have tokens of the batch. No gradient flows through it.
+/// Shapes: x (rows, width), a pending sum over the data-parallel and cp axes.
+/// Errors: RC210.
 constexpr value all_reduce_batch(operand x) { return x.v.in->apply(ops::all_reduce_batch, {x.v}, x.from); }
 
 namespace detail {
-/// What the loss is to be a mean over, of a group's tokens: a step's groups count alike. Units: of 1 / groups
-/// of a step.
+/// The weight of one group in the step's loss: the group's tokens / the step's tokens.
 constexpr double share_of_group(const router_statistics& s, double loss_scale) {
   return s.tokens * loss_scale;
 }
 }  // namespace detail
 
-/// The statistics of a layer's router, by its logits before they enter a tensor-parallel region, by what was
-/// chosen for the same tokens, and by the places of picks where some may have been dropped (else {}): put to
-/// those of other layers.
+/// Adds the statistics of one layer's router to those of the layers before. Takes the logits before they
+/// enter a tensor-parallel region, and the experts chosen for the same tokens. `places` is given if experts
+/// have a capacity, to count dropped choices.
 /// Shapes: logits (tokens, experts); chosen and places (tokens, picks).
+/// Errors: RC210, RC256.
 constexpr void keep_statistics(operand logits, value chosen, const router_rule& by,
                                const router_statistics& s, value places = {}) {
   if (!s.any()) return;
@@ -287,12 +293,13 @@ constexpr void keep_statistics(operand logits, value chosen, const router_rule& 
   t.hand_on_statistics(t.apply(ops::push, {t.handed_statistics(), own}, logits.from));
 }
 
-/// The losses of all routers of a microbatch, in the last layer; where picks that are dropped fail a step, an
-/// infinite one of these, with gradients that no optimizer applies. `loss_scale`: 1 / tokens of a step.
+/// Adds the losses of all routers of a microbatch; the last layer calls it. With overflow::fail, a dropped
+/// choice adds an infinite loss, so the optimizer does not apply the step.
+/// Units: loss_scale is 1 / tokens of a step.
 constexpr void add_router_losses(trace& t, const router_statistics& s, bool sequence_parallel,
                                  double loss_scale) {
   if (!s.any()) return;
-  constexpr double log_of_infinity = 1000;  // the exponential is beyond f64
+  constexpr double log_of_infinity = 1000;  // exp of it overflows f64
   const router_losses& by = s.of.losses;
   const double experts = s.of.experts, tokens = s.tokens, layers = s.of.layers,
                share = detail::share_of_group(s, loss_scale);

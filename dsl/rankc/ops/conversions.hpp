@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversions between placements: the only ops that communicate, and the only ways to change a placement.
-// Each one's dual is another one, so that the collectives of backward follow from those of forward.
-// Source: Megatron-LM (Shoeybi et al. 2019; Korthikanti et al. 2022), its f, g and their sequence-parallel
-// forms.
+// Conversions change the placement of a value. Only conversions communicate; those that exchange tokens with
+// experts are in expert_exchange.hpp. The backward of a conversion is another conversion, so forward's
+// collectives determine backward's.
+// Source: Megatron-LM (Shoeybi et al. 2019; Korthikanti et al. 2022): f, g and their sequence-parallel forms.
 #pragma once
 #include <rankc/trace/backward.hpp>
 
@@ -17,7 +17,7 @@ constexpr value_pair shift(operand x, value y, axis over, int ring);
 constexpr value_pair shift_back(operand x, value y, axis over, int ring);
 
 namespace detail {
-/// One axis of a value goes from placement `from` to `to`; of V, along the op's dim.
+/// Changes the placement over one axis from `from` to `to`. V means sharded along the op's dim.
 constexpr void convert(complaint& c, types in, type* out, const op& o, placement from, placement to,
                        std::string_view expected, std::string_view otherwise) {
   if (from.k == placement::V) from = V(o.along);
@@ -47,7 +47,7 @@ constexpr void convert_sum(complaint& c, types in, type* out, const op& o) {
           o.kind->converts == conversion::all_reduce_max ? "a pending maximum (P)" : "a pending sum (P)",
           "there is nothing to reduce");
 }
-/// From shards along one dim to shards along the other; in a ring of groups, inside of these.
+/// All-to-all from shards along one dim to shards along the other, over cp or inside each group of a ring.
 constexpr void exchange(complaint& c, types in, type* out, const op& o) {
   const type& x = in[0];
   out[0] = x;
@@ -67,7 +67,7 @@ constexpr void exchange(complaint& c, types in, type* out, const op& o) {
                 << " too, inside " << name(o.over) << ": convert it over " << name(inner) << " first";
   out[0][o.over] = shards(o.along);
 }
-/// Two tensors of a rank's tokens go to the next rank of the ring, or, `by` -1, to the one before.
+/// Shifts two tensors around the ring: to the next rank (`by` = 1) or to the previous one (`by` = -1).
 constexpr void hand_on(complaint& c, types in, type* out, const op& o, int by) {
   constexpr std::string_view who[]{"the first value", "the second value"};
   out[0] = in[0];
@@ -90,14 +90,14 @@ constexpr void hand_on(complaint& c, types in, type* out, const op& o, int by) {
     passed = (passed + by + o.with.ring) % o.with.ring;
   }
 }
-/// The gradients go back the way that the values came.
+/// Shifts the gradients in the opposite direction.
 constexpr void give_back(const backward& b, value_pair (*back)(operand, value, axis, int)) {
   const value first = b.gradient("first"), second = b.gradient("second");
   const value_pair given = back(first, second, b.of.over, b.of.with.ring);
   b.give("x", given.first);
   b.give("y", given.second);
 }
-/// The name of the dim that the backward of a conversion is along.
+/// The name of the dim along which the backward conversion gathers or scatters.
 constexpr std::string_view name_along(const backward& b) {
   return b.t.of(b.gradient("y")).shape[b.of.along].name;
 }
@@ -200,38 +200,55 @@ constexpr value apply_conversion(const op_row& kind, operand x, axis over, std::
 }
 }  // namespace detail
 
-/// I -> R: from here on each rank makes its own part of the gradient; backward all-reduces.
+/// I -> R. No communication in forward; backward all-reduces the partial gradients.
+/// Shapes: any.
+/// Errors: RC210.
 constexpr value replicate(operand x, axis over) { return detail::apply_conversion(ops::replicate, x, over); }
-/// P -> I: take the sum over the ranks of an axis; backward only renames.
+/// P -> I: all-reduce of a sum; no communication in backward.
+/// Shapes: any.
+/// Errors: RC210.
 constexpr value all_reduce(operand x, axis over) {
   return detail::apply_conversion(ops::all_reduce, x, over);
 }
+/// P -> I: all-reduce of a maximum; no gradient flows through it.
+/// Shapes: any.
+/// Errors: RC210.
 constexpr value all_reduce_max(operand x, axis over) {
   return detail::apply_conversion(ops::all_reduce_max, x, over);
 }
-/// V -> R: concatenate the shards along a dim; backward reduce-scatters.
+/// V -> R: all-gather along a dim; backward reduce-scatters.
+/// Shapes: any; the dim grows from a shard to its global size on each rank.
+/// Errors: RC210; RC228 along the features.
 constexpr value all_gather(operand x, axis over, std::string_view along) {
   return detail::apply_conversion(ops::all_gather, x, over, along);
 }
-/// P -> V: take the sum and keep this rank's shard of it; backward all-gathers.
+/// P -> V: reduce-scatter along a dim; backward all-gathers.
+/// Shapes: any; each rank keeps its shard of the dim.
+/// Errors: RC210; RC228 along the features.
 constexpr value reduce_scatter(operand x, axis over, std::string_view along) {
   return detail::apply_conversion(ops::reduce_scatter, x, over, along);
 }
-/// V -> V: from shards along one dim to shards along `to`; backward exchanges back. Tokens that are put
-/// together lie in the order of their positions, in sequences of `seq`. With a `ring` above 1 this is done
-/// inside the groups of a ring of so many, which share out the tokens.
+/// V -> V: all-to-all from shards along one dim to shards along `to`; backward exchanges back. Gathered
+/// tokens are in the order of their positions, in sequences of `seq`. If `ring` is above 1, the ranks form
+/// `ring` Ulysses groups, and each group exchanges separately.
+/// Shapes: x (tokens, heads), sharded along one of them over cp.
+/// Errors: RC210.
 /// Source: DeepSpeed-Ulysses (Jacobs et al. 2023); in groups USP (Fang and Zhao 2024).
 constexpr value all_to_all(operand x, axis over, std::string_view to, int seq, int ring) {
   return detail::apply_conversion(ops::all_to_all, x, over, to, seq, ring > 1 ? ring : 0);
 }
-/// V -> V, of two tensors at once: a rank gets what the one before it in a ring of so many has; backward
-/// hands back.
+/// V -> V: each rank sends two tensors to the next rank of the ring and receives those of the previous one;
+/// backward shifts the gradients back.
+/// Shapes: x and y of one shape, sharded along the tokens over cp.
+/// Errors: RC210.
 constexpr value_pair shift(operand x, value y, axis over, int ring) {
   const value first =
       x.v.in->apply(ops::shift, {x.v, y}, x.from, {.over = over, .along = 0, .with = {.ring = ring}});
   return {first, result(first, 1)};
 }
-/// The same the other way: what the next rank has.
+/// As shift, in the opposite direction: each rank receives the tensors of the next rank.
+/// Shapes: as for shift.
+/// Errors: RC210.
 constexpr value_pair shift_back(operand x, value y, axis over, int ring) {
   const value first =
       x.v.in->apply(ops::shift_back, {x.v, y}, x.from, {.over = over, .along = 0, .with = {.ring = ring}});

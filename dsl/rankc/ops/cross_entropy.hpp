@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy over a vocabulary that may be sharded: row maxima, sums of exponentials and the target's
-// logit, the loss.
+// Cross entropy over a vocabulary that may be sharded, in three ops: the row maxima, the sums of exponentials
+// with the target's logit, and the loss.
 // Source: Megatron-LM (Shoeybi et al. 2019), vocab-parallel cross entropy.
 #pragma once
 #include <rankc/ops/conversions.hpp>
@@ -9,8 +9,8 @@ namespace rankc {
 
 namespace ops {
 
-/// A result for each token, of a rank's part of the vocabulary: its placement, with V over the vocabulary
-/// pending.
+/// The type of a per-token result that is computed from a rank's shard of the vocabulary: pending (P) on the
+/// axis that shards the vocabulary.
 constexpr void over_vocabulary(const type& logits, const type& like, type& out) {
   const dim last = out.shape[1];
   out = like;
@@ -27,7 +27,7 @@ inline constexpr op_row row_max{.name = "row_max",
                                       over_vocabulary(in[0], in[0], out[0]);
                                       for (axis a : axes) out[0].pending_max |= out[0][a] == P;
                                     },
-                                .dual = stop_gradient,  // what it shifts cancels
+                                .dual = stop_gradient,  // subtracting the maximum does not change the loss
                                 .sizes = "tokens vocab"};
 inline constexpr op_row exp_sums_grad{
     .name = "exp_sums_grad",
@@ -70,9 +70,10 @@ inline constexpr op_row cross_entropy{
 
 }  // namespace ops
 
-/// Mean cross entropy of logits whose vocabulary may be sharded over `over`; `scale` is 1 / tokens of the
-/// step.
+/// Mean cross entropy; the vocabulary may be sharded over `over`.
 /// Shapes: logits (tokens, vocab), targets (tokens).
+/// Units: scale is 1 / tokens of the step.
+/// Errors: RC210, RC223, RC260.
 constexpr value cross_entropy(operand logits, value targets, axis over, double scale) {
   trace& t = *targets.in;
   if (complaint c{"row_max", {}, logits.from}; !t.of(logits.v).bad) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequences that hold several documents. A query attends to the keys of its own document up to itself, and
-// learned positions begin at 0 in each document. The operand `starts` has one entry for each token of the
-// whole sequences: the position of the first token of its document. Every rank has the starts of all tokens
-// in their order, whatever the placement of q, k and v. Rotary positions do not change, since scores depend
-// on differences of positions alone, and these are the same within a document.
+// Sequences that hold several documents. Attention is causal inside each document, and learned positions
+// start at 0 in each document. The operand `starts` has one entry for each token of the whole sequences: the
+// position of the first token of its document. Every rank has the starts of all tokens of its sequences, even
+// if q, k and v are sharded over cp. Rotary positions need no change: scores depend only on differences of
+// positions.
 // Source: Megatron-LM, reset_attention_mask and reset_position_ids.
 #pragma once
 #include <rankc/trace/backward.hpp>
@@ -11,7 +11,7 @@
 namespace rankc {
 
 namespace placement_rules {
-/// Complain of starts that are not those of all the rank's sequences.
+/// Complains if `of` is not the starts of all tokens of the rank's sequences.
 constexpr void starts(complaint& c, const type& of) {
   if (of.holds != element::index && !c.said) {
     complaint::put_shape(c.begin() << "starts is ", of);
@@ -26,7 +26,7 @@ constexpr void starts(complaint& c, const type& of) {
 }
 }  // namespace placement_rules
 
-/// Whether an op is given the starts of documents.
+/// True if the op reads the starts of documents.
 constexpr bool has_starts(const op_row& row) { return row.find("starts") >= 0; }
 
 }  // namespace rankc

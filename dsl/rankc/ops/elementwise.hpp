@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that take an element at a time: sums, products, multiples, GELU, SwiGLU, the sigmoid.
+// Elementwise ops: add, multiply, scale, GELU, SwiGLU, sigmoid.
 #pragma once
 #include <rankc/trace/backward.hpp>
 
@@ -8,7 +8,8 @@
 namespace rankc {
 
 namespace detail {
-/// The placement of a product over one axis: linear in a pending sum whose other factor each rank has whole.
+/// The placement of a product over one axis. A pending sum stays pending if the other factor is replicated
+/// (R).
 constexpr placement product_over(complaint& c, axis a, const type& x, const type& y) {
   if (x[a] != P && y[a] != P) return placement_rules::sum_over(c, a, x, y);
   const bool is_left = x[a] == P;
@@ -84,7 +85,7 @@ inline constexpr op_row mul{
     .ports = {out("y", "tokens width").over("a", "b"), in("a", "tokens width"), in("b", "tokens width")},
     .rule =
         [](complaint& c, types in, type* out, const op& o) {
-          type alike[]{in[0], in[1]};  // but for their placements, as in a sum
+          type alike[]{in[0], in[1]};  // placements are checked below, shapes as in a sum
           for (axis a : axes) alike[0][a] = alike[1][a] = I;
           placement_rules::sum(c, alike, out, o);
           for (axis a : axes) out[0][a] = detail::product_over(c, a, in[0], in[1]);
@@ -128,20 +129,32 @@ inline constexpr op_row sigmoid{
 }  // namespace ops
 
 /// a + b, elementwise.
+/// Shapes: a and b (tokens, width).
+/// Errors: RC210.
 constexpr value operator+(operand a, value b) { return b.in->apply(ops::add, {a.v, b}, a.from); }
 
-/// a b, elementwise. One factor may be a pending sum where the other is replicated: the product is then
-/// pending.
+/// a * b, elementwise. If one factor is a pending sum and the other is replicated, the product is pending.
+/// Shapes: a and b (tokens, width).
+/// Errors: RC210.
 constexpr value operator*(operand a, value b) { return b.in->apply(ops::mul, {a.v, b}, a.from); }
-/// factor x. A pending sum stays one.
+/// factor * x. The placement does not change; a pending sum stays pending.
+/// Shapes: x (tokens, width).
+/// Errors: RC210.
 constexpr value scale(operand x, double factor) {
   return x.v.in->apply(ops::scale, {x.v}, x.from, {.with = {.factor = factor}});
 }
-/// 1 / (1 + e^-x): x * sigmoid(linear(x, w)) is a gate.
+/// 1 / (1 + e^-x), e.g. for a gate: x * sigmoid(linear(x, w)).
+/// Shapes: x (tokens, width).
+/// Errors: RC210.
 constexpr value sigmoid(operand x) { return x.v.in->apply(ops::sigmoid, {x.v}, x.from); }
 
-/// GELU, tanh form; SwiGLU: silu(gate) * up.
+/// GELU in its tanh form.
+/// Shapes: x (tokens, width).
+/// Errors: RC210.
 constexpr value gelu(operand x) { return x.v.in->apply(ops::gelu, {x.v}, x.from); }
+/// silu(gate) * up.
+/// Shapes: gate and up (tokens, width).
+/// Errors: RC210.
 constexpr value swiglu(operand gate, value up) { return up.in->apply(ops::swiglu, {gate.v, up}, gate.from); }
 
 }  // namespace rankc

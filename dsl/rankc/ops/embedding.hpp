@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a table, looked up by token ids.
+// Table lookup by token id.
 #pragma once
 #include <rankc/trace/backward.hpp>
 
@@ -22,7 +22,10 @@ inline constexpr op_row embedding{
 
 }  // namespace ops
 
-/// Rows of a table. Shapes: ids (tokens), table (vocab, width).
+/// Looks up a row of the table for each token id. A table that is sharded along the vocabulary gives a
+/// pending sum.
+/// Shapes: ids (tokens), table (vocab, width); result (tokens, width).
+/// Errors: RC210, RC223.
 constexpr value embedding(operand ids, value table) {
   return table.in->apply(ops::embedding, {ids.v, table}, ids.from);
 }

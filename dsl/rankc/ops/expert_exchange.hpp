@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots of tokens on their way to the ranks of ep that have their experts, and back. A rank sends each of
-// these the slots of its experts, in a slab of room enough whatever the router chose: as many rows as the
-// tokens have picks there at most, or as its experts take of them. So the host knows all sizes, and how many
-// rows of a slab are slots is known on the device alone: the offsets go along. Ranks of etp have parts of the
-// same experts: each gathers what all of them have received, and of what they make of it they sum up parts.
+// All-to-all of tokens between the ranks of ep: to the ranks that hold their experts, and back. A slot is one
+// row that one expert processes. Each rank sends every ep rank one slab of slots. A slab has room for the
+// largest number of rows that routing, or the experts' capacity, allows. So all sizes are known on the host.
+// The number of rows in use is known only on the device, so the offset table is sent too. The ranks of etp
+// hold column shards of the same experts: they all-gather the received slots and reduce-scatter the results.
 // Source: Lepikhin et al. 2020 (GShard); Megatron-LM, the all-to-all dispatcher, for etp.
 #pragma once
 #include <rankc/ops/experts.hpp>
@@ -16,8 +16,8 @@ constexpr value gather_slots(operand received, const dim& gathered);
 constexpr value scatter_slots(operand gathered, const dim& received);
 
 namespace detail {
-/// What ranks of ep exchange: slots of their own tokens, of all experts, or slots of all their tokens, of
-/// their own experts.
+/// Complains if the operands of an exchange over ep are placed wrongly. A rank has either its tokens' slots
+/// for all experts, or all tokens' slots for the rank's experts.
 constexpr void exchange_slots(complaint& c, const type& x, const type& offsets, placement from,
                               std::string_view expected) {
   if (!placement_rules::rows(c, "the value", x)) return;
@@ -57,7 +57,7 @@ constexpr void share_offsets_rule(complaint& c, types in, type* out, const op&) 
   out[0].shape[1] = dim{"segments", in[0].shape[1].size};
   out[0][axis::ep] = varying;
 }
-/// Slots that ranks of etp have received go to all of them, or sums of what these made of them back.
+/// The all-gather of received slots over etp, or the reduce-scatter of the results.
 constexpr void between_parts(complaint& c, types in, type* out, const op& o, placement from, placement to,
                              std::string_view expected, std::string_view otherwise) {
   const type& x = in[0];
@@ -87,12 +87,12 @@ constexpr void gather_offsets_rule(complaint& c, types in, type* out, const op& 
   out[0].shape[1] = o.with.second;
   out[0][axis::etp] = R;
 }
-/// The rows of the slots that an exchange is given, which its backward gives back.
+/// The first dim of an operand; backward restores it.
 constexpr dim rows_of(const backward& b, std::string_view port_name) { return b.t.of(b[port_name]).shape[0]; }
 }  // namespace detail
 
 namespace ops {
-// Kernels take, beside operands, how many ranks there are, and the rows of a slab.
+// The kernels also take the number of ranks and the rows of a slab.
 inline constexpr op_row to_experts{
     .name = "to_experts",
     .ports = {out("received", "room*picks width"), scratch("scratch"), in("slots", "tokens*picks width"),
@@ -115,16 +115,14 @@ inline constexpr op_row from_experts{
                  rankc::to_experts(b.gradient("slots"), b["offsets"], detail::rows_of(b, "received")));
         },
     .converts = conversion::from_experts};
-/// Segments of what a rank has received: of the first of its peers one for each of its own experts, and so
-/// on.
+/// Offsets of the received slots: one segment for each (sending rank, local expert), ordered by sending rank.
 inline constexpr op_row share_offsets{
     .name = "share_offsets",
     .ports = {out("shared", "2 segments").index(), scratch("scratch"), in("offsets", "2 experts").index()},
     .rule = detail::share_offsets_rule,
     .dual = stop_gradient,
     .converts = conversion::share_offsets};
-/// Rows of all ranks of etp, one rank's behind another's; sums of these, of which each rank keeps its own
-/// rows.
+/// All-gather of the etp ranks' received slots in rank order, and the reduce-scatter of partial results.
 inline constexpr op_row gather_slots{
     .name = "gather_slots",
     .ports = {out("gathered", "all*picks width"), in("received", "room*picks width")},
@@ -145,7 +143,7 @@ inline constexpr op_row scatter_slots{
         },
     .kernel = "reduce_scatter",
     .converts = conversion::reduce_scatter};
-/// Segments of these rows, of each rank those of its own.
+/// The segments of the gathered slots, in rank order.
 inline constexpr op_row gather_offsets{
     .name = "gather_offsets",
     .ports = {out("gathered", "2 all").index(), scratch("scratch"), in("shared", "2 segments").index()},
@@ -154,10 +152,10 @@ inline constexpr op_row gather_offsets{
     .converts = conversion::gather_offsets};
 }  // namespace ops
 
-/// Rows that a rank receives from its peers, in slabs of room for the picks of so many tokens each. A token's
-/// picks are different experts, so that of its picks a rank gets no more than it has experts, and no more
-/// than these take.
-/// `token_ranks`: ranks that share out the tokens.
+/// The dim of the receive buffer: one slab per peer. A token's experts are distinct, so it sends a rank at
+/// most min(picks, experts of the rank) rows. The capacity of experts may lower the bound. Slabs are rounded
+/// up to whole multiples of `picks`.
+/// `token_ranks`: the number of ranks that shard the tokens.
 constexpr dim received_slots(const dim& slots, int experts, int ep, int token_ranks, const expert_limit& by) {
   const int picks = slots.unit, of_rank = experts / ep, tokens = slots.count() / token_ranks;
   const int all = tokens * (of_rank < picks ? of_rank : picks);
@@ -166,39 +164,51 @@ constexpr dim received_slots(const dim& slots, int experts, int ep, int token_ra
   return {"room", token_ranks * ep * room * picks, picks, slots.unit_name};
 }
 
-/// Slots of the rank's own tokens to those of its own experts; and back, where they lie as they did.
-/// Shapes: slots (tokens * picks, width), offsets (2, experts); received (ranks * room * picks, width).
+/// Sends the slots of the rank's own tokens to the ranks of their experts.
+/// Shapes: slots (tokens * picks, width), offsets (2, experts); result (ranks * room * picks, width).
+/// Errors: RC210.
 constexpr value to_experts(operand slots, value offsets, const dim& received) {
   return offsets.in->apply(ops::to_experts, {slots.v, offsets}, slots.from,
                            {.over = axis::ep, .with = {.first = received}});
 }
+/// Sends processed slots back to the ranks of their tokens, at the same places as before to_experts.
+/// Shapes: received (ranks * room * picks, width), offsets (2, experts); result (tokens * picks, width).
+/// Errors: RC210.
 constexpr value from_experts(operand received, value offsets, const dim& slots) {
   return offsets.in->apply(ops::from_experts, {received.v, offsets}, received.from,
                            {.over = axis::ep, .with = {.first = slots}});
 }
-/// The offsets of the slots that a rank receives.
+/// Exchanges the offset tables that belong to the received slots.
+/// Shapes: offsets (2, experts); result (2, segments).
+/// Errors: RC210.
 constexpr value share_offsets(operand offsets, const dim& received) {
   return offsets.v.in->apply(ops::share_offsets, {offsets.v}, offsets.from,
                              {.over = axis::ep, .with = {.first = received}});
 }
 
-/// Rows that so many ranks of etp have received.
+/// The dim of the received slots of all `etp` ranks.
 constexpr dim gathered_slots(const dim& received, int etp) {
   return {"all_room", received.size * etp, received.unit, received.unit_name};
 }
 
-/// Slots that the ranks of etp have received to all of them, of whose products each makes a part; and sums of
-/// these parts to the ranks that received the slots.
-/// Shapes: received (ranks * room * picks, width); gathered (etp * ranks * room * picks, width).
+/// All-gathers the slots that the ranks of etp have received. Each rank's columns of the experts give a
+/// partial result for all of them.
+/// Shapes: received (ranks * room * picks, width); result (etp * ranks * room * picks, width).
+/// Errors: RC210.
 constexpr value gather_slots(operand received, const dim& gathered) {
   return received.v.in->apply(ops::gather_slots, {received.v}, received.from,
                               {.over = axis::etp, .with = {.first = gathered}});
 }
+/// Reduce-scatters the partial results to the etp ranks that received the slots.
+/// Shapes: gathered (etp * ranks * room * picks, width); result (ranks * room * picks, width).
+/// Errors: RC210.
 constexpr value scatter_slots(operand gathered, const dim& received) {
   return gathered.v.in->apply(ops::scatter_slots, {gathered.v}, gathered.from,
                               {.over = axis::etp, .with = {.first = received}});
 }
-/// The offsets of the slots that so many ranks of etp have received.
+/// All-gathers the offsets of the slots that the ranks of etp have received.
+/// Shapes: shared (2, segments); result (2, etp * segments).
+/// Errors: RC210.
 constexpr value gather_offsets(operand shared, const dim& gathered, int etp) {
   const dim segments{"all_segments", shared.v.in->of(shared.v).shape[1].size * etp};
   return shared.v.in->apply(ops::gather_offsets, {shared.v}, shared.from,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts: rows of tokens are put into slots, those of one expert side by side, go through its weights, and
-// are added up with their weights where they came from. Every rank has as many slots as its tokens have
-// picks, whatever the router chose, so that the host knows all sizes. How many slots an expert has is known
-// on the device alone, as `offsets`. Without a limit nothing is dropped; with one an expert takes so many
-// picks of each group of tokens, and what is past them has no slot.
-// Source: Gale et al. 2022 (MegaBlocks), for experts without a capacity; Lepikhin et al. 2020 (GShard), for
-// groups of tokens.
+// Experts of a mixture. Token rows are copied to slots, sorted by expert; the experts' matrices are applied
+// as grouped GEMMs; the results are added up at their tokens with the routing weights. A rank has tokens *
+// picks slots, whatever the router chose (`picks` is the router's top-k), so all sizes are known on the host.
+// The number of slots of each expert is known only on the device, in `offsets`. Without a capacity no choice
+// is dropped. With one, an expert takes a limited number of choices from each group of tokens; the rest get
+// no slot.
+// Source: Gale et al. 2022 (MegaBlocks), without a capacity; Lepikhin et al. 2020 (GShard), for groups of
+// tokens.
 #pragma once
 #include <rankc/ops/linear.hpp>
 #include <rankc/contract/kernel_scratch.hpp>
@@ -13,14 +14,14 @@
 namespace rankc {
 
 namespace detail {
-/// Slots: of each token as many as it has picks.
+/// The dim of the slots: `picks` for each token.
 constexpr dim slots_of(const dim& tokens, const dim& picks) {
   return {tokens.name, tokens.size * picks.size, picks.size, picks.name, tokens.order};
 }
-/// Whether places are those of a rank's own experts: of the same tokens each rank of ep has slots of its own,
-/// and of what is made of these a part.
+/// True if `places` covers only the rank's own experts. The ep ranks then have the same tokens and different
+/// slots, and their results are partial sums.
 constexpr bool is_of_own_experts(axis a, const type& places) { return a == axis::ep && places[a] == varying; }
-/// Complain of an operand that is not placed like the tokens whose it is.
+/// Complains if `x` is not placed like its tokens.
 constexpr void like_tokens(complaint& c, axis a, std::string_view who, const type& x, const type& tokens) {
   if (is_of_own_experts(a, x)) {
     if (tokens[a] != R)
@@ -37,7 +38,7 @@ constexpr void arrange_rule(complaint& c, types in, type* out, const op& o) {
     if (chosen[a].k == placement::P || chosen[a] == V(1))
       c.found(a, "the choice", chosen, "whole rows", placement_rules::reduce_first);
     out[0][a] = chosen[a];
-    out[1][a] = chosen[a] == V(0) ? P : chosen[a];  // counts of tokens: a sum over those that have them
+    out[1][a] = chosen[a] == V(0) ? P : chosen[a];  // token counts are partial sums where tokens are sharded
   }
 }
 constexpr void limited_rule(complaint& c, types in, type* out, const op& o) {
@@ -64,7 +65,7 @@ constexpr void collect_rule(complaint& c, types in, type* out, const op&) {
     if (is_of_own_experts(a, in[1])) out[0][a] = P;
   }
 }
-/// Slots that the places are of.
+/// Complains if the slots are not those that `places` refers to.
 constexpr void like_places(complaint& c, axis a, const type& slots, const type& places) {
   if (is_of_own_experts(a, places) && slots[a] != varying)
     c.found(a, "the value", slots, "slots of the rank's own experts (V)", "dispatch tokens by these places");
@@ -92,7 +93,7 @@ constexpr void combine_gradient(complaint& c, types in, type* out, const op&) {
     out[1][a] = product_over(c, a, g, slots);
   }
 }
-/// Places and offsets of all experts' slots to those of the rank's own, which lie in line.
+/// Restricts places and offsets to the slots of the rank's own experts, which are contiguous.
 constexpr void own_slots_rule(complaint& c, types in, type* out, const op& o) {
   const type &places = in[0], &offsets = in[1];
   out[1].shape[1] = o.with.first;
@@ -109,8 +110,7 @@ constexpr void own_slots_rule(complaint& c, types in, type* out, const op& o) {
   out[1][axis::ep] = V(1);
 }
 
-/// One expert's matrix, of all that lie in line: (in, out), sharded along its columns alone. Experts are
-/// spread over ep, and their columns over etp.
+/// The type of one expert's matrix (in, out). Experts may be sharded over ep, their columns over etp or tp.
 constexpr type matrix_of_one(complaint& c, const type& w) {
   type one = w;
   one.shape[0] = dim{w.shape[0].unit_name, w.shape[0].unit};
@@ -121,7 +121,7 @@ constexpr type matrix_of_one(complaint& c, const type& w) {
               "shard it along its columns");
   return one;
 }
-/// A rank of ep has its own experts' weights, and slots of all ranks' tokens that chose these.
+/// Complains if only one of slots and weights is of the rank's own experts.
 constexpr void check_experts_of_rank(complaint& c, const type& slots, const type& w) {
   if ((w[axis::ep] == V(0)) == (slots[axis::ep] == varying)) return;
   if (slots[axis::ep] == varying)
@@ -131,13 +131,13 @@ constexpr void check_experts_of_rank(complaint& c, const type& slots, const type
     c.found(axis::ep, "the value", slots, "slots of the rank's own experts, as the weight is of these",
             "exchange them first (to_experts)");
 }
-/// A rank of etp has columns of these, and takes the slots of all ranks that have others.
+/// Complains if the weights' columns are sharded over etp and the slots were not gathered over etp.
 constexpr void check_columns_of_rank(complaint& c, const type& slots, const type& w) {
   if (w[axis::etp] == V(1) && slots[axis::etp] == I)
     c.found(axis::etp, "the value", slots, "slots of all ranks that have columns of the weight (R)",
             "gather them first (gather_slots)");
 }
-/// Offsets say which slots are an expert's: they are counted of the tokens whose the slots are.
+/// Complains if the offsets do not belong to the slots: both must come from the same tokens.
 constexpr void check_offsets(complaint& c, const type& slots, const type& offsets) {
   for (axis a : axes) {
     if (a == axis::ep) {
@@ -156,7 +156,7 @@ constexpr void check_offsets(complaint& c, const type& slots, const type& offset
               "arrange the choice of the tokens that were dispatched");
   }
 }
-/// `W_in`: the dim of an expert's matrix that the product is over.
+/// `W_in`: the dim of an expert's matrix that is contracted.
 template <int W_in>
 constexpr void expert_rule(complaint& c, types in, type* out, const op&) {
   const type one = matrix_of_one(c, in[1]);
@@ -173,12 +173,12 @@ namespace ops {
 
 constexpr double expert_flops(const op_sizes& s) { return 2 * s("tokens") * s("picks") * s("in") * s("out"); }
 
-// The kernels are those of grouped products, y = x w[e]^T, whose weights have output features first: an
-// expert's rows here. They are told of segments of slots, s of which expert s % experts takes: one of each,
-// or one of each and of each rank that sent slots.
+// The kernels are grouped GEMMs y = x w[e]^T. They expect output features first in w, which here are the rows
+// of an expert's matrix. They read a list of segments of slots; segment s uses expert s % experts. There is
+// one segment for each expert, or one for each sending rank and expert.
 
-/// places: the slot of each pick; offsets: of each expert the first of its slots and, in the second row, the
-/// one after its last. Slots of an expert are in the order of tokens.
+/// places: the slot of each choice. offsets: the first slot of each expert and, in the second row, the end of
+/// its slots. The slots of an expert are in token order.
 inline constexpr op_row arrange{
     .name = "arrange",
     .ports = {out("places", "tokens picks").index(), out("offsets", "2 experts").index(),
@@ -187,9 +187,8 @@ inline constexpr op_row arrange{
     .dual = stop_gradient,
     .sizes = "tokens picks experts"};
 
-/// Of each group of `seq` tokens, of which a rank has whole ones, an expert takes the first `number` picks
-/// alone, in the order of tokens: the others have no slot, and -1 for a place. What takes places passes over
-/// these.
+/// As arrange, with a capacity: in each group of `seq` tokens an expert takes the first `number` choices in
+/// token order. The other choices get place -1, which readers of places skip. A rank has whole groups.
 constexpr std::size_t scratch_of_counts(const op_sizes& s, const kernel_setting&) {
   return runtime::limited_arrangement_scratch(static_cast<std::size_t>(s("rows")),
                                               static_cast<std::size_t>(s("experts")));
@@ -206,8 +205,8 @@ inline constexpr op_row arrange_limited{
     .number = {"most", &attributes::most},
     .of_groups = true};
 
-/// Of the slots of all experts those of the rank's own, which it has from the first on: picks of others have
-/// no slot, and -1 for a place.
+/// The places and offsets of the rank's own experts, renumbered from slot 0. Choices of other experts get
+/// place -1.
 inline constexpr op_row own_slots{
     .name = "own_slots",
     .ports = {out("own_places", "tokens picks").index(), out("own_offsets", "2 own@first").index(),
@@ -265,8 +264,8 @@ inline constexpr op_row expert_dw{.name = "expert_dw",
                                   .kernel = "grouped_linear_dw",
                                   .sizes = "tokens*picks out in segments experts"};
 
-// A product over the rows of an expert's matrix, and one over its columns: each is the gradient of the
-// other's input.
+// GEMMs over the rows of an expert's matrix (up) and over its columns (down). Each is the input gradient of
+// the other.
 inline constexpr op_row expert_up{
     .name = "expert_up",
     .ports = {out("y", "tokens*picks out"), in("x", "tokens*picks in"), parameter("w", "experts*in out"),
@@ -299,18 +298,21 @@ constexpr void expert_down_dual(backward& b) {
 }
 }  // namespace detail
 
-/// Where the picks of tokens go: a slot for each, and the slots of each expert.
+/// The slot of each choice, and the range of slots of each expert.
 struct arrangement {
   value places, offsets;
 };
 
-/// Of each `group` tokens in line an expert takes the first `most` picks; group = 0: all.
+/// Capacity: in each group of `group` consecutive tokens an expert takes the first `most` choices. group = 0:
+/// no limit.
 struct expert_limit {
   int group = 0, most = 0;
   constexpr bool any() const { return group != 0; }
 };
 
-/// Slots for the experts that tokens chose. Shapes: chosen (tokens, picks).
+/// Assigns a slot to each choice, sorted by expert.
+/// Shapes: chosen (tokens, picks); places (tokens, picks), offsets (2, experts).
+/// Errors: RC210; RC258 if a group of the limit is not whole on one rank.
 constexpr arrangement arrange(operand chosen, int experts, const expert_limit& by = {}) {
   trace& t = *chosen.v.in;
   const dim all{"experts", experts};
@@ -320,9 +322,10 @@ constexpr arrangement arrange(operand chosen, int experts, const expert_limit& b
                : t.apply(ops::arrange, {chosen.v}, chosen.from, {.with = {.first = all}});
   return {places, result(places, 1)};
 }
-/// Of an arrangement of all experts' slots those of the rank's own experts. What is combined of these is a
-/// part of a sum over ep.
+/// Restricts an arrangement of all experts to the rank's own. Combining these slots gives a partial sum over
+/// ep.
 /// Shapes: places (tokens, picks); offsets (2, experts).
+/// Errors: RC210.
 constexpr arrangement own_slots(const arrangement& by, const char* file = __builtin_FILE(),
                                 int line = __builtin_LINE()) {
   trace& t = *by.places.in;
@@ -331,21 +334,27 @@ constexpr arrangement own_slots(const arrangement& by, const char* file = __buil
               {.over = axis::ep, .with = {.first = {"experts", t.of(by.offsets).shape[1].size}}});
   return {places, result(places, 1)};
 }
-/// Rows of tokens in the slots of their experts; what is left of the slots holds nothing.
-/// Shapes: x (tokens, width) to (tokens * picks, width).
+/// Copies token rows to the slots of their experts. Slots without a token are not written.
+/// Shapes: x (tokens, width); result (tokens * picks, width).
+/// Errors: RC210.
 constexpr value dispatch(operand x, const arrangement& by) {
   return x.v.in->apply(ops::dispatch, {x.v, by.places}, x.from);
 }
-/// Each token's slots, times their weights, added up. Shapes: slots (tokens * picks, width), weights (tokens,
-/// picks).
+/// The weighted sum of each token's slots.
+/// Shapes: slots (tokens * picks, width), weights (tokens, picks); result (tokens, width).
+/// Errors: RC210.
 constexpr value combine(operand slots, value weights, const arrangement& by) {
   return slots.v.in->apply(ops::combine, {slots.v, weights, by.places}, slots.from);
 }
-/// x w[e] and x w[e]^T, of the slots of each expert e.
-/// Shapes: w (experts * in, out); up: x (slots, in) to (slots, out); down: the other way.
+/// x w[e] for the slots of each expert e.
+/// Shapes: x (slots, in), w (experts * in, out); result (slots, out).
+/// Errors: RC210, RC226.
 constexpr value expert_up(operand x, value w, const arrangement& by) {
   return w.in->apply(ops::expert_up, {x.v, w, by.offsets}, x.from);
 }
+/// x w[e]^T for the slots of each expert e.
+/// Shapes: x (slots, out), w (experts * in, out); result (slots, in).
+/// Errors: RC210, RC226.
 constexpr value expert_down(operand x, value w, const arrangement& by) {
   return w.in->apply(ops::expert_down, {x.v, w, by.offsets}, x.from);
 }

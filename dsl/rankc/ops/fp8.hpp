@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers with fp8 operands, and the ops that round activations, weights and gradients to fp8.
+// Linear layers with fp8 operands, and the ops that cast activations, weights and gradients to fp8.
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/ops/fused.hpp>
@@ -16,7 +16,7 @@ inline constexpr op_row to_e5m2{.name = "to_e5m2",
                                 .ports = {out("q", "tokens width").e5m2(), in("x", "tokens width")},
                                 .sizes = "tokens width"};
 
-/// A product of fp8 operands: activations and weights in e4m3, gradients in e5m2.
+/// A GEMM with fp8 operands: activations and weights in e4m3, gradients in e5m2.
 constexpr op_row product_in_fp8(op_row row, std::string_view name) {
   row.name = name;
   row.rule = nullptr;
@@ -36,7 +36,7 @@ inline constexpr op_row linear_fp8 = product_in_fp8(linear, "linear_fp8"),
                         linear_dx_fp8 = product_in_fp8(linear_dx, "linear_dx_fp8"),
                         linear_dw_fp8 = product_in_fp8(linear_dw, "linear_dw_fp8");
 
-/// An op whose results are rounded to `to`, by a kernel that GPUs alone have.
+/// The variant of an op that writes its results as `to`. Only GPUs have the kernel.
 constexpr op_row rounded(op_row row, std::string_view name, element to, std::string_view sizes) {
   row.name = name;
   row.rule = nullptr;
@@ -57,7 +57,8 @@ inline constexpr op_row layer_norm_e4m3 =
                         swiglu_grad_e5m2 =
                             rounded(swiglu_grad, "swiglu_grad_e5m2", element::e5m2, "tokens width stride");
 
-/// The same row with a scale for each row of its fp8 tensors. `kernel`: where its name is not the row's.
+/// The variant with one scale per row of each fp8 tensor. `kernel`: the kernel's name, if it is not the
+/// row's.
 constexpr op_row by_rows(op_row row, std::string_view name, std::string_view kernel = "") {
   row.name = name;
   row.kernel = kernel;
@@ -80,7 +81,8 @@ inline constexpr op_row gelu_e4m3_rows = by_rows(gelu_e4m3, "gelu_e4m3_rows");
 inline constexpr op_row swiglu_e4m3_rows = by_rows(swiglu_e4m3, "swiglu_e4m3_rows");
 inline constexpr op_row swiglu_grad_e4m3_rows = by_rows(swiglu_grad_e5m2, "swiglu_grad_e4m3_rows");
 
-/// A row and its fp8 variants, which have the same ports in the same order.
+/// A row and its fp8 variants: one scale per tensor (in_fp8), or one per row (in_rows). Their ports have the
+/// same order.
 struct narrowed_row {
   const op_row *of, *in_fp8, *in_rows;
   constexpr const op_row* by(linear_precision p) const { return p == fp8_rows ? in_rows : in_fp8; }
@@ -92,13 +94,13 @@ inline constexpr narrowed_row fp8_products[]{
     {&linear_bias_add, &linear_bias_add_fp8, &linear_bias_add_fp8_rows},
     {&linear_dx, &linear_dx_fp8, &linear_dx_fp8_rows},
     {&linear_dw, &linear_dw_fp8, &linear_dw_fp8_rows}};
-/// Ops whose result is rounded to fp8, each with the variant that writes fp8 itself.
+/// Ops whose result is cast to fp8, each with the variants that write fp8 directly.
 inline constexpr narrowed_row fp8_makers[]{{&layer_norm, &layer_norm_e4m3, &layer_norm_e4m3_rows},
                                            {&rms_norm, &rms_norm_e4m3, &rms_norm_e4m3_rows},
                                            {&gelu, &gelu_e4m3, &gelu_e4m3_rows},
                                            {&swiglu, &swiglu_e4m3, &swiglu_e4m3_rows},
                                            {&swiglu_grad, &swiglu_grad_e5m2, &swiglu_grad_e4m3_rows}};
-/// The op that rounds a weight, or another operand, to a type.
+/// The op that casts a weight, or another operand, to an fp8 type.
 struct fp8_cast {
   element to;
   bool of_weights;
@@ -115,7 +117,7 @@ constexpr const op_row* cast_to(element e, bool of_weights) {
   return nullptr;
 }
 
-/// Visit all rows that write or read fp8.
+/// Visits all rows that write or read fp8.
 constexpr void each_fp8_row(auto visit) {
   for (const fp8_cast& c : fp8_casts) visit(*c.row);
   for (const narrowed_row& p : fp8_products) {
@@ -127,7 +129,7 @@ constexpr void each_fp8_row(auto visit) {
     visit(*m.in_rows);
   }
 }
-/// The fp8 variant of a product; nullptr if it has none.
+/// The fp8 variant of a linear op; nullptr for other ops.
 constexpr const op_row* in_fp8(const op_row& row, linear_precision p) {
   for (const narrowed_row& n : fp8_products)
     if (n.of == &row) return n.by(p);

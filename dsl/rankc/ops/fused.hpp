@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that do the work of two or more in fewer passes over memory, and the pairs of ops that become one. They
-// are taken for a target that has their kernel.
+// Fused ops, each of which replaces two or more ops and reads memory fewer times, and the table of these
+// fusions. A fusion is applied only if the target has the fused kernel.
 #pragma once
 #include <rankc/ops/attention.hpp>
 #include <rankc/ops/cross_entropy.hpp>
@@ -10,7 +10,7 @@
 #include <rankc/ops/norm.hpp>
 
 namespace rankc::ops {
-// ---- products with what follows them
+// ---- GEMMs with an epilogue
 inline constexpr op_row linear_bias{
     .name = "linear_bias",
     .ports = {out("y", "tokens out"), in("x", "tokens in"), parameter("w", "out in"), parameter("b", "out")},
@@ -77,7 +77,7 @@ inline constexpr op_row expert_down_two{
     .flops = [](const op_sizes& s) { return 2 * expert_flops(s); },
     .cuda = {"grouped_linear_two", "tokens*picks out in segments experts"}};
 
-// ---- sums and norms
+// ---- elementwise sums and norms
 inline constexpr op_row bias_add{
     .name = "bias_add",
     .ports = {out("y", "tokens width").over("x", "residual"), in("x", "tokens width"),
@@ -157,8 +157,9 @@ inline constexpr op_row softmax_sums_grad{
               in("logits", "tokens vocab"), in("targets", "tokens").index()},
     .cuda = {.sizes = "tokens vocab number"}};
 
-/// In the order in which they are tried, each on all nodes: a bias's gradient is summed by the kernel that
-/// has dy in registers anyway, where there is one, and else beside the weight's, by a pass over dy.
+/// The fusions in the order in which they are tried, each on all nodes. The gradient of a bias is fused into
+/// a kernel that already has dy in registers. If there is none, it is fused with the weight gradient, which
+/// reads dy once more.
 inline constexpr fusion forward_fusions[]{
     {{&linear, "u x w"}, {&bias, "y u b"}, {&linear_bias, "y x w b"}},
     {{&linear, "u x w"}, {&gelu, "y u"}, {&linear_gelu, "y u x w"}},
@@ -204,8 +205,8 @@ inline constexpr fusion backward_fusions[]{
      {&expert_down, "u x2 w2 offsets"},
      {&expert_down_two, "y x w x2 w2 offsets"}}};
 
-/// A node of forward, and one of backward that reads what forward makes and nothing else: training's forward
-/// does both in one visit to what they read, evaluation's the first alone.
+/// A forward node and a backward node that reads only operands and results of the forward node. In a training
+/// step forward runs the fused op. Evaluation runs the forward node alone.
 inline constexpr fusion fusions_across[]{{{&softmax_sums, "top sums logits targets"},
                                           {&softmax_grad, "dl sums logits top targets"},
                                           {&softmax_sums_grad, "dl sums logits targets"}}};

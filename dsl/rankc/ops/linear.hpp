@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a weight, beside it those of low rank that a recipe asks for, and biases.
+// Linear layers, with LoRA where the recipe asks for it, and biases.
 #pragma once
 #include <rankc/base/square_root.hpp>
 #include <rankc/ops/elementwise.hpp>
@@ -60,8 +60,8 @@ inline constexpr op_row bias{
 }  // namespace ops
 
 namespace detail {
-/// A matrix beside a weight, of low rank in one of its dims: in a layer one, however often the weight is
-/// read.
+/// Declares one LoRA matrix of a weight, or returns it if the layer has declared it already. `low_dim` is the
+/// dim of size `rank`.
 constexpr value part_beside(trace& t, weight_info w, std::string_view part, int low_dim, dim rank,
                             here from) {
   w.name.part = part;
@@ -75,8 +75,8 @@ constexpr value part_beside(trace& t, weight_info w, std::string_view part, int 
   return t.add(w);
 }
 
-/// y + scale x a^T b^T: what the recipe's adaptation makes of y = x w^T. Of w's shards those of its inputs
-/// are a's and those of its outputs b's, so that the parts are sums, or shards, where y is.
+/// y + scale x a^T b^T: adds the recipe's LoRA term to y = x w^T. `a` is sharded like w's inputs and `b` like
+/// w's outputs, so the term has the placement of y.
 constexpr value adapted(operand x, value w, value y) {
   trace& t = *w.in;
   const int index = t.find_parameter(w.id);
@@ -97,11 +97,15 @@ constexpr value adapted(operand x, value w, value y) {
 }
 }  // namespace detail
 
-/// x w^T; with what is beside w, where the recipe adapts it. Shapes: x (tokens, in), w (out, in).
+/// x w^T, plus the LoRA term if the recipe adapts w.
+/// Shapes: x (tokens, in), w (out, in); result (tokens, out).
+/// Errors: RC210.
 constexpr value linear(operand x, value w) {
   return detail::adapted(x, w, w.in->apply(ops::linear, {x.v, w}, x.from));
 }
-/// x + b in every row. Shapes: x (tokens, width), b (width).
+/// Adds b to every row of x.
+/// Shapes: x (tokens, width), b (width).
+/// Errors: RC210.
 constexpr value bias(operand x, value b) { return b.in->apply(ops::bias, {x.v, b}, x.from); }
 
 }  // namespace rankc

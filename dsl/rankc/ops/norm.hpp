@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalisation of rows. The statistics of a row are a second result, which backward needs.
+// Normalization of rows. Each forward op also returns the statistics of its rows for backward.
 #pragma once
 #include <rankc/trace/backward.hpp>
 
@@ -64,7 +64,7 @@ inline constexpr op_row rms_norm{
     .family = op_family::norm,
     .number = eps};
 
-// ---- of each head: rows are (token, head), for the same kernels
+// ---- norms of each head: the kernels see tokens * heads rows of one head each
 inline constexpr op_row head_norm_dx{
     .name = "head_norm_dx",
     .ports = {out("dx", "tokens heads*dim").over("dy"), in("dy", "tokens heads*dim"),
@@ -121,8 +121,11 @@ inline constexpr op_row head_norm{
 
 }  // namespace ops
 
-/// Rows of mean 0 and variance 1, times gain, plus shift; eps is added to the variance. Source: Ba et al.
-/// 2016.
+/// Normalizes each row to mean 0 and variance 1, then multiplies by gain and adds shift. eps is added to the
+/// variance.
+/// Shapes: x (tokens, width), gain and shift (width).
+/// Errors: RC210.
+/// Source: Ba et al. 2016.
 constexpr value layer_norm(operand x, value gain, value shift, double eps = default_norm_eps) {
   if (gain.id == shift.id) {
     trace& t = *gain.in;
@@ -133,12 +136,16 @@ constexpr value layer_norm(operand x, value gain, value shift, double eps = defa
   }
   return gain.in->apply(ops::layer_norm, {x.v, gain, shift}, x.from, {.with = {.eps = eps}});
 }
-/// Rows of mean square 1, times gain; eps is added to the mean square. Source: Zhang and Sennrich 2019.
+/// Normalizes each row to mean square 1, then multiplies by gain. eps is added to the mean square.
+/// Shapes: x (tokens, width), gain (width).
+/// Errors: RC210.
+/// Source: Zhang and Sennrich 2019.
 constexpr value rms_norm(operand x, value gain, double eps = default_norm_eps) {
   return gain.in->apply(ops::rms_norm, {x.v, gain}, x.from, {.with = {.eps = eps}});
 }
-/// The same of each head by itself, with one gain for all heads. Shapes: x (tokens, heads), gain (elements of
-/// a head).
+/// RMSNorm of each head separately, with one gain for all heads.
+/// Shapes: x (tokens, heads), gain (elements of one head).
+/// Errors: RC210.
 /// Source: Henry et al. 2020, for queries and keys.
 constexpr value head_norm(operand x, value gain, double eps = default_norm_eps) {
   return gain.in->apply(ops::head_norm, {x.v, gain}, x.from, {.with = {.eps = eps}});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Features taken apart into two values, and put together of two: of whole rows, or of each head.
+// Split and concat along the features: of whole rows, or inside each head.
 #pragma once
 #include <rankc/trace/backward.hpp>
 
@@ -11,7 +11,7 @@ constexpr value_pair split(operand x, dim first, dim second);
 constexpr value concat(operand first, value second, dim whole);
 
 namespace detail {
-/// Whether every head of `whole` is made up of one of either part.
+/// True if each head of `whole` is a head of `left` followed by a head of `right`.
 constexpr bool are_parts_of_heads(const dim& left, const dim& right, const dim& whole) {
   for (const dim& d : {left, right, whole})
     if (d.unit < 1) return false;
@@ -23,8 +23,8 @@ constexpr sentence& put_units(sentence& s, const dim& d) {
   if (d.unit != 1) s << " in units of " << d.unit;
   return s;
 }
-/// Complain of parts that are not those of the whole. Features in one unit may be sharded only in each head:
-/// a rank's shard of rows that are put together would not be the shards of the parts.
+/// Complains if the parts do not make up the whole. Features may be sharded only if the split is inside each
+/// head. Otherwise a rank's shard of the whole would not be the shards of the two parts.
 constexpr void check_parts(complaint& c, std::string_view who, const type& x, const op& o) {
   const dim &left = o.with.first, &right = o.with.second, &whole = o.with.whole;
   for (const dim& d : {left, right, whole}) trace::check_dim(c, d);
@@ -100,9 +100,10 @@ inline constexpr op_row concat_heads{.name = "concat_heads",
 
 }  // namespace ops
 
-/// The first features of each row and the others; where both parts have as many heads as x, the first
-/// elements of each head and the others. Heads may be sharded where each is split.
-/// Shapes: x (tokens, whole); the results (tokens, first) and (tokens, second).
+/// Splits the features in two. If both parts have as many heads as x, each head is split. Heads may be
+/// sharded then.
+/// Shapes: x (tokens, whole); results (tokens, first) and (tokens, second).
+/// Errors: RC210.
 constexpr value_pair split(operand x, dim first, dim second) {
   trace& t = *x.v.in;
   const dim whole = t.of(x.v).shape[1];
@@ -111,9 +112,10 @@ constexpr value_pair split(operand x, dim first, dim second) {
       t.apply(kind, {x.v}, x.from, {.with = {.first = first, .second = second, .whole = whole}});
   return {made, result(made, 1)};
 }
-/// The other way: rows of the features of both, or, where both have as many heads as `whole`, heads of
-/// both's.
-/// Shapes: (tokens, first) and (tokens, second) to (tokens, whole).
+/// Concatenates the features. If both operands have as many heads as `whole`, the elements of each head are
+/// concatenated.
+/// Shapes: first (tokens, left), second (tokens, right); result (tokens, whole).
+/// Errors: RC210.
 constexpr value concat(operand first, value second, dim whole) {
   trace& t = *second.in;
   const dim left = t.of(first.v).shape[1], right = t.of(second).shape[1];

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary and learned positions. Learned positions come in four forms: of whole sequences or of the chunks
-// that cp leaves on a rank, with or without documents. The chunks are chosen when a layer is lowered.
+// Rotary and learned positions. Learned positions have four forms: whole sequences or the chunks that cp
+// gives a rank, with or without documents. Lowering chooses the form with chunks.
 #pragma once
 #include <rankc/ops/documents.hpp>
 
 namespace rankc {
 
-/// The form of an op of learned positions.
 struct position_form {
   bool gradient = false, chunks = false, documents = false;
 };
@@ -77,7 +76,7 @@ inline constexpr op_row rope{.name = "rope",
 template <bool Chunks, bool Documents>
 inline constexpr const op_row* position_pair[]{&position_row<position_form{false, Chunks, Documents}>,
                                                &position_row<position_form{true, Chunks, Documents}>};
-/// Forward and gradient of each form.
+/// Indexed by [documents][chunks][gradient].
 inline constexpr const op_row* const* position_pairs[2][2]{
     {position_pair<false, false>, position_pair<true, false>},
     {position_pair<false, true>, position_pair<true, true>}};
@@ -96,18 +95,24 @@ constexpr void position_backward(backward& b) {
 }
 }  // namespace ops
 
-/// Rotary positions. Source: Su et al. 2021.
+/// Rotary position embedding: rotates pairs of elements of each head by an angle that depends on the
+/// position. `theta` is the base of the wavelengths.
+/// Shapes: x (tokens, heads), heads of an even size; positions repeat every `seq` tokens.
+/// Errors: RC210; the models check theta (RC238) and the scaling (RC251).
+/// Source: Su et al. 2021.
 constexpr value rope(operand x, int seq, double theta, const rope_scaling& scaling = {}) {
   return x.v.in->apply(ops::rope, {x.v}, x.from, {.with = {.seq = seq, .theta = theta, .scaling = scaling}});
 }
-/// Learned positions: row n % seq of the table is added to row n.
+/// Learned positions: adds row n % seq of the table to token n.
 /// Shapes: x (tokens, width), table (seq, width).
+/// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.
 constexpr value position(operand x, value table, int seq) {
   return table.in->apply(ops::position, {x.v, table}, x.from, {.with = {.seq = seq}});
 }
-/// Learned positions within documents: row p - starts[p] of the table is added to the token at position p of
-/// its sequence.
-/// Shapes: x (tokens, width), table (seq, width), starts (tokens), of `rows` sequences on a rank.
+/// Learned positions within documents: adds row p - starts[p] of the table to the token at position p of its
+/// sequence. A rank has `rows` sequences.
+/// Shapes: x (tokens, width), table (seq, width), starts (tokens).
+/// Errors: RC210.
 constexpr value position(operand x, value table, value starts, int rows, int seq) {
   return table.in->apply(ops::document_position, {x.v, table, starts}, x.from,
                          {.with = {.rows = rows, .seq = seq}});

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring attention. The ranks of a ring send their keys and values around it. Each rank computes one part of
-// its queries' attention per step: over its own keys first, then over those of the rank before it, and so on.
-// A part is a softmax over its own keys with its log-sum-exp, and the parts are merged in the order of the
-// steps. Backward recomputes each part's scores from the log-sum-exp of the whole. It sends keys and values
-// around the ring the other way, and their gradients with them.
+// Ring attention. Keys and values are sent around a ring of ranks. In each step a rank computes attention of
+// its queries to one rank's keys: first its own, then those of the previous rank, and so on. The result of a
+// step is a softmax over these keys and its log-sum-exp. The results are merged in the order of the steps.
+// Backward recomputes each step's scores from the log-sum-exp of the merged result. It sends keys and values
+// around the ring in the opposite direction, together with their gradients.
 // Source: ring attention (Liu et al. 2023), with zig-zag chunks (Zhu 2024); step rule as in Megatron-LM.
 #pragma once
 #include <rankc/ops/conversions.hpp>
@@ -11,7 +11,7 @@
 namespace rankc {
 
 namespace placement_rules {
-/// Two parts of one result: they have one placement.
+/// The two partial results of attention must have the same type.
 constexpr void merge_attention(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
   out[1] = in[1];
@@ -34,7 +34,7 @@ inline constexpr op_row merge_attention{
               in("lse_more", "tokens heads").wide()},
     .rule = placement_rules::merge_attention,
     .dual =
-        [](backward& b) {  // of the whole, which each part is given
+        [](backward& b) {  // each part gets the gradient of the merged output
           b.give("o_before", b.gradient("o"));
           b.give("o_more", b.gradient("o"));
         },
@@ -45,7 +45,7 @@ inline constexpr op_row merge_attention{
 }  // namespace ops
 
 namespace detail {
-/// The merged result that a part belongs to, and its log-sum-exp: those of the last merge that it reaches.
+/// The merged output that the result of one step becomes part of, and its log-sum-exp.
 constexpr value_pair whole_of(trace& t, int part) {
   int result = part, sums = part + 1;
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
@@ -75,7 +75,7 @@ constexpr value_pair handed_back(trace& t, value_pair kv, int ring) {
   return kv;
 }
 
-/// The merged attention of a ring. `part` computes one step from the keys and values that have arrived.
+/// The merged attention of all steps. `part` appends one step for the keys and values that have arrived.
 constexpr value around_ring(operand q, value_pair kv, attributes with, auto part) {
   trace& t = *q.v.in;
   value_pair whole{};

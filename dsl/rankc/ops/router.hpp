@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which experts a token goes to, and with what weights: the largest of its scores; or the largest of scores
-// that have a bias, or of those of some groups of experts.
-// Source: Shazeer et al. 2017; Fedus et al. 2022; Jiang et al. 2024 (Mixtral); DeepSeek-AI 2024 (scores by
-// the sigmoid, groups); Wang et al. 2024 (the bias).
+// Routing: the top-k experts of each token and their weights. Experts are chosen by their scores, by scores
+// plus a bias, or only among the best groups of experts.
+// Source: Shazeer et al. 2017; Fedus et al. 2022; Jiang et al. 2024 (Mixtral); DeepSeek-AI 2024 (sigmoid
+// scores, groups); Wang et al. 2024 (the bias).
 #pragma once
 #include <rankc/ops/elementwise.hpp>
 
 namespace rankc {
 
 namespace detail {
-/// Complain of scores that are not those of all experts.
+/// Complains unless each rank has the scores of all experts.
 constexpr void whole_scores(complaint& c, const type& x) {
   if (!placement_rules::rows(c, "the value", x)) return;
   for (axis a : axes) {
@@ -20,14 +20,14 @@ constexpr void whole_scores(complaint& c, const type& x) {
               "all_gather it first");
   }
 }
-/// Complain of a bias that is not one number for each expert, the same on every rank.
+/// Complains unless the bias has one number for each expert and is the same on every rank.
 constexpr void bias_of_scores(complaint& c, const type& scores, const type& bias) {
   placement_rules::per_feature(c, scores, bias);
   for (axis a : axes)
     if (bias[a] != I)
       c.found(a, "the bias", bias, "the same on every rank (I)", "declare it without a shard");
 }
-/// Scores of whole rows, of which the largest are taken. A gradient of the choice there is none.
+/// Top-k of whole rows. The choice itself has no gradient; the weights have one.
 constexpr void top_rule(complaint& c, types in, type* out, const op& o) {
   const type& logits = in[0];
   const dim& picks = o.with.first;
@@ -38,7 +38,7 @@ constexpr void top_rule(complaint& c, types in, type* out, const op& o) {
     c.begin() << "it takes " << picks.size << " of " << logits.shape[1].size
               << " experts; expected at least 1, and no more than there are";
 }
-/// The same by other scores than the logits', and by their bias.
+/// Top-k by scores that are given separately from the logits, with or without a bias.
 constexpr void top_by_rule(complaint& c, types in, type* out, const op& o) {
   top_rule(c, in, out, o);
   for (axis a : axes)
@@ -51,7 +51,7 @@ constexpr void scores_rule(complaint& c, types in, type* out, const op& o) {
   for (axis a : axes) out[0][a] = in[0][a];
   out[0].shape[1] = o.with.first;
 }
-/// The scores of some of the groups of a row, and which groups these are.
+/// Keeps the scores of the best groups of each row, and returns which groups these are.
 constexpr void groups_rule(complaint& c, types in, type* out, const op& o) {
   const type& scores = in[0];
   const dim& taken = o.with.first;
@@ -100,7 +100,7 @@ constexpr op_row chosen_gradient(std::string_view name) {
 inline constexpr op_row softmax_top_grad = chosen_gradient("softmax_top_grad"),
                         sigmoid_top_grad = chosen_gradient("sigmoid_top_grad");
 
-/// How often each expert was chosen, which a bias has in place of a gradient.
+/// Counts how often each expert was chosen. The bias gets these counts in place of a gradient.
 inline constexpr op_row count_choices{
     .name = "count_choices",
     .ports = {sum("dbias", "experts"), in("chosen", "tokens picks").index()},
@@ -108,7 +108,7 @@ inline constexpr op_row count_choices{
     .sizes = "tokens picks experts"};
 
 enum class choice : unsigned char { by_logits, by_scores, by_biased_scores };
-/// The experts of the largest logits or scores, and their weights, which are computed from the logits.
+/// The experts of the largest logits or scores. Their weights are computed from the logits.
 template <const op_row& Gradient>
 constexpr op_row chosen_experts(std::string_view name, choice by) {
   op_row row{.name = name,
@@ -136,7 +136,8 @@ inline constexpr op_row softmax_top = chosen_experts<softmax_top_grad>("softmax_
                         biased_sigmoid_top_by = chosen_experts<sigmoid_top_grad>("biased_sigmoid_top_by",
                                                                                  choice::by_biased_scores);
 
-/// Scores to choose by. Where experts are in groups, the scores' dim has the experts of a group as its unit.
+/// The scores by which experts are chosen. If experts are in groups, the dim's unit is the experts of one
+/// group.
 constexpr op_row expert_scores(std::string_view name) {
   return {.name = name,
           .ports = {out("scores", "tokens experts").wide(), in("logits", "tokens experts")},
@@ -147,8 +148,9 @@ constexpr op_row expert_scores(std::string_view name) {
 inline constexpr op_row softmax_scores = expert_scores("softmax_scores"),
                         sigmoid_scores = expert_scores("sigmoid_scores");
 
-/// The scores of the groups whose `best` largest scores have the largest sums. Scores of other groups are
-/// below all others. With a bias, groups are chosen by scores plus bias, and the result is without it.
+/// Keeps the scores of the best groups and lowers all others below them. A group is ranked by the sum of its
+/// `best` largest scores. With a bias, groups are ranked by scores plus bias; the returned scores do not
+/// include it.
 constexpr op_row kept_groups(std::string_view name, bool biased) {
   op_row row{.name = name,
              .ports = {out("y", "tokens groups*each").wide(), out("kept", "tokens taken").index(),
@@ -181,14 +183,13 @@ inline constexpr op_row normalize{
 
 }  // namespace ops
 
-/// How a router weighs experts: the scores of which it takes the largest; whether their weights are made to
-/// add up; and to what, or what they are multiplied by.
-///   groups       experts are in so many groups of equal size, and a token's are of `groups_taken` of them:
-///                those whose
-///                `group_best` largest scores add up to most (0: all experts are one group)
-///   bias_rate    the choice is by scores plus a bias of each expert, which begins at 0 and moves by so much
-///                after a step, up where the expert was chosen less often than the mean, and down where more
-///                often (0: there is none)
+/// The routing rule: which scores are compared, and how the weights are computed from them.
+///   normalized   the weights of a token are scaled to add up to `scaling`; else they are multiplied by it
+///   groups       number of equal groups of experts; a token's experts are from the `groups_taken` groups
+///                whose `group_best` largest scores have the largest sums (0: no groups)
+///   bias_rate    experts are chosen by scores plus a bias of each expert. The bias starts at 0. After a step
+///                it rises by `bias_rate` if the expert was chosen less often than the mean, and falls by it
+///                if more often (0: no bias)
 /// Source: groups: DeepSeek-AI 2024 (DeepSeek-V3); the bias: Wang et al. 2024 (loss-free balancing).
 struct router_rule {
   enum score : unsigned char { softmax, sigmoid } scores = softmax;
@@ -198,17 +199,17 @@ struct router_rule {
   double bias_rate = 0;
   constexpr bool operator==(const router_rule&) const = default;
   constexpr bool has_bias() const { return bias_rate != 0; }
-  /// Whether the largest logits are taken.
+  /// True if the experts of the largest logits are chosen.
   constexpr bool is_by_logits() const { return groups == 0 && !has_bias(); }
 };
 
-/// The experts of each token, and their weights, in f32 or better.
+/// The top-k experts of each token and their weights. The weights are f32 or wider.
 struct routing {
   value weights, chosen;
 };
 
 namespace detail {
-/// Experts in units of a group.
+/// The dim of the experts, in units of one group.
 constexpr dim in_groups(dim experts, const router_rule& by) {
   if (by.groups > 0 && experts.size % by.groups == 0) {
     experts.unit = experts.size / by.groups;
@@ -216,7 +217,7 @@ constexpr dim in_groups(dim experts, const router_rule& by) {
   }
   return experts;
 }
-/// Scores to choose by, of groups those of the groups taken.
+/// The scores to choose by. With groups, only the best groups keep theirs.
 constexpr value scores_to_choose_by(operand logits, const router_rule& by, value bias) {
   trace& t = *logits.v.in;
   const dim experts = in_groups(t.of(logits.v).shape[1], by);
@@ -234,7 +235,7 @@ constexpr value scores_to_choose_by(operand logits, const router_rule& by, value
   return by.has_bias() ? t.apply(ops::biased_keep_groups, {scores, bias}, logits.from, with)
                        : t.apply(ops::keep_groups, {scores}, logits.from, with);
 }
-/// The largest of scores that are not the logits'.
+/// Top-k by scores that are not the logits.
 constexpr value top_by_scores(operand logits, dim picks, const router_rule& by, value bias) {
   trace& t = *logits.v.in;
   const value scores = scores_to_choose_by(logits, by, bias);
@@ -255,9 +256,11 @@ constexpr value top_by_scores(operand logits, dim picks, const router_rule& by, 
 }
 }  // namespace detail
 
-/// The bias of a router's choice, one for each expert: the mean of how often an expert is chosen in a step is
-/// known.
-/// `loss_scale`: 1 / tokens of a step.
+/// Declares the bias of a router, one number for each expert. The update rule compares choice counts with
+/// their mean, tokens * picks / experts of a step.
+/// Shapes: result (experts).
+/// Units: loss_scale is 1 / tokens of a step.
+/// Errors: RC210.
 constexpr value bias_of_choice(trace& t, std::string_view name, dim experts, int picks, const router_rule& by,
                                double loss_scale, const char* file = __builtin_FILE(),
                                int line = __builtin_LINE()) {
@@ -266,10 +269,11 @@ constexpr value bias_of_choice(trace& t, std::string_view name, dim experts, int
                      load_balance{by.bias_rate, tokens * picks / experts.size}, file, line);
 }
 
-/// The largest `picks` scores of each row of logits, of equal ones those of lower experts, by falling score.
-/// Where weights are normalised the softmax of all logits and then the largest is the softmax of the largest.
-/// `bias`: where the rule has one.
-/// Shapes: logits (tokens, experts); weights and chosen (tokens, picks); bias (experts).
+/// Chooses the top-k experts of each token (k = `picks`), sorted by falling score; ties go to the lower
+/// index. If weights are normalized, the softmax over the chosen logits equals the softmax over all logits,
+/// normalized over the chosen ones. `bias` is given if the rule has one.
+/// Shapes: logits (tokens, experts), bias (experts); weights and chosen (tokens, picks).
+/// Errors: RC210.
 constexpr routing route(operand logits, int picks, const router_rule& by, value bias = {}) {
   trace& t = *logits.v.in;
   const dim taken{"picks", picks};

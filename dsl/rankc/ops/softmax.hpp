@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax of whole rows.
+// Softmax along rows.
 #pragma once
 #include <rankc/trace/backward.hpp>
 
@@ -29,7 +29,9 @@ inline constexpr op_row softmax{
 
 }  // namespace ops
 
-/// e^x over the sum of its row.
+/// Softmax of each row; a rank has whole rows.
+/// Shapes: x (tokens, width).
+/// Errors: RC210.
 constexpr value softmax(operand x) { return x.v.in->apply(ops::softmax, {x.v}, x.from); }
 
 }  // namespace rankc

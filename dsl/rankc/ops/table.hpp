@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of ops: what layers and their backward are made of. A user's op is one more row, in a header of
-// their own.
+// The table of all ops. An op of a model's author is one more op_row, in a separate header; RC225 says what
+// it lacks. A type error in any op is RC210.
 #pragma once
 #include <rankc/ops/attention.hpp>
 #include <rankc/ops/balance.hpp>
@@ -23,7 +23,7 @@
 
 namespace rankc::ops {
 
-/// Rows that are written one by one.
+/// All rows except the forms of attention and of learned positions.
 inline constexpr const op_row* single[]{&replicate,
                                         &all_reduce,
                                         &all_reduce_max,
@@ -121,7 +121,7 @@ inline constexpr const op_row* single[]{&replicate,
                                         &overflow_loss,
                                         &overflow_loss_grad};
 
-/// All rows, with every form of attention and of learned positions.
+/// All rows.
 inline constexpr auto all = [] {
   constexpr std::size_t forms = 12 + 8;
   std::array<const op_row*, std::size(single) + forms> rows{};

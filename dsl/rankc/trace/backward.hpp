@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Autodiff: what the dual of an op sees, the two ops that autodiff needs itself, and the reverse walk over a
-// trace. A value's gradient is the sum of what its uses give it; its placement must be the dual of the
-// value's.
+// Autodiff: the view of an op that its backward rule gets, the two ops that autodiff adds, and the reverse
+// walk over a trace. The gradient of a value is the sum over its uses. Its placement must be the dual of the
+// value's: P for R, R for P, else the same.
 #pragma once
 #include <rankc/trace/placement_rules.hpp>
 
 namespace rankc {
 
-/// The results of an op beside its first, by their place.
+/// The result of an op at index `place`, from its first result.
 constexpr value result(value first, int place) { return {first.in, first.id + place}; }
 
-/// Two values that one op made.
+/// Two results of one op.
 struct value_pair {
   value first, second;
 };
 
-/// What a dual sees: the operands of its op by the names of the row's ports, and the gradients of its
-/// results.
+/// The view of an op that its backward rule gets: operands by port name, and gradients of results.
 struct backward {
   trace& t;
   const op of;
 
   constexpr value operator[](std::string_view port_name) const { return {&t, id(port_name)}; }
-  /// The gradient of a result; zeros where nothing uses that result.
+  /// The gradient of a result; zeros if nothing uses the result.
   constexpr value gradient(std::string_view port_name) const;
-  /// Append a backward op, with the attributes of the forward one.
+  /// Appends a backward op with the attributes of the forward op.
   constexpr value apply(const op_row& kind, std::initializer_list<value> in) const {
     return t.apply(kind, in, {}, {.with = of.with});
   }
-  /// This is the gradient of an input, or a part of it.
+  /// Adds `g` to the gradient of an input.
   constexpr void give(std::string_view port_name, value g) const { t.give_gradient(id(port_name), g); }
-  /// The outputs of a backward op are parts of the gradients of parameters. Of frozen ones there is none.
+  /// Appends a backward op whose outputs are added to the gradients of `parameters`. Nothing is appended if
+  /// all are frozen.
+  /// Errors: RC210 if only some are frozen.
   constexpr void contribute(std::initializer_list<std::string_view> parameters, const op_row& kind,
                             std::initializer_list<value> in) const {
     int found[max_outputs]{-1, -1, -1}, n = 0;
@@ -71,7 +72,7 @@ inline constexpr op_row add{
     .sizes = "tokens*width",
     .commutative = true,
     .of_rings = true};
-/// The gradient of a result that nothing uses, and a sum of nothing.
+/// The gradient of an unused result, and the start of a sum.
 inline constexpr op_row zeros{.name = "zeros",
                               .ports = {out("y", "tokens width")},
                               .dual = stop_gradient,
@@ -168,7 +169,6 @@ constexpr void trace::derive_backward(value root) {
   }
 }
 
-/// Where nothing uses one of several results, its gradient is zero.
 constexpr value backward::gradient(std::string_view port_name) const {
   const int made = id(port_name);
   if (t.gradients[made] >= 0) return t.gradient_of(made);

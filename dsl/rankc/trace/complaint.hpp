@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A complaint is what a typing rule says about one application of an op: the user's line, the op, the
-// parameter, the axis, what was found and what was expected.
+// A complaint is the error message of a typing rule for one op: the user's line, the op, the parameter, the
+// axis, the placement found and the one expected.
 #pragma once
 #include <rankc/base/text.hpp>
 #include <rankc/trace/op_row.hpp>
@@ -8,12 +8,13 @@
 
 namespace rankc {
 
+/// A source position.
 struct here {
   const char* file = "";
   int line = 0;
 };
 
-/// The first thing that a rule says of an application of an op; what follows is a consequence.
+/// The first error that a rule finds in an op. Later ones would only follow from it.
 struct complaint {
   std::string_view op;
   parameter_name weight;
@@ -39,18 +40,18 @@ struct complaint {
     else if (p == varying) s << "different on each rank (V)";
     else s << "sharded along " << t.shape[p.along].name << " (V)";
   }
-  /// "hidden=32"
+  /// Appends e.g. "hidden=32".
   static constexpr sentence& put_dim(sentence& s, const dim& d) {
     s << d.name << "=" << d.size << (d.order == shard_order::zig_zag ? " in zig-zag order" : "");
     return d.passed ? s << " come " << d.passed << " ranks around the ring" : s;
   }
-  /// "(tokens=64, hidden=32)"
+  /// Appends e.g. "(tokens=64, hidden=32)".
   static constexpr void put_shape(sentence& s, const type& t) {
     s << "(";
     for (int i = 0; i < t.ndim; ++i) put_dim(s << (i ? ", " : ""), t.shape[i]);
     s << ")";
   }
-  /// "<who> is <found> over <axis>; expected <expected>: <remedy>"
+  /// Sets the message "<who> is <found> over <axis>; expected <expected>: <remedy>" if there is none yet.
   constexpr const placement& found(axis a, std::string_view who, const type& t, std::string_view expected,
                                    std::string_view remedy) {
     if (said) return t[a];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the row of an op must have before a layer that uses it can be lowered.
+// Checks that an op's row has all that lowering needs.
 #pragma once
 #include <rankc/trace/complaint.hpp>
 
@@ -16,7 +16,7 @@ constexpr bool is_symbol(const op_row& row, std::string_view word) {
   }
   return false;
 }
-/// The first word of a kernel's sizes that no port has; empty where there is none.
+/// The first symbol in a kernel's sizes that is not in the row's ports; empty if all are.
 constexpr std::string_view find_unknown_size(const op_row& row, std::string_view sizes) {
   while (!sizes.empty()) {
     const std::string_view word = sizes.substr(0, sizes.find_first_of(" *"));
@@ -27,8 +27,9 @@ constexpr std::string_view find_unknown_size(const op_row& row, std::string_view
 }
 }  // namespace detail
 
-/// Complain of the first piece that a row lacks. `in_runtime`: rankc's own, whose kernels are declared in the
-/// runtime.
+/// Complains of the first thing that a row lacks. `in_runtime`: the op is rankc's own, so the runtime
+/// declares its kernels and the row needs no header.
+/// Errors: RC225.
 constexpr void check_row(complaint& c, const op_row& row, bool in_runtime) {
   if (row.converts == conversion::replicate) return;
   if (row.count_ports() == 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The row of an op. Typing, autodiff, selection, storage, fusion, costs and printing read everything that
-// they need of an op from its row. A row is identified by its address.
+// The row of an op. Typing, autodiff, lowering, fusion, the cost model and printing take all properties of an
+// op from its row. A row is identified by its address.
 #pragma once
 #include <rankc/trace/attributes.hpp>
 
@@ -15,28 +15,28 @@ struct backward;
 class op_sizes;
 using types = std::span<const type>;
 
-/// How a kernel uses one of its operands.
+/// How a kernel uses an operand.
 enum class use : unsigned char {
   none,
-  in,         // a value that it reads
-  parameter,  // a parameter of the layer that it reads
-  rotary,     // the cosines and sines of rotary positions, of the op's seq and theta
-  out,        // a value that it writes
-  sum,        // a sum over microbatches that it writes, or adds to: a parameter's gradient, the loss
-  scratch,    // memory that holds nothing before and after
+  in,         // reads a value
+  parameter,  // reads a parameter of the layer
+  rotary,     // reads the cosines and sines of rotary positions, for the op's seq and theta
+  out,        // writes a value
+  sum,        // writes a sum over microbatches, or adds to it: a parameter's gradient, the loss
+  scratch,    // workspace, without contents before and after
 };
 
-/// One dim of an operand, in symbols that the operands of a row share: "tokens", "heads*dim" (whole units of
-/// so many elements), "vocab@first" (this rank's part begins there), or a number. Equal symbols are equal
-/// sizes.
+/// One dim of an operand, in symbols that a row's operands share. "tokens"; "heads*dim": `heads` units of
+/// `dim` elements; "vocab@first": the rank's shard of vocab, which starts at index `first`; or a number.
+/// Equal symbols must have equal sizes.
 struct port_dim {
   std::string_view count = "", unit = "", first = "";
-  int number = 0;             // where it is one
-  unsigned long long id = 0;  // of count and unit: compilers compare numbers faster than text
+  int number = 0;             // the size if the dim is a number; else 0
+  unsigned long long id = 0;  // hash of count and unit: constant evaluation compares numbers faster than text
 };
 
-/// "tokens heads*dim : stride": the dims, and what the distance between two rows is called where they may lie
-/// apart.
+/// A shape such as "tokens heads*dim : stride". The word after ':' is the symbol for the distance between
+/// rows, which may be larger than a row.
 struct port_shape {
   port_dim dim[2]{};
   int ndim = 0;
@@ -54,7 +54,7 @@ struct port_shape {
 
  private:
   static constexpr bool ends(char c) { return c == '\0' || c == ' ' || c == '*' || c == '@'; }
-  /// The letters before what ends them, which are passed.
+  /// Reads the letters up to the next separator and moves `at` past them.
   static constexpr std::string_view word(const char*& at) {
     const char* const begin = at;
     while (!ends(*at)) ++at;
@@ -83,8 +83,8 @@ struct port {
   use as = use::none;
   port_shape shape{};
   element holds = element::real;
-  bool adds = false;  // an output that the kernel can add to what is there, as its last argument says
-  std::string_view may_replace[2]{"", ""};  // inputs of its size whose memory it may be written to
+  bool adds = false;  // the kernel can add to this output; its last argument tells it to
+  std::string_view may_replace[2]{"", ""};  // inputs of the same size that this output may overwrite
 
   constexpr bool is_read() const { return as == use::in || as == use::parameter || as == use::rotary; }
   constexpr bool is_written() const { return as == use::out || as == use::sum; }
@@ -113,7 +113,7 @@ struct port {
   }
 };
 
-/// The words in which rows list their ports.
+/// Constructors for the ports of a row.
 namespace ports {
 constexpr port in(std::string_view name, port_shape s) { return {name, use::in, s}; }
 constexpr port parameter(std::string_view name, port_shape s) { return {name, use::parameter, s}; }
@@ -127,22 +127,24 @@ namespace ops {
 using ports::in, ports::out, ports::parameter, ports::rotary, ports::scratch, ports::sum;
 }  // namespace ops
 
-/// What a plan says of the kernels of all ops. Units: bytes, of an activation.
+/// The properties of a plan that the sizes of scratch depend on.
+/// Units: element in bytes of an activation.
 struct kernel_setting {
   std::size_t element;
   bool deterministic;
 };
 
-/// A kernel of one target: a function template over the type of activations. It takes the rank, the operands
-/// in the order of the ports, the sizes, and whether to add where a port can.
+/// A kernel for one target: a function template over the type of activations. Its arguments are the rank's
+/// lane, the operands in the order of the ports, the sizes, and a flag to add to an output if a port has
+/// `adds`.
 struct kernel_row {
   std::string_view name = "";
-  // Symbols of the ports, products of them ("tokens*width"), the op's `number`, `cp`, the degree of cp, and
-  // `ring`, the ranks of a ring.
+  // The size arguments: symbols of the ports, products such as "tokens*width", `number` (of the op), `cp`
+  // (the degree) and `ring` (ranks of a ring).
   std::string_view sizes = "";
   std::size_t (*scratch)(const op_sizes&, const kernel_setting&) = nullptr;  // bytes of the scratch operand
 
-  /// Whether the kernel takes a symbol, alone or in a product.
+  /// True if the kernel takes a symbol, alone or in a product.
   constexpr bool takes(std::string_view symbol) const {
     for (std::string_view rest = sizes; !rest.empty();) {
       const std::string_view word = rest.substr(0, rest.find_first_of(" *"));
@@ -153,7 +155,7 @@ struct kernel_row {
   }
 };
 
-/// A change of placement alone, and how it is made.
+/// The communication of an op that changes placements; none: an ordinary op.
 enum class conversion : unsigned char {
   none,
   replicate,
@@ -171,39 +173,41 @@ enum class conversion : unsigned char {
   gather_offsets
 };
 
-/// What recomputation by kinds of ops takes an op for.
+/// The family of an op in selective recomputation.
 enum class op_family : unsigned char { none, attention, activation, norm };
 inline constexpr int n_op_families = 4;
 
 inline constexpr int max_ports = 11, max_inputs = 7, max_outputs = 3;
 
-/// Its kernels are named as the row is, and take `sizes`, where nothing else is given. A row without any
-/// sizes has no kernel, unless it communicates.
+/// An op: its ports, typing rule, backward rule, cost and kernels. The kernels of both targets have the row's
+/// name and `sizes` unless other members override them. A row without sizes has no kernel, unless it
+/// communicates.
 struct op_row {
   std::string_view name;
   port ports[max_ports]{};
-  // Fills the types of the outputs, or complains.
+  // Sets the types of the outputs, or complains.
   void (*rule)(complaint&, types inputs, type* outputs, const op&) = nullptr;
   void (*dual)(backward&) = nullptr;           // appends the backward ops
-  double (*flops)(const op_sizes&) = nullptr;  // none: it counts as no work
-  std::string_view kernel = "";                // the name of its kernels where it is not the row's
-  std::string_view sizes = "";                 // what its kernels take behind their operands
-  kernel_row host{}, cuda{};                   // where the kernel of one target differs
-  std::string_view header = "";                // declares the kernels; those of the runtime need none
+  double (*flops)(const op_sizes&) = nullptr;  // nullptr: not counted
+  std::string_view kernel = "";                // the kernel's name, if not the row's
+  std::string_view sizes = "";                 // the size arguments of both targets' kernels
+  kernel_row host{}, cuda{};                   // overrides for one target
+  std::string_view header = "";                // the header with the kernels; empty for those of the runtime
   conversion converts = conversion::none;
-  bool commutative = false;  // in its two inputs
-  bool by_rows = false;      // a product whose every output row depends on one row of each input
+  bool commutative = false;  // the two inputs commute
+  bool by_rows = false;  // a GEMM: each output row depends on one row of each input, so it can run in parts
   op_family family = op_family::none;
   number_attribute number{};  // the number of the op, if it has one
-  bool of_rings = false;   // takes rows received from another rank of a ring, or heads sharded inside a ring
-  bool of_groups = false;  // its seq is the tokens of a group, and its rows all groups of the rank
-  const op_row* in_chunks = nullptr;  // the row for sequences that cp shards; it has the same operands
+  bool of_rings = false;  // takes rows received from another rank of a ring, or heads sharded inside a ring
+  // `seq` is the length of a capacity group; `rows` is the number of groups on the rank.
+  bool of_groups = false;
+  const op_row* in_chunks = nullptr;  // the row for sequences sharded over cp; same operands
 
   constexpr double flops_of(const op_sizes& s) const { return flops ? flops(s) : 0; }
-  /// The kernel of the host, or of GPUs; without a name where there is none.
+  /// The kernel for the host or for GPUs; its name is empty if there is none.
   constexpr kernel_row on_host() const { return complete(host); }
   constexpr kernel_row on_cuda() const { return complete(cuda); }
-  /// Whether the kernel of either target takes a symbol.
+  /// True if the kernel of either target takes a symbol.
   constexpr bool takes(std::string_view symbol) const {
     return on_host().takes(symbol) || on_cuda().takes(symbol);
   }
@@ -216,13 +220,13 @@ struct op_row {
   constexpr std::span<const port> used_ports() const {
     return {ports, static_cast<std::size_t>(count_ports())};
   }
-  /// Index of a port; -1 where none has the name.
+  /// Index of a port; -1 if no port has the name.
   constexpr int find(std::string_view port_name) const {
     for (int p = 0; p < max_ports && ports[p].as != use::none; ++p)
       if (ports[p].name == port_name) return p;
     return -1;
   }
-  /// How many values an op of this row reads, or writes.
+  /// The number of values that an op of this row writes, or reads.
   constexpr int count(bool written) const {
     int n = 0;
     for (const port& p : used_ports()) n += p.is_traced() && p.is_written() == written;
@@ -237,9 +241,9 @@ struct op_row {
   }
 };
 
-/// Two nodes that become one. Equal names are equal values, and the two have one in common; each list names
-/// the operands of its op in the order of the ports, scratch left out. A value that `into` does not name must
-/// be used by the two alone, and is gone afterwards.
+/// A pair of nodes that can be replaced by one. Each list names the operands of an op in port order, without
+/// scratch. Equal names must be equal values, and the pair shares at least one. A value that `into` does not
+/// name must be used by the pair only; it is removed.
 struct fusion {
   struct side {
     const op_row* kind;
@@ -248,16 +252,16 @@ struct fusion {
   side first, second, into;
 };
 
-/// A name that a row has not; in a constant expression the compiler stops there.
+/// Thrown for a name that the row does not have. In a constant expression it stops compilation.
 struct no_such_name {
   std::string_view name;
 };
 
-/// The sizes of an op's symbols.
+/// The sizes of the symbols of one op.
 class op_sizes {
  public:
   constexpr explicit op_sizes(const op_row& row) : row_(row) {}
-  /// Take what a port's dim has: whole units, elements of a unit.
+  /// Sets the size of a port's dim: the number of units, and the elements of a unit.
   constexpr void bind(int port, int dim, long long count, long long unit) {
     dims_[port][dim] = {count, unit};
   }
@@ -266,7 +270,7 @@ class op_sizes {
     seq_ = seq;
     ring_ = ring;
   }
-  /// Errors: no_such_name where no port has the symbol.
+  /// Errors: no_such_name if no port has the symbol.
   constexpr double operator()(std::string_view symbol) const {
     if (symbol == "rows") return static_cast<double>(rows_);
     if (symbol == "seq") return static_cast<double>(seq_);
@@ -290,7 +294,7 @@ class op_sizes {
   long long rows_ = 0, seq_ = 0, ring_ = 0;
 };
 
-/// The dual of an op through which no gradient flows.
+/// The backward rule of an op through which no gradient flows.
 constexpr void stop_gradient(backward&) {}
 
 }  // namespace rankc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a parameter is called: as its layer declares it, and which part of low rank beside that one it is.
+// The name of a parameter: the name that the layer declares, and a suffix for a LoRA matrix of it.
 #pragma once
 #include <rankc/base/text.hpp>
 
@@ -23,7 +23,7 @@ struct parameter_name {
   constexpr char operator[](std::size_t i) const {
     return i < declared.size() ? declared[i] : part[i - declared.size()];
   }
-  /// Equal names are of equal letters.
+  /// Compares the joined text.
   constexpr bool operator==(const parameter_name& other) const {
     if (part.empty() && other.part.empty()) return declared == other.declared;
     if (size() != other.size()) return false;
@@ -34,7 +34,7 @@ struct parameter_name {
   std::string text() const { return std::string(declared).append(part); }
 };
 
-/// Of names alone: text is no name.
+/// A template, so that plain text is not converted to a parameter_name.
 constexpr sentence& operator<<(sentence& s, const std::same_as<parameter_name> auto& n) {
   return s << n.declared << n.part;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The typing rules, axis by axis: from the placements of an op's operands to the placements of its results,
-// or a complaint. Backward ops go through rules of the same kind, so that a wrong dual is found as well.
-// Their first operand is the gradient.
+// The typing rules. Axis by axis, a rule maps the placements of an op's operands to those of its results, or
+// complains. Backward ops have rules too, so a wrong backward rule is found as well. The first operand of a
+// backward op is the gradient.
 #pragma once
 #include <rankc/base/norm_eps.hpp>
 #include <rankc/trace/trace.hpp>
@@ -15,7 +15,7 @@ constexpr bool same_shape(const type& a, const type& b) {
   return a.ndim == b.ndim && a.shape[0] == b.shape[0] && a.shape[1] == b.shape[1];
 }
 
-/// Complain of a value that is not rows of features: token ids, a loss.
+/// Complains unless x is rows of features, i.e. not token ids and not a loss.
 constexpr bool rows(complaint& c, std::string_view who, const type& x) {
   if (x.ndim == 2) return true;
   if (!c.said) {
@@ -25,7 +25,7 @@ constexpr bool rows(complaint& c, std::string_view who, const type& x) {
   return false;
 }
 
-/// Complain of a weight that is not one number for each feature of the rows of x.
+/// Complains unless w has one number for each feature of x.
 constexpr void per_feature(complaint& c, const type& x, const type& w) {
   if (c.said || (w.ndim == 1 && w.shape[0] == x.shape[x.last()])) return;
   complaint::put_shape(c.begin() << "the weight is ", w);
@@ -33,15 +33,13 @@ constexpr void per_feature(complaint& c, const type& x, const type& w) {
          << x.shape[x.last()].size << ")";
 }
 
-/// Complain of a value of which a tp rank has only parts of sequences. (Context parallelism shards them on
-/// purpose.)
+/// Complains if a tp rank has only some tokens of each sequence. Over cp that is allowed.
 constexpr void whole_sequences(complaint& c, std::string_view who, const type& x) {
   if (x[axis::tp] == V(0))
     c.found(axis::tp, who, x, "whole sequences on each rank", "all_gather it over the tokens first");
 }
 
-/// Complain of tokens that come from the ranks that share out sequences: a rank knows the positions of its
-/// own.
+/// Complains if the tokens come from several cp ranks, because a rank knows only the positions of its tokens.
 constexpr void in_order(complaint& c, std::string_view who, const type& x) {
   if (x[axis::cp] == R)
     c.found(axis::cp, who, x, "sharded along the tokens",
@@ -51,7 +49,7 @@ constexpr void in_order(complaint& c, std::string_view who, const type& x) {
             "take the positions before all_to_all, when tokens are the rank's own");
 }
 
-/// An elementwise function of one value. A linear one may meet a pending sum.
+/// The rule of an elementwise op with one input. Only a linear one accepts a pending sum.
 template <bool Linear>
 constexpr void elementwise(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
@@ -86,8 +84,8 @@ constexpr void sum(complaint& c, types in, type* out, const op&) {
   }
 }
 
-/// The placement of an expression that is linear in `g` and any function of the values in `held`: what
-/// backward kernels are. A pending sum passes through, unless what is held is itself pending.
+/// The placement of an expression that is linear in `g` and any function of `held`. Backward kernels have
+/// this form. `g` may be a pending sum; the held values may not.
 constexpr placement linear_in(complaint& c, axis a, const type& g, types held) {
   for (const type& x : held) {
     if (x[a] == P) return c.found(a, "a saved value", x, any_but_pending, reduce_first);
@@ -97,7 +95,7 @@ constexpr placement linear_in(complaint& c, axis a, const type& g, types held) {
   }
   return g[a];
 }
-/// Every result is like the gradient; the other operands are held.
+/// Every output is placed like the gradient; the other operands are held.
 constexpr void gradient_of_elementwise(complaint& c, types in, type* out, const op& o) {
   for (int j = 0; j < o.kind->count(true); ++j) {
     out[j] = in[0];
@@ -105,13 +103,13 @@ constexpr void gradient_of_elementwise(complaint& c, types in, type* out, const 
   }
 }
 
-/// The remedy for a value with placement p that is to be replicated.
+/// The remedy if a value with placement p must be replicated.
 constexpr std::string_view replicate_first(placement p) {
   if (p == P) return reduce_first;
   return p == I ? "convert it first (replicate: its gradient is then all-reduced)" : "all_gather it first";
 }
 
-/// y[tokens, out] = x[tokens, in] w[out, in]^T
+/// The type of y[tokens, out] = x[tokens, in] w[out, in]^T. `w_in`: the dim of w that is contracted.
 constexpr type linear(complaint& c, const type& x, const type& w, int w_in = 1) {
   type y = x;
   if (!rows(c, "the value", x)) return y;
@@ -144,7 +142,7 @@ constexpr type linear(complaint& c, const type& x, const type& w, int w_in = 1) 
   return y;
 }
 
-/// The gradient of w[out, in] from x[tokens, in] and dy[tokens, out]: a sum over tokens.
+/// The placement of the gradient of w[out, in], from x[tokens, in] and dy[tokens, out]: a sum over tokens.
 constexpr placement outer(complaint& c, const type& x, const type& g, axis a) {
   const placement p = x[a], q = g[a];
   const int last = x.last();
@@ -156,33 +154,33 @@ constexpr placement outer(complaint& c, const type& x, const type& g, axis a) {
   return c.found(a, "the gradient", g, "what belongs to the saved value's placement", "check the op's dual");
 }
 
-/// The placement of a sum of g over its tokens.
+/// The placement of the sum of g over its tokens.
 constexpr placement sum_over_tokens(const type& g, axis a) {
   if (g[a].k != placement::V) return g[a];
   return g[a].along == g.last() ? V(0) : P;
 }
-/// Complain of a sum over rows that are slots of experts: those that no pick fills are never written.
+/// Complains of a sum over the slots of experts, because slots without a token are never written.
 constexpr void no_sum_over_slots(complaint& c, const type& x) {
   if (c.said || x.ndim != 2 || x.shape[0].unit_name.empty()) return;
   c.begin() << "it sums over slots of experts, and a slot that no token fills holds what its memory held "
                "before; expected rows of tokens: use the parameter before dispatch or after combine, or "
                "freeze it";
 }
-/// Gradients of per-feature weights: sums of dy, or of dy times something held, over tokens.
+/// The rule for gradients of per-feature weights: sums over tokens of dy, or of dy times a held value.
 constexpr void over_tokens(complaint& c, types in, type* out, const op& o) {
   no_sum_over_slots(c, in[0]);
   for (int j = 0; j < o.kind->count(true); ++j)
     for (axis a : axes) out[j][a] = sum_over_tokens(in[0], a);
 }
 
-/// Complain of a number that no row of zeros can be divided by the root of.
+/// Complains of an eps with which a row of zeros would be divided by zero.
 constexpr void norm_eps(complaint& c, const op& o) {
   if (!c.said && !is_norm_eps(o.with.eps))
     c.begin() << "its eps is " << o.with.eps << "; expected a finite number of at least " << smallest_norm_eps
               << ": 1e-5 and 1e-6 are usual";
 }
 
-/// A row is normalised as a whole; gain and shift are the same on every rank.
+/// The rule of a norm: each rank has whole rows, and the same gain and shift.
 constexpr void norm(complaint& c, types in, type* out, const op& o) {
   const type& x = in[0];
   const types gain_and_shift = in.subspan(1);
@@ -201,13 +199,13 @@ constexpr void norm(complaint& c, types in, type* out, const op& o) {
   for (const type& w : gain_and_shift) per_feature(c, x, w);
   norm_eps(c, o);
 }
-/// Of dy, x and the statistics; the gain is on every rank.
+/// Linear in dy, with x and the statistics held. The gain is the same on every rank.
 constexpr void norm_gradient(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
   for (axis a : axes) out[0][a] = linear_in(c, a, in[0], in.subspan(1, 2));
 }
 
-/// Rotary positions: pairs of elements of each head are turned, by the place of the token in its sequence.
+/// The rule of rotary positions, which depend on the position of a token in its sequence.
 constexpr void rope(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
   if (!rows(c, "the value", in[0])) return;
@@ -219,7 +217,7 @@ constexpr void rope(complaint& c, types in, type* out, const op&) {
               << heads.unit << "; expected heads of an even size, dim{name, size, head_dim, 'head_dim'}";
 }
 
-/// Complain of heads of q, k and v that do not belong together.
+/// Complains if the heads of q, k and v do not match.
 constexpr void heads_of_attention(complaint& c, types in) {
   const dim &q = in[0].shape[1], &k = in[1].shape[1], &v = in[2].shape[1];
   if (!c.said && (k != v || k.unit != q.unit || q.count() % k.count()))
@@ -229,8 +227,8 @@ constexpr void heads_of_attention(complaint& c, types in) {
               << "and their number in k to divide that in q";
 }
 
-/// q, k, v to the attention output and its log-sum-exp. Heads may be sharded, sequences may be distributed
-/// whole.
+/// The rule of attention: output and log-sum-exp. Heads may be sharded, and whole sequences may be
+/// distributed over ranks.
 constexpr void attention(complaint& c, types in, type* out, const op&) {
   constexpr std::string_view who[]{"q", "k", "v"};
   for (int i = 0; i < 3; ++i)
@@ -252,8 +250,8 @@ constexpr void attention(complaint& c, types in, type* out, const op&) {
     }
   heads_of_attention(c, in);
 }
-/// Gradients of q, k, v: linear in dout; keys that were replicated while queries are sharded get partial
-/// sums.
+/// The rule for the gradients of q, k and v. If keys are replicated and queries sharded, the gradients of k
+/// and v are partial sums.
 constexpr void attention_gradient(complaint& c, types in, type* out, const op&) {
   const type &g = in[0], &query = in[1];
   for (int i = 0; i < 3; ++i) {
@@ -267,7 +265,8 @@ constexpr void attention_gradient(complaint& c, types in, type* out, const op&) 
   }
 }
 
-/// Rows of a table: a sharded table gives a pending sum, since each rank has only some rows.
+/// The rule of table lookup. A table sharded along its rows gives a pending sum, because a rank has only some
+/// rows.
 constexpr void embedding(complaint& c, types in, type* out, const op&) {
   const type& table = in[1];
   if (in[0].holds != element::index) {
@@ -294,7 +293,7 @@ constexpr void embedding_gradient(complaint& c, types in, type* out, const op&) 
     else if (g[a] != R) c.found(a, "the gradient", g, "replicated (R)", "check the op's dual");
 }
 
-/// A bias is added to every row: on a pending sum each rank would add it.
+/// The rule of a bias. A pending sum is refused, because each rank would add the bias.
 constexpr void bias(complaint& c, types in, type* out, const op&) {
   const type& w = in[1];
   out[0] = in[0];
@@ -308,7 +307,7 @@ constexpr void bias(complaint& c, types in, type* out, const op&) {
   per_feature(c, in[0], w);
 }
 
-/// A row of a table is added to every row, by the place of the token in its sequence.
+/// The rule of learned positions: adds the table's row for the token's position in its sequence.
 constexpr void position(complaint& c, types in, type* out, const op& o) {
   const type& table = in[1];
   const int seq = o.with.seq;
@@ -330,7 +329,8 @@ constexpr void position(complaint& c, types in, type* out, const op& o) {
   }
 }
 
-/// Logits that a loss can be taken of: each token's counts once, next to its target.
+/// Complains unless a loss can be taken of the logits: each token counts once, and its target is on the same
+/// rank.
 constexpr void logits(complaint& c, const type& x, const type& targets, axis over) {
   if (!rows(c, "the value", x)) return;
   for (axis a : axes) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A trace is the op list that a layer's forward function leaves behind, and the backward list derived from it
-// by each op's dual. Every op is typed as it is appended; the first broken rule is kept as a sentence that
-// starts with the user's file and line. The same code runs in the compiler and in the generator.
+// A trace is the list of ops that a layer's forward function records, followed by the backward ops derived
+// from it. Every op is type-checked when it is appended. The first error is kept as a sentence that starts
+// with the user's file and line; RC210 reports it. The same code runs in the compiler and in the generator.
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/trace/complaint.hpp>
@@ -15,13 +15,13 @@ namespace rankc {
 
 struct trace;
 
-/// A tensor of a layer: what an op made, what is handed in, or a parameter.
+/// A tensor of a layer: the result of an op, an input of the layer, or a parameter.
 struct value {
   trace* in = nullptr;
   int id = -1;
 };
 
-/// An operand that remembers the line it was written on.
+/// An operand and the source line of the call.
 struct operand {
   value v;
   here from;
@@ -29,22 +29,22 @@ struct operand {
       : v(x), from{file, line} {}
 };
 
-/// One op of a layer, of values by their numbers; inputs and outputs in the order of its row's ports.
+/// One op of a layer. Inputs and outputs are indices of values, in the order of the row's ports.
 struct op {
   const op_row* kind = nullptr;
   int in[max_inputs]{-1, -1, -1, -1, -1, -1, -1}, out[max_outputs]{-1, -1, -1};
-  int adds_to[max_outputs]{-1, -1, -1};  // the parameter of whose gradient an output is a part
-  axis over = axis::tp;                  // conversions
+  int adds_to[max_outputs]{-1, -1, -1};  // the parameter to whose gradient an output is added
+  axis over = axis::tp;                  // the axis of a conversion
   int along = -1;
   attributes with{};
-  here from{};  // the line that made it, or whose backward it is
+  here from{};  // the source line of the op, or of the forward op if this is backward
   constexpr double number() const { return with.*kind->number.of; }
 };
 
-/// What a model calls a value.
+/// The name that a model gives to a value.
 struct value_name {
   std::string_view name;
-  int id = -1;  // the value that it is
+  int id = -1;  // the value
   here from{};
 };
 
@@ -53,24 +53,23 @@ struct trace {
   std::vector<op> ops;  // forward ops, then backward ops
   std::size_t forward_ops = 0;
   std::vector<weight_info> weights;
-  std::vector<value_name> names;  // of the values that the layer names
-  std::vector<int> side_losses;   // values that count in the step's loss beside the last layer's result
-  int routers_kept =
-      -1;  // the value that says what routers did, of which each microbatch keeps its own; -1: there is none
-  std::vector<sentence> said;  // at most one: what follows a mistake is a consequence
-  std::vector<int> gradients;  // of each value; -1: none
+  std::vector<value_name> names;  // the named values
+  std::vector<int> side_losses;   // losses in addition to the last layer's result
+  int routers_kept = -1;          // router statistics that are stored for each microbatch; -1: none
+  std::vector<sentence> said;     // at most one error; later ones would follow from it
+  std::vector<int> gradients;     // the gradient of each value; -1: none
   int input = -1, result = -1, result_gradient = -1;
-  int starts = -1;  // of documents: handed in; -1: sequences have none
-  int statistics = -1, statistics_result = -1,
-      statistics_gradient = -1;      // of routers: handed in, handed on; -1: there are none
-  here backward_of{};                // while backward is derived
-  const training* recipe = nullptr;  // while forward is traced: which parameters are trained, and how
+  int starts = -1;  // input: the starts of documents; -1: none
+  // Router statistics: the layer's input, its result, and the gradient of the result; -1: none.
+  int statistics = -1, statistics_result = -1, statistics_gradient = -1;
+  here backward_of{};                // the forward op whose backward is being derived
+  const training* recipe = nullptr;  // decides which parameters are trained; set while forward is traced
 
   constexpr value add(const type& t) {
     values.push_back(t);
     return {this, static_cast<int>(values.size()) - 1};
   }
-  /// Append a parameter.
+  /// Appends a parameter.
   constexpr value add(weight_info w) {
     const value v = add(w.holds);
     w.id = v.id;
@@ -81,21 +80,26 @@ struct trace {
   constexpr void refuse(const complaint& c) {
     if (said.empty()) said.push_back(c.text);
   }
-  /// Index of the parameter that a value is; -1 where it is none.
+  /// The index of the parameter that a value is; -1 if it is not a parameter.
   constexpr int find_parameter(int id) const {
     for (std::size_t w = 0; w < weights.size(); ++w)
       if (weights[w].id == id) return static_cast<int>(w);
     return -1;
   }
 
-  /// Declare a parameter: the same on every rank but along the shards named.
+  /// Declares a parameter. It is the same on every rank, except for the dims sharded by `by`.
+  /// Shapes: at most two dims.
+  /// Errors: RC210, RC224.
   constexpr value parameter(std::string_view name, std::initializer_list<dim> shape,
                             std::initializer_list<shard> by, initial start, double std = 0,
                             const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return declare(weight_info{name, {}, start, std, {file, line}}, std::span(shape.begin(), shape.size()),
                    std::span(by.begin(), by.size()));
   }
-  /// Declare a bias of experts' scores, which balances their load.
+  /// Declares a bias of a router's scores. It is updated from choice counts, to balance the load of the
+  /// experts.
+  /// Shapes: (experts).
+  /// Errors: RC210.
   constexpr value parameter(std::string_view name, dim experts, load_balance by,
                             const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     weight_info w{name, {}, initial::zeros, 0, {file, line}};
@@ -103,14 +107,15 @@ struct trace {
     refuse_balance(w);
     return declare(w, std::span(&experts, 1), {});
   }
-  /// Declare the parameter of a handle.
+  /// Declares the parameter of a handle.
   constexpr value parameter(const parameter_handle& p, const char* file = __builtin_FILE(),
                             int line = __builtin_LINE()) {
     return declare(weight_info{p.name, {}, p.start, p.std, {file, line}, p.from},
                    std::span(p.shape).first(p.ndim), std::span(p.by).first(p.n_shards));
   }
 
-  /// Keep a parameter as it starts, or is loaded: it has no gradient, and the optimizer leaves it alone.
+  /// Excludes a parameter from training. It keeps its initial, or loaded, values.
+  /// Errors: RC210 if w is not a parameter.
   constexpr value freeze(operand w) {
     if (const int p = find_parameter(w.v.id); p >= 0) {
       weights[p].trainable = false;
@@ -122,7 +127,8 @@ struct trace {
     return w.v;
   }
 
-  /// Name what an op made: generated text has it, and calls its gradient d_<name>.
+  /// Names the result of an op. Generated text uses the name, and d_<name> for its gradient.
+  /// Errors: RC210.
   constexpr value set_name(std::string_view name, operand x) {
     complaint c{"as", name, x.from};
     if (!is_identifier(name))
@@ -144,7 +150,9 @@ struct trace {
     return x.v;
   }
 
-  /// Count a loss in that of the step, in training and in evaluation; the layer has its result besides.
+  /// Adds a loss to the step's loss, in training and in evaluation, in addition to the layer's result.
+  /// Shapes: loss is a scalar.
+  /// Errors: RC210, RC212, RC260.
   constexpr void add_loss(operand loss) {
     const type& l = of(loss.v);
     if (l.bad) return;
@@ -174,11 +182,12 @@ struct trace {
     return false;
   }
 
-  /// The statistics of routers so far, and with those of one more.
+  /// The router statistics of the layers so far; `hand_on_statistics` sets them after a layer has appended
+  /// its own.
   constexpr value handed_statistics() { return {this, statistics_result}; }
   constexpr void hand_on_statistics(value s) { statistics_result = s.id; }
 
-  /// Append an op; the first of its results. The others follow it, each by `result`.
+  /// Appends an op and returns its first result. `result` gives the others.
   constexpr value apply(const op_row& kind, std::initializer_list<value> in, here from = {}, op o = {}) {
     o.kind = &kind;
     o.from = backward_of.line ? backward_of : from;
@@ -202,7 +211,7 @@ struct trace {
     return {this, o.out[0]};
   }
 
-  /// Complain of a dim that is not of whole units, or not named.
+  /// Complains of a dim that has no legal name or is not a whole number of units.
   static constexpr void check_dim(complaint& c, const dim& d) {
     if (c.said) return;
     if (!is_name(d.name) || (d.unit != 1 && !is_name(d.unit_name)))
@@ -212,7 +221,7 @@ struct trace {
                 << "; expected one whole unit or more";
   }
 
-  /// Append an op of no operands, whose result is of a type that is known.
+  /// Appends an op without operands whose result has type `t`.
   constexpr value make(const op_row& kind, const type& t) {
     op o{.kind = &kind, .from = backward_of};
     o.out[0] = add(t).id;
@@ -223,7 +232,7 @@ struct trace {
   constexpr value gradient_of(int id) { return {this, gradients[id]}; }
   constexpr void give_gradient(int id, value g);
   constexpr void derive_backward(value root);
-  /// Append an op whose outputs are parts of the gradients of the parameters that it names.
+  /// Appends an op whose outputs are added to the gradients of the parameters in `o.adds_to`.
   constexpr void contribute(const op_row& kind, std::initializer_list<value> in, op o);
   constexpr void refuse_half_frozen(const op& of, const int* parameters, int n);
 
@@ -261,7 +270,8 @@ struct trace {
     if (!c.said) o.kind->rule(c, in, out, o);
     if (!c.said && o.kind->converts == conversion::none) check_shapes(c, *o.kind, in, out);
   }
-  /// Rows of another rank are taken by what is told of it alone, and so are heads of some of the tokens.
+  /// Complains if an op that is not made for rings gets rows from another rank of the ring, or heads that are
+  /// sharded inside a group.
   static constexpr void refuse_passed(complaint& c, const op& o, types in) {
     if (o.kind->of_rings) return;
     for (const type& x : in) {
@@ -275,7 +285,7 @@ struct trace {
                 "all_to_all it back first (shift and ring_attention take such)");
     }
   }
-  /// As many as the row has, parameters where it takes those.
+  /// Complains unless the number of operands is right and parameters are given where the row expects them.
   constexpr void check_operands(complaint& c, const op& o, types in) const {
     const int expected = o.kind->count(false);
     if (static_cast<int>(in.size()) != expected) {
@@ -293,7 +303,8 @@ struct trace {
                           : "not a parameter; expected one, of t.parameter(...)");
     }
   }
-  /// Shapes as the row's symbols have them, the same on every rank: what a rule starts from.
+  /// Sets the outputs' shapes from the row's symbols, invariant (I) over all axes. The typing rule starts
+  /// from these.
   static constexpr void fill_results(const op_row& row, types in, type* out) {
     for (const port& p : row.used_ports()) {
       if (!p.is_written()) continue;
@@ -308,7 +319,7 @@ struct trace {
       }
     }
   }
-  /// The first dim that stands for a symbol.
+  /// The first dim with a symbol; nullptr if no operand has it.
   static constexpr const dim* find_dim(const op_row& row, types in, types out, const port_dim& wanted) {
     std::size_t read = 0, written = 0;
     for (const port& p : row.used_ports()) {
@@ -322,7 +333,7 @@ struct trace {
     }
     return nullptr;
   }
-  /// Equal symbols are equal sizes.
+  /// Complains unless equal symbols have equal sizes.
   static constexpr void check_shapes(complaint& c, const op_row& row, types in, const type* out) {
     const types made(out, static_cast<std::size_t>(row.count(true)));
     std::size_t read = 0, written = 0;
@@ -333,7 +344,7 @@ struct trace {
         const port_dim& w = p.shape.dim[d];
         if (w.number) return w.number;
         const dim* first = find_dim(row, in, made, w);
-        return first ? first->size : -1;  // -1: no operand before has this symbol
+        return first ? first->size : -1;  // -1: the symbol is new
       };
       bool fits = t.ndim == p.shape.ndim;
       for (int d = 0; fits && d < p.shape.ndim; ++d) fits = t.shape[d].size == wanted(d);
@@ -381,7 +392,7 @@ struct trace {
   static constexpr void check_name(complaint& c, std::string_view name) {
     if (!is_name(name)) c.begin() << "it has no legal name; " << legal_names;
   }
-  /// Shard the dim that `s` names over its axis.
+  /// Shards the dim named by `s` over its axis.
   static constexpr void place(complaint& c, type& t, const shard& s) {
     if (c.said) return;
     const int along = t.find(s.along);
@@ -398,16 +409,20 @@ struct trace {
   }
 };
 
-/// The same value, under a name that is unique in the layer.
+/// Names a value; names are unique in a layer.
+/// Errors: RC210.
 constexpr value as(std::string_view name, operand x) { return x.v.in->set_name(name, x); }
 
-/// The same parameter, which is not trained.
+/// Excludes a parameter from training.
+/// Errors: RC210 if w is not a parameter.
 constexpr value frozen(operand w) { return w.v.in->freeze(w); }
 
-/// Count a loss in that of the step: a balance of experts, a penalty, the loss of a second head.
+/// Adds a loss to that of the step, e.g. a balance loss, a penalty, or the loss of a second head.
+/// Shapes: loss is a scalar.
+/// Errors: RC210, RC212, RC260.
 constexpr void add_loss(operand loss) { loss.v.in->add_loss(loss); }
 
-/// The sizes of an op on all ranks together.
+/// The global sizes of an op, over all ranks.
 constexpr op_sizes sizes_of(const trace& t, const op& o) {
   op_sizes s(*o.kind);
   int read = 0, written = 0;
