@@ -24,6 +24,7 @@ inline constexpr training recipe{.seq = 8192, .global_batch = 4, .precision = bf
 inline constexpr cluster two_gpus{1, 2, 141'000'000'000, 989e12, 450e9, 50e9, "h200"};
 inline constexpr auto best = best_plan<model, two_gpus, recipe>();
 static_assert(valid<best>);
+static_assert(fits<best>);
 }  // namespace
 
 TEST_CASE("a compiler finds the plan that a run finds") {

@@ -30,7 +30,7 @@ struct stages_by_cost {
 };
 
 /// A training plan. Without dims it is for one rank.
-/// Errors: every RC1xx to RC3xx, and RC401 with rankc/peak_bytes.hpp; all broken rules at once.
+/// Errors: `valid` prints all broken rules of RC1xx to RC3xx at once; `fits` (rankc/peak_bytes.hpp) prints RC401.
 template <class Model = no_model, class Schedule = no_schedule, class StageLayers = stages_by_cost>
 struct plan {
   Model model{};
