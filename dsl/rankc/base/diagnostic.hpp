@@ -73,8 +73,8 @@ constexpr spoken speak(const report& all) {
   return out;
 }
 
-// Variable templates: the rules run once per plan, and a compiler that runs out of its budget reports an error
-// of its own. In a concept the constraint would be unsatisfied without a word.
+// Variable templates: the rules run once per plan, and a compiler whose budget is too small reports that. In
+// a concept the constraint would be unsatisfied without an error.
 template <const auto& Plan>
 inline constexpr spoken said = speak(Plan.diagnose());
 template <const spoken& Said>
@@ -102,8 +102,8 @@ struct refused {
   static constexpr bool is_valid = sizeof sentences.text == 1;
 };
 
-/// A plan, or any value with a constexpr `diagnose()`, that breaks no rule. `fits` (rankc/peak_bytes.hpp) adds
-/// the rule of memory.
+/// A plan, or any value with a constexpr `diagnose()`, that breaks no rule. `fits` (rankc/peak_bytes.hpp)
+/// adds the rule of memory.
 template <const auto& Plan>
 concept valid = detail::declared_constexpr<Plan> && detail::accepted<refused<detail::why<Plan>>>;
 

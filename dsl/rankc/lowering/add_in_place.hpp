@@ -17,7 +17,7 @@ constexpr int adding_value(const auto& n) {
 
 /// The addition that is the first and only use of a part made by node i, and whose other operand nothing
 /// touches from i on; -1: there is none.
-constexpr int find_addition(const auto& p, std::size_t i, int part) {
+constexpr int find_addition(const layer_program& p, std::size_t i, int part) {
   const nodes& list = p.backward;
   std::size_t j = i + 1;
   while (j < list.size() && !list[j].mentions(part)) ++j;
@@ -32,7 +32,7 @@ constexpr int find_addition(const auto& p, std::size_t i, int part) {
 }  // namespace detail
 
 /// An output that is only added to another value is added by its own kernel, where that can.
-constexpr void add_in_place(auto& p) {
+constexpr void add_in_place(layer_program& p) {
   nodes& list = p.backward;
   for (std::size_t i = 0; i + 1 < list.size(); ++i) {
     const int part = detail::adding_value(list[i]);

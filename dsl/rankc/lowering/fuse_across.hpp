@@ -22,7 +22,7 @@ constexpr node joined_of_training(const node& forward, const node& backward, con
 
 /// Whether the layer alone has what a node writes over and what it writes there, and none but the two joined
 /// in it and its maker touch the former: if another did, both would be kept.
-constexpr bool may_write_over(const auto& p, const node& made) {
+constexpr bool may_write_over(const layer_program& p, const node& made) {
   bool may = true;
   for (const auto& [out, in] : may_replace(made)) {
     const slice &result = made.ports[out].at, &operand = made.ports[in].at;
@@ -33,7 +33,7 @@ constexpr bool may_write_over(const auto& p, const node& made) {
 
 /// Training's node is put behind node i of forward, which is evaluation's from here on; node j of backward is
 /// gone. What training writes over, and evaluation does not, keeps its name.
-constexpr void join_across(auto& p, std::size_t i, std::size_t j, node made) {
+constexpr void join_across(layer_program& p, std::size_t i, std::size_t j, node made) {
   for (const auto& [out, in] : may_replace(made))
     p.values[made.ports[out].at.value].name = p.values[made.ports[in].at.value].name;
   p.forward[i].only = in_step::evaluation;
@@ -44,7 +44,7 @@ constexpr void join_across(auto& p, std::size_t i, std::size_t j, node made) {
 }  // namespace detail
 
 /// Pairs that the table names, of which backward's has no operand but what forward's has, or makes.
-constexpr void fuse_across(auto& p, const layer_setting& s) {
+constexpr void fuse_across(layer_program& p, const layer_setting& s) {
   for (const fusion& f : ops::fusions_across) {
     if (kernel_of(*f.into.kind, s.to).name.empty()) continue;
     for (std::size_t i = 0; i < p.forward.size(); ++i)

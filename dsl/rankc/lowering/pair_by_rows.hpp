@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that ranks of tp gather for a product, or deal out behind one, move beside it: while copy engines
-// bring some, the product of others runs, and what makes gradients of weights, for which nothing in the layer
-// waits. The three stay neighbours, and rows keep their places meanwhile.
+// The ranks of tp overlap an all-gather with the product that reads its rows, and a reduce-scatter with the
+// product that writes them. While copy engines move some rows, the product of other rows runs, and so do ops
+// that make gradients of weights, for which nothing in the layer waits. The three nodes stay neighbours, and
+// no row changes its place.
 #pragma once
 #include <rankc/ops/memory.hpp>
 #include <rankc/lowering/node.hpp>
@@ -17,14 +18,14 @@ constexpr bool has_token_rows(const port& p) { return p.shape.ndim > 0 && p.shap
 
 namespace detail {
 
-/// A part begins at a multiple of 16 bytes, whatever a row has: products are slow elsewhere, and lack some of
-/// what follows them.
-constexpr bool moves_rows(const auto& p, const node& n, conversion how) {
+/// Each part must begin at a multiple of 16 bytes: elsewhere products are slow, and some fused products are
+/// missing.
+constexpr bool moves_rows(const layer_program& p, const node& n, conversion how) {
   return n.row->converts == how && n.over == axis::tp && !n.wide && p.part(n).dims[0].width() % 8 == 0;
 }
 
-/// The product reads what was gathered, once and whole.
-constexpr bool takes_gathered(const auto& p, const node& product, const node& gather) {
+/// Whether the product reads the gathered value once and whole.
+constexpr bool takes_gathered(const layer_program& p, const node& product, const node& gather) {
   int uses = 0;
   bool whole = true;
   for (std::size_t i = 0; i < product.ports.size(); ++i) {
@@ -35,9 +36,10 @@ constexpr bool takes_gathered(const auto& p, const node& product, const node& ga
   return product.row->by_rows && uses == 1 && whole;
 }
 
-/// The product that makes what is dealt out, if nothing between them has a part in that, or communicates;
-/// else `deals`.
-constexpr std::size_t find_product(const auto& p, const nodes& list, std::size_t begin, std::size_t deals) {
+/// The product whose result is reduce-scattered by the node `deals`, if no node between the two touches the
+/// operands or communicates; else `deals`.
+constexpr std::size_t find_product(const layer_program& p, const nodes& list, std::size_t begin,
+                                   std::size_t deals) {
   const port_use &to = list[deals].ports.front(), &from = list[deals].ports.back();
   for (std::size_t i = deals; i-- > begin;) {
     const node& n = list[i];
@@ -50,8 +52,9 @@ constexpr std::size_t find_product(const auto& p, const nodes& list, std::size_t
   return deals;
 }
 
-/// Whether nothing needs what is dealt out afterwards: its places are taken for what arrives.
-constexpr bool is_done(const auto& p, const nodes& list, std::size_t deals) {
+/// Whether no later node needs the operand of a reduce-scatter. Then its memory receives the rows that
+/// arrive.
+constexpr bool is_done(const layer_program& p, const nodes& list, std::size_t deals) {
   const int value = list[deals].ports.back().at.value;
   const auto mentions = [&](const node& n) { return n.mentions(value); };
   const nodes& other = &list == &p.forward ? p.backward : p.forward;
@@ -60,7 +63,7 @@ constexpr bool is_done(const auto& p, const nodes& list, std::size_t deals) {
          std::none_of(other.begin(), other.end(), mentions);
 }
 
-constexpr void pair_in(const auto& p, nodes& list, std::size_t begin, std::size_t end) {
+constexpr void pair_in(const layer_program& p, nodes& list, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
     if (i + 1 < end && moves_rows(p, list[i], conversion::all_gather))
       list[i + 1].by_rows = takes_gathered(p, list[i + 1], list[i]) ? 1 : 0;
@@ -72,15 +75,15 @@ constexpr void pair_in(const auto& p, nodes& list, std::size_t begin, std::size_
   }
 }
 
-/// Whether it makes gradients of weights, and nothing else, in every microbatch.
-constexpr bool makes_gradients(const auto& p, const node& n) {
+/// Whether a node makes gradients of weights, and nothing else, in every microbatch.
+constexpr bool makes_gradients(const layer_program& p, const node& n) {
   bool all = n.sums() && !n.is(ops::clear) && !n.joins && !n.by_rows;
   n.each_write([&](const port_use& u) {
     all &= p.values[static_cast<std::size_t>(u.at.value)].where == space::gradient;
   });
   return all;
 }
-/// Whether it is all the same which of two nodes comes first.
+/// Whether two nodes may run in either order.
 constexpr bool are_apart(const node& a, const node& b) {
   bool apart = true;
   a.each_write([&](const port_use& u) { apart &= !b.mentions(u.at.value); });
@@ -88,9 +91,9 @@ constexpr bool are_apart(const node& a, const node& b) {
   return apart;
 }
 
-/// The last node since the ranks communicated that may as well run while rows are gathered, of which it has
-/// none; `gathers`: none may.
-constexpr std::size_t find_meanwhile(const auto& p, const nodes& list, std::size_t begin,
+/// The last node since the ranks communicated that may run while `gathers` gathers its rows; `gathers` if
+/// there is none.
+constexpr std::size_t find_meanwhile(const layer_program& p, const nodes& list, std::size_t begin,
                                      std::size_t gathers) {
   for (std::size_t i = gathers; i-- > begin && !list[i].row->communicates() && !list[i].by_rows;) {
     bool may_wait = makes_gradients(p, list[i]) && !list[i].mentions(list[gathers].ports.back().at.value);
@@ -100,8 +103,9 @@ constexpr std::size_t find_meanwhile(const auto& p, const nodes& list, std::size
   return gathers;
 }
 
-/// Gradients of weights are made between a gather and its product, or a product and what deals out its rows.
-constexpr void fill_pairs_in(const auto& p, nodes& list, std::size_t begin, std::size_t end) {
+/// Moves an op that makes gradients of weights between an all-gather and its product, or between a product
+/// and its reduce-scatter.
+constexpr void fill_pairs_in(const layer_program& p, nodes& list, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i + 1 < end; ++i) {
     if (list[i + 1].by_rows == 0 || list[i].row->converts != conversion::all_gather) continue;
     const std::size_t from = find_meanwhile(p, list, begin, i);
@@ -118,8 +122,8 @@ constexpr void fill_pairs_in(const auto& p, nodes& list, std::size_t begin, std:
 
 }  // namespace detail
 
-/// Within each phase, whose ops one function calls.
-constexpr void pair_by_rows(auto& p) {
+/// Nodes are paired within a phase, because one function calls the ops of a phase.
+constexpr void pair_by_rows(layer_program& p) {
   const auto pair = [&](nodes& list, std::size_t begin, std::size_t end) {
     detail::pair_in(p, list, begin, end);
     detail::fill_pairs_in(p, list, begin, end);

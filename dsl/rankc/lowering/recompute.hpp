@@ -8,10 +8,9 @@ namespace rankc::lowering {
 
 namespace detail {
 
-template <class Program>
 class repeater {
  public:
-  constexpr explicit repeater(Program& p)
+  constexpr explicit repeater(layer_program& p)
       : p_(p), once_(p.values.size(), 0), made_(p.values.size(), 0), in_(p.forward.size(), half::none) {
     for (std::vector<char>* needed : {&first_, &second_, &read_by_second_})
       needed->assign(p.values.size(), 0);
@@ -131,7 +130,7 @@ class repeater {
     p_.backward = std::move(out);
   }
 
-  Program& p_;
+  layer_program& p_;
   std::vector<char> once_, made_;  // of values: what is not made again; what forward makes
   std::vector<char> first_, second_, read_by_second_;  // of values: what each half of backward needs
   std::vector<half> in_;                               // of nodes of forward: where they are repeated
@@ -142,6 +141,6 @@ class repeater {
 /// Backward makes again what it reads of forward, where nodes that may be repeated made that; what they read
 /// they find kept, or made again too. Of a backward in halves the first does it for both. Where the second
 /// alone needs a result, it makes that itself if it has what it is made of anyway.
-constexpr void recompute(auto& p) { detail::repeater(p).run(); }
+constexpr void recompute(layer_program& p) { detail::repeater(p).run(); }
 
 }  // namespace rankc::lowering

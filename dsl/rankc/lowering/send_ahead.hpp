@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is handed on around a ring goes beside computation: it is sent before the op that uses what it sends,
-// and waited for where what arrives is first needed. Between the two its operands keep their places.
+// Messages around a ring overlap with computation: a message is sent before the op that reads the sent value,
+// and waited for before the first op that reads the received one. In between its operands keep their places.
 #pragma once
 #include <rankc/lowering/select.hpp>
 
@@ -53,7 +53,7 @@ constexpr void wait_for_messages(nodes& list, std::size_t begin, std::size_t end
 
 /// Within each phase, whose ops one function calls.
 /// Errors: not_lowered where nothing in a phase uses what is handed on in it.
-constexpr void send_ahead(auto& p) {
+constexpr void send_ahead(layer_program& p) {
   const auto section = [](nodes& list, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       if (list[i].is_beside()) detail::move_ahead(list, begin, i);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Backward in two halves, by dataflow: what the gradient of the input needs, then the rest. Later passes keep
-// the order, and what the second half reads of the first is kept in the slot.
+// Backward is split in two halves by dataflow: the first half has the nodes that the gradient of the input
+// needs, the second half the others. Later passes keep the order, and the slot keeps the values that the
+// second half reads from the first.
 #pragma once
 #include <rankc/lowering/node.hpp>
 
 namespace rankc::lowering {
 
-constexpr void split_backward(auto& p) {
+constexpr void split_backward(layer_program& p) {
   std::vector<char> needed(p.values.size(), 0);
   const auto passes = [&](int v) {  // from node to node
     const space where = p.values[v].where;
@@ -29,9 +30,9 @@ constexpr void split_backward(auto& p) {
   p.backward = std::move(halves);
 }
 
-/// What backward is in the end: nothing of a layer that does not train, and how many of its nodes come first:
-/// those that repeat forward's, those of its first half.
-constexpr void settle_backward(auto& p, const layer_setting& s) {
+/// Drops backward of a layer that does not train, and counts the nodes at its begin that repeat forward's,
+/// and those of its first half.
+constexpr void settle_backward(layer_program& p, const layer_setting& s) {
   if (!s.trains) p.backward.clear();
   p.in_halves = s.splits_backward;
   while (p.repeated < p.backward.size() && p.backward[p.repeated].again &&

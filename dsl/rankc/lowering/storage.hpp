@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage of a layer's values, from their lives: handed in, kept for later, or temporary; what can be
-// computed in place; and the offset of each in the slot or in the workspace. Values that nothing touches are
-// gone afterwards.
+// Storage of a layer's values, from their lives: given by the caller, kept for later, or temporary. The pass
+// finds values that can be computed in place, gives each its offset in the slot or in the workspace, and
+// removes values that no node touches.
 #pragma once
 #include <rankc/lowering/intervals.hpp>
 #include <rankc/lowering/node.hpp>
@@ -29,9 +29,9 @@ constexpr std::size_t arrival(const nodes& list, std::size_t message) {
   while (i + 1 < list.size() && !list[i].joins) ++i;
   return i;
 }
-/// The first and the last node that touch each value; of what goes around a ring beside others, up to the one
-/// that waits for it, and of what moves by rows, from the one of two nodes to the other.
-constexpr void find_lives(auto& p) {
+/// The first and the last node that touch each value. A message around a ring touches its values until the
+/// node that waits for it; rows that move touch theirs from the first node of their pair to the second.
+constexpr void find_lives(layer_program& p) {
   const auto walk = [&](const nodes& list, node_range value::* of) {
     const auto touch = [&](int v, std::size_t i) {
       node_range& r = p.values[v].*of;
@@ -51,8 +51,8 @@ constexpr void find_lives(auto& p) {
   walk(p.backward, &value::backward);
 }
 
-/// What forward leaves for backward, or the first half of that for the second, lies in the slot.
-constexpr void find_saved(auto& p) {
+/// The slot keeps the values that backward reads from forward, or its second half from its first.
+constexpr void find_saved(layer_program& p) {
   for (value& v : p.values) {
     const bool both_ways = v.forward.any() && v.backward.any();
     if (v.where != space::temp || is_scratch(v)) continue;
@@ -62,7 +62,7 @@ constexpr void find_saved(auto& p) {
 }
 
 /// Everywhere one value for another, which then lives as long as both.
-constexpr void put_into(auto& p, int from, int into) {
+constexpr void put_into(layer_program& p, int from, int into) {
   const auto join = [&](nodes& list, node_range value::* lives) {
     node_range &gone = p.values[from].*lives, &all = p.values[into].*lives;
     if (!gone.any()) return;
@@ -77,7 +77,7 @@ constexpr void put_into(auto& p, int from, int into) {
 }
 
 /// Where a node may write over an input that nothing needs afterwards, let it.
-constexpr void share_in_place(auto& p, const nodes& list, node_range value::* lives) {
+constexpr void share_in_place(layer_program& p, const nodes& list, node_range value::* lives) {
   const bool forward = &list == &p.forward;
   for (std::size_t i = 0; i < list.size(); ++i)
     for (const auto& [out, in] : may_replace(list[i])) {
@@ -99,7 +99,7 @@ constexpr void share_in_place(auto& p, const nodes& list, node_range value::* li
 
 /// Values that nodes touch, those with a place of the layer's own first, scratch after the others in the
 /// order of the nodes.
-constexpr void compact(auto& p) {
+constexpr void compact(layer_program& p) {
   std::vector<int> number(p.values.size(), -1);
   std::vector<value> kept;
   kept.reserve(p.values.size());
@@ -129,7 +129,7 @@ constexpr void compact(auto& p) {
 }
 
 /// Side by side.
-constexpr std::size_t place_kept(auto& p, space where) {
+constexpr std::size_t place_kept(layer_program& p, space where) {
   std::size_t at = 0;
   for (value& v : p.values)
     if (v.where == where) {
@@ -141,7 +141,7 @@ constexpr std::size_t place_kept(auto& p, space where) {
 
 /// The temporaries of a list, in the order in which its kernels name them first. Returns the workspace that
 /// they need.
-constexpr std::size_t place_temporaries(auto& p, const nodes& list, node_range value::* lives) {
+constexpr std::size_t place_temporaries(layer_program& p, const nodes& list, node_range value::* lives) {
   std::vector<int> order;
   std::vector<lifetime> placed;
   std::vector<char> known(p.values.size(), 0);
@@ -161,7 +161,7 @@ constexpr std::size_t place_temporaries(auto& p, const nodes& list, node_range v
 
 }  // namespace detail
 
-constexpr void place_values(auto& p) {
+constexpr void place_values(layer_program& p) {
   detail::find_lives(p);
   detail::find_saved(p);
   detail::share_in_place(p, p.forward, &value::forward);

@@ -23,6 +23,7 @@
 namespace memory_test {
 
 using namespace rankc::codegen;
+namespace lowering = rankc::lowering;
 
 namespace {
 
