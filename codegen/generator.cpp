@@ -10,7 +10,7 @@
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/gate.hpp>
 #include <rankc/codegen/prove.hpp>
-#include <rankc/plan/counted_plan.hpp>
+#include <rankc/memory/worst_rank.hpp>
 #include <rankc/runtime/output_rules.hpp>
 #include <rankc/runtime/write_signals.hpp>
 #include <rankc/version.hpp>

@@ -153,7 +153,7 @@ lowered lower(const plan_data& plan, dtype type, target target, watcher* w) {
   name_scope ids;
   layer_form first;  // of the kind
   for (const layer_form& form : forms_of(plan)) {
-    const std::string& name = plan.kinds[static_cast<std::size_t>(form.kind)].name;
+    const std::string name(plan.kinds[static_cast<std::size_t>(form.kind)].name);
     const bool is_other_form = !l.bodies.empty() && static_cast<int>(l.bodies.back().kind) == form.kind;
     if (!is_other_form) first = form;
     const std::string id = ids.take(name + (form.recomputes != first.recomputes ? "_recomputed" : "") +

@@ -226,7 +226,7 @@ std::string emit_kernels(const lowered& l, const std::string& target) {
   std::string structs;
   for (const op_row* row : rows_of(l)) structs += kernel_struct(*row, l.target).text(names.at(row)) + "\n";
   return fill(templates::program_kernels_hpp, {{"version", version},
-                                               {"plan", l.plan->name},
+                                               {"plan", std::string(l.plan->name)},
                                                {"target", target},
                                                {"plan_id", identifier(l.plan->name)},
                                                {"real", real_name(l)},

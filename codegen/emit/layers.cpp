@@ -377,7 +377,7 @@ std::string emit_layers(const lowered& l) {
   for (std::size_t i = 0; i < l.bodies.size(); ++i)
     layers += layer_text(l, l.bodies[i], l.gathered_groups[i], kernels).run() + "\n";
   return fill(templates::program_layers_hpp, {{"version", version},
-                                              {"plan", l.plan->name},
+                                              {"plan", std::string(l.plan->name)},
                                               {"plan_id", identifier(l.plan->name)},
                                               {"layers", layers}});
 }

@@ -185,7 +185,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   squares(norm_over::nothing, "What counts in the norm once");
   ranges("updates", r.updates, "What the optimizer updates");
   return fill(templates::program_memory_hpp, {{"version", version},
-                                              {"plan", l.plan->name},
+                                              {"plan", std::string(l.plan->name)},
                                               {"plan_id", identifier(l.plan->name)},
                                               {"pipeline", std::to_string(r.index)},
                                               {"total", readable_bytes(a.bytes)},

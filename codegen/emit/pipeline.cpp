@@ -287,7 +287,7 @@ std::string emit_pipeline(const lowered& l, const pipeline_rank& r) {
   return fill(
       templates::program_pipeline_hpp,
       {{"version", version},
-       {"plan", l.plan->name},
+       {"plan", std::string(l.plan->name)},
        {"plan_id", identifier(l.plan->name)},
        {"pipeline", std::to_string(r.index)},
        {"pp", std::to_string(l.plan->dims.pp)},

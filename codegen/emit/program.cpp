@@ -278,7 +278,7 @@ std::string emit_program(const lowered& l, const std::string& target,
   return fill(
       templates::program_program_cpp,
       {{"version", version},
-       {"plan", p.name},
+       {"plan", std::string(p.name)},
        {"plan_id", identifier(p.name)},
        {"target", target},
        {"includes", includes},
@@ -320,7 +320,8 @@ std::string emit_program(const lowered& l, const std::string& target,
 
 std::map<std::string, std::string> emit(const lowered& l, const std::string& target, const gated& passed) {
   std::map<std::string, std::string> files;
-  const holes common{{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)}};
+  const holes common{
+      {"version", version}, {"plan", std::string(l.plan->name)}, {"plan_id", identifier(l.plan->name)}};
   files["kernels.hpp"] = emit_kernels(l, target);
   files["layers.hpp"] = emit_layers(l);
   for (const pipeline_rank& r : l.ranks) {

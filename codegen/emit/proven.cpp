@@ -43,9 +43,10 @@ std::string row(const step_hash& f) {
 std::string emit_proven(const lowered& l, const std::vector<step_hash>& hashes) {
   std::string rows;
   for (const step_hash& f : hashes) rows += row(f);
-  return fill(
-      templates::program_proven_hpp,
-      {{"version", version}, {"plan", l.plan->name}, {"plan_id", identifier(l.plan->name)}, {"rows", rows}});
+  return fill(templates::program_proven_hpp, {{"version", version},
+                                              {"plan", std::string(l.plan->name)},
+                                              {"plan_id", identifier(l.plan->name)},
+                                              {"rows", rows}});
 }
 
 }  // namespace rankc::codegen

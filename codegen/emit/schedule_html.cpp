@@ -124,7 +124,7 @@ std::string schedule_html(const plan_data& plan, const std::string& measured) {
     lanes.push_back(lane_of(plan, times, fmt::format("measured, step {}", step), "ms", 1000));
   }
   return fill(templates::timeline_html,
-              {{"title", plan.name},
+              {{"title", std::string(plan.name)},
                {"about", fmt::format("{}, {} microbatches, {} stages on {} ranks (pp {} x dp {} x tp {})",
                                      plan.schedule, plan.actions.microbatches, plan.actions.stages(),
                                      plan.dims.world, plan.dims.pp, plan.dims.dp_replicate, plan.dims.tp)},

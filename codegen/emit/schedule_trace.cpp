@@ -12,7 +12,7 @@ std::string schedule_trace(const plan_data& plan) {
   const std::vector<timed> times = planned_times(plan);
   std::vector<runtime::traced> events;
   for (const timed& e : times) events.push_back({e.rank, e.lane, e.name.c_str(), e.begin, e.end});
-  runtime::trace_head head{plan.name, "planned", 0, {}, {}};
+  runtime::trace_head head{std::string(plan.name), "planned", 0, {}, {}};
   for (int r = 0; r < plan.actions.ranks(); ++r) {
     std::vector<std::string>& names = head.lanes.emplace_back();
     for (const lane& each : lanes_of(plan, r)) names.push_back(each.name);

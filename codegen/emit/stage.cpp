@@ -248,7 +248,7 @@ std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_pla
   for (const auto& [what, layer] : s.members)
     bytes += aligned(bytes_of(l.bodies[s.layers[layer].kind], what));
   return fill(templates::program_stage_hpp, {{"version", version},
-                                             {"plan", l.plan->name},
+                                             {"plan", std::string(l.plan->name)},
                                              {"plan_id", identifier(l.plan->name)},
                                              {"pipeline", std::to_string(r.index)},
                                              {"stage", s.name},

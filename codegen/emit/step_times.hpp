@@ -2,7 +2,7 @@
 // A step over time, planned or measured, as the pictures and traces of it share it.
 #pragma once
 #include <rankc/codegen/names.hpp>
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <map>
 #include <string>

@@ -6,6 +6,8 @@
 #include <rankc/ops/table.hpp>
 #include <rankc/rules/layers/linears.hpp>
 
+#include <utility>
+
 #include "row_attributes.hpp"
 #include "traced_ports.hpp"
 
@@ -66,9 +68,9 @@ void clear_unused(specification::layer& l) {
     if (!is_used[v]) l.values[v] = {};
 }
 
-specification::layer recorded(const std::string& name, const trace& t,
+specification::layer recorded(std::string name, const trace& t,
                               const std::vector<specification::rounding>& of_products, bool trains) {
-  specification::layer l{.name = name,
+  specification::layer l{.name = std::move(name),
                          .values = {},
                          .ops = {},
                          .input = t.input,
@@ -113,10 +115,11 @@ specification specify(const plan_data& p) {
   for (std::size_t k = 0; k < p.kinds.size(); ++k) {
     const layer_kind& kind = p.kinds[k];
     const trace& t = p.on_one_device.at(k);
-    s.layers.push_back(recorded(kind.name, t, roundings(p, kind), !p.actions.inference));
+    s.layers.push_back(recorded(std::string(kind.name), t, roundings(p, kind), !p.actions.inference));
     for (int i = 0; i < kind.count; ++i) {
-      specification::use u{
-          static_cast<int>(k), kind.repeated ? "layers." + std::to_string(number++) : kind.name, {}};
+      specification::use u{static_cast<int>(k),
+                           kind.repeated ? "layers." + std::to_string(number++) : std::string(kind.name),
+                           {}};
       for (const weight_info& w : t.weights)
         u.parameters.push_back((kind.repeated && !is_shared(p, k, w) ? u.name + "." : "") + w.name.text());
       s.uses.push_back(std::move(u));

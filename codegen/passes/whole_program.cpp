@@ -241,7 +241,7 @@ program expand_all(const lowered& l, bool train) {
   const char* step = train ? "train" : "evaluate";
   std::size_t lanes = 0;
   for (const pipeline_rank& r : l.ranks) lanes = std::max(lanes, r.lanes.size());
-  program p{l.plan->name,
+  program p{std::string(l.plan->name),
             l.hash,
             static_cast<int>(lanes),
             chosen.communicators(),

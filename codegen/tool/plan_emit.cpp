@@ -90,8 +90,8 @@ std::string header_of(const plan_request& r, const judged_plan& best) {
       "                  .recipe = {},\n",
       c.schedule.name, c.microbatches, stages, recipe_text(r.of.recipe, c.recompute));
   return text + fmt::format(
-                    "                                  .cluster = {}}};\nstatic_assert(valid<best>);\n\n}}  "
-                    "// namespace plans\n",
+                    "                                  .cluster = {}}};\nstatic_assert(valid<best>);\n"
+                    "static_assert(fits<best>);\n\n}}  // namespace plans\n",
                     cluster_text(r));
 }
 

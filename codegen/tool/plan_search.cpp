@@ -11,11 +11,7 @@ std::vector<double> steps_on(const plan_question& q, const plan_choice& c,
                              std::span<const cost_model::gpu_speed> gpus) {
   return std::visit(
       [&](const auto& model) {
-        training recipe = q.recipe;
-        recipe.recompute = c.recompute;
-        report said;
-        const auto counted =
-            rankc::detail::count_plan(said, model, c.dims, c.schedule, recipe, q.machines, {});
+        const plan_data counted = plan_search::plan_of(model, q, c);
         const lowering::layer_setting s = rankc::detail::setting_for(counted, target::cuda);
         const std::vector<lowering::layer_program> layers = lowering::lower_layers(counted, s);
         std::vector<double> steps;

@@ -581,7 +581,8 @@ constexpr rule_text texts[]{
      "The arena of each rank, weights, gradients, optimizer state, activations and buffers, with what CUDA "
      "and NCCL take beside it on a GPU, is at most the cluster's memory.",
      "Every byte of every rank is placed before the program is written, so that running out of memory is "
-     "found here; with #include <rankc/peak_bytes.hpp>, by the compiler, for the cluster's GPUs.",
+     "found here. With #include <rankc/peak_bytes.hpp>, static_assert(fits<plan>) finds it while compiling, "
+     "for the cluster's GPUs.",
      "a plan of models::llama{.layers = 32, .hidden = 8192, ...} on parallel_dims{.world = 1} and "
      "clusters::h200<1>",
      "Use more tp or pp, or fewer rows in a microbatch: more microbatches, or a smaller global_batch; or "

@@ -24,6 +24,7 @@ inline constexpr plan llama3_8b{.model = llama3,
                                 .recipe = llama3_recipe,
                                 .cluster = clusters::h200<1>};
 static_assert(valid<llama3_8b>);
+static_assert(fits<llama3_8b>);
 static_assert(peak_bytes<llama3_8b> < 141'000'000'000);  // as it is placed, with CUDA's and NCCL's own
 static_assert(step_time<llama3_8b> < 3.6);               // seconds, as predicted on eight H200s
 

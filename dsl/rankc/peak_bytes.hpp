@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of a plan's ranks, counted by the compiler: peak_bytes<plan>. Where it is included, `valid` has
-// RC401 too, of clusters that say what there is. The one include does not have it: it costs a compiler half
-// as much again.
+// The compiler counts the memory of a plan's ranks: fits<plan> and peak_bytes<plan>. <rankc/rankc.hpp> does
+// not include this header, because counting takes a compiler longer than all other rules.
 #pragma once
-#include <rankc/plan/counted_plan.hpp>
+#include <rankc/memory/worst_rank.hpp>
+#include <rankc/plan/plan_value.hpp>
 #include <rankc/schedules/one_f_one_b.hpp>
 
 #include <type_traits>
@@ -13,8 +13,9 @@ namespace rankc {
 
 namespace detail {
 
-/// Whether a plan fits into the memory that there is. What needs most time is counted where it decides.
-constexpr bool fits(const auto& p) {
+/// Whether a plan fits into the memory of its cluster. Bounds come first, because exact numbers take a
+/// compiler longest.
+constexpr bool fits_memory(const plan_data& p) {
   const auto memory = static_cast<std::size_t>(p.machines.memory);
   const lowering::layer_setting s = setting_for(p, target_of(p.machines));
   const std::vector<lowering::layer_program> layers = lowering::lower_layers(p, s);
@@ -23,12 +24,10 @@ constexpr bool fits(const auto& p) {
   return find_worst(p, layers, s, false).bytes <= memory;
 }
 
-/// The same plan with other dims or microbatches: whether it breaks no rule and fits.
-constexpr bool would_fit(const auto& model, const parallel_dims& given, const auto& schedule,
-                         const training& recipe, const cluster& machines, std::span<const int> stage_layers) {
-  report out;
-  const counted_plan p = count_plan(out, model, given, schedule, recipe, machines, stage_layers);
-  return accepts(out) && fits(p);
+/// Whether a plan of other values breaks no rule and fits.
+constexpr bool would_fit(const auto&... part) {
+  const plan_data p = make_plan_data(part...);
+  return accepts(p.diagnostics) && fits_memory(p);
 }
 
 constexpr void put_gigabytes(sentence& s, std::size_t bytes, bool up) {
@@ -38,15 +37,21 @@ constexpr void put_gigabytes(sentence& s, std::size_t bytes, bool up) {
 
 template <class Schedule>
 concept takes_microbatches = requires(Schedule s) { s.microbatches = 1; };
+/// Whether the type of a schedule, not a value in it, says that each rank has one stage.
+template <class Schedule>
+inline constexpr bool has_stage_per_rank = false;
+template <class Schedule>
+  requires std::is_pointer_v<decltype(&Schedule::stages_per_rank)>
+inline constexpr bool has_stage_per_rank<Schedule> = Schedule::stages_per_rank == 1;
 /// Another schedule of one stage per rank. 1F1B holds the activations of fewer microbatches.
 template <class Schedule>
 concept may_be_one_f_one_b =
     takes_microbatches<Schedule> && !std::is_same_v<Schedule, schedules::one_f_one_b> &&
-    requires { requires Schedule::stages_per_rank == 1; };
+    has_stage_per_rank<Schedule>;
 
-/// Equal numbers of layers, the first stages having one more; none where these do not fill the stages.
+/// Equal numbers of layers, with one more on the first stages; none if there are fewer layers than stages.
 /// Shapes: (stages).
-constexpr std::vector<int> even_stages(const auto& p) {
+constexpr std::vector<int> even_stages(const plan_data& p) {
   const int stages = p.actions.stages();
   int layers = 0;
   for (int n : p.blocks_of_stage) layers += n;
@@ -56,9 +61,10 @@ constexpr std::vector<int> even_stages(const auto& p) {
   return even;
 }
 
-/// Add the changes with which a plan fits that keep its dims, the cheapest in step time first.
-constexpr void offer_cheap_mends(offers& found, const auto& p, const auto& model, const parallel_dims& given,
-                                 const auto& schedule, std::span<const int> stage_layers) {
+/// Add the changes that make a plan fit and keep its dims. Those that cost the least step time come first.
+constexpr void offer_cheap_mends(offers& found, const plan_data& p, const auto& model,
+                                 const parallel_dims& given, const auto& schedule,
+                                 std::span<const int> stage_layers) {
   using schedule_type = std::decay_t<decltype(schedule)>;
   const std::vector<int> even = even_stages(p);
   if (!even.empty() && even != p.blocks_of_stage &&
@@ -95,11 +101,11 @@ constexpr void offer_cheap_mends(offers& found, const auto& p, const auto& model
 }
 
 /// RC401: what every rank needs fits into its memory.
-constexpr void check_memory(report& out, const auto& p, const auto& model, const parallel_dims& given,
-                            const auto& schedule, std::span<const int> stage_layers) {
-  if (p.machines.memory == 0 || fits(p)) return;
+constexpr void check_memory(plan_data& p, const auto& model, const parallel_dims& given, const auto& schedule,
+                            std::span<const int> stage_layers) {
+  if (p.machines.memory == 0 || fits_memory(p)) return;
   const worst_rank worst = find_worst(p, target_of(p.machines));
-  sentence& s = refuse(out, 401) << "the ranks of pipeline rank " << worst.rank << " need ";
+  sentence& s = refuse(p.diagnostics, 401) << "the ranks of pipeline rank " << worst.rank << " need ";
   put_gigabytes(s, worst.bytes, true);
   s << ", and there are ";
   put_gigabytes(s, static_cast<std::size_t>(p.machines.memory), false);
@@ -119,26 +125,40 @@ constexpr void check_memory(report& out, const auto& p, const auto& model, const
 
 }  // namespace detail
 
-/// Check a plan as declared, and its memory: what `valid` asks for where this header is included and the
-/// cluster says how much there is.
+/// Check a plan as declared, and its memory if the cluster specifies how much there is.
 template <class Model, class Schedule, class StageLayers>
 constexpr report diagnose_memory(const plan<Model, Schedule, StageLayers>& p) {
-  report out;
-  const detail::counted_plan counted = detail::count_plan(out, p);
-  if constexpr (detail::a_model<Model> && detail::a_schedule<Schedule>)
-    if (accepts(out)) detail::check_memory(out, counted, p.model, p.dims, p.schedule, p.stage_layers);
-  return out;
+  const auto check = [](const auto& model, const parallel_dims& dims, const auto& schedule,
+                        const training& recipe, const cluster& machines, std::span<const int> stage_layers) {
+    plan_data counted = make_plan_data(model, dims, schedule, recipe, machines, stage_layers);
+    if (accepts(counted.diagnostics)) detail::check_memory(counted, model, dims, schedule, stage_layers);
+    return counted;
+  };
+  return with_parts(p, check).diagnostics;
 }
+
+namespace detail {
+
+template <const auto& Plan>
+inline constexpr spoken said_of_memory = speak(diagnose_memory(Plan));
+/// The memory is counted only of a plan that breaks no other rule.
+template <const auto& Plan>
+concept breaks_no_other_rule = said<Plan>.size == 0;
+
+}  // namespace detail
+
+/// A valid plan whose ranks need no more memory than the cluster has. Where the cluster specifies none, every
+/// valid plan fits.
+/// Errors: RC401, with changes that fit.
+template <const auto& Plan>
+concept fits = detail::declared_constexpr<Plan> && detail::breaks_no_other_rule<Plan> &&
+               detail::accepted<refused<detail::sentences_of<detail::said_of_memory<Plan>>>>;
 
 /// What the ranks that need most take, of GPUs with CUDA and NCCL: a constant, equal to what the generator
 /// places.
 /// Units: bytes of one rank. Errors: not a constant where the plan breaks a rule other than RC401.
 template <const auto& Plan, target To = target_of(Plan.cluster)>
-inline constexpr std::size_t peak_bytes = [] {
-  report out;
-  const detail::counted_plan p = detail::count_plan(out, Plan);
-  if (!accepts(out)) throw out.front();
-  return detail::find_worst(p, To).bytes;
-}();
+inline constexpr std::size_t peak_bytes =
+    [] { return detail::find_worst(detail::legal_data(Plan), To).bytes; }();
 
 }  // namespace rankc

@@ -30,12 +30,8 @@ constexpr const cost_model::gpu_speed& speed_of(const cluster& machines) {
 /// Units: seconds. Errors: not a constant where the plan breaks a rule, or its cluster names no GPU that
 /// rankc knows.
 template <const auto& Plan, const cost_model::gpu_speed& Gpu = detail::speed_of(Plan.cluster)>
-inline constexpr cost_model::step_prediction predicted_step = [] {
-  report out;
-  const detail::counted_plan p = detail::count_plan(out, Plan);
-  if (!accepts(out)) throw out.front();
-  return cost_model::predict_step(p, Gpu);
-}();
+inline constexpr cost_model::step_prediction predicted_step =
+    [] { return cost_model::predict_step(detail::legal_data(Plan), Gpu); }();
 
 template <const auto& Plan, const cost_model::gpu_speed& Gpu = detail::speed_of(Plan.cluster)>
 inline constexpr double step_time = predicted_step<Plan, Gpu>.step;
@@ -49,8 +45,7 @@ inline constexpr double tokens_per_second =
 /// Source: PaLM (Chowdhery et al. 2022), appendix B.
 template <const auto& Plan, const cost_model::gpu_speed& Gpu = detail::speed_of(Plan.cluster)>
 inline constexpr double mfu = [] {
-  report out;
-  const detail::counted_plan p = detail::count_plan(out, Plan);
+  const plan_data p = detail::legal_data(Plan);
   const auto whole = trace_on_one_device(Plan.model, Plan.recipe, Plan.schedule.microbatches,
                                          static_cast<int>(batch_ranks(p.dims)));
   return tokens_per_second<Plan, Gpu> * flops_per_token(p.kinds, whole) / (Gpu.peak * p.dims.world);
@@ -62,9 +57,7 @@ inline constexpr double mfu = [] {
 /// Units: bytes. Errors: not a constant where the plan breaks a rule.
 template <const auto& Plan, target To = target_of(Plan.cluster)>
 inline constexpr double comm_bytes = [] {
-  report out;
-  const detail::counted_plan p = detail::count_plan(out, Plan);
-  if (!accepts(out)) throw out.front();
+  const plan_data p = detail::legal_data(Plan);
   const lowering::layer_setting s = detail::setting_for(p, To);
   double most = 0;
   for (const cost_model::traffic& t : cost_model::traffic_of(p, lowering::lower_layers(p, s), s))

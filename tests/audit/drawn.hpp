@@ -4,7 +4,7 @@
 #pragma once
 #include "fuzz/schedules.hpp"
 
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <cstdint>
 

@@ -47,11 +47,11 @@ std::vector<subject> draw_subjects(std::uint64_t seed, int count, int models) {
 
 void generate(const rankc::plan_data& p, const std::string& folder) {
   std::vector<std::string> words{"audit",   "emit", "--target", "host",
-                                 "--dtype", "f64",  "--out",    folder + "/" + p.name};
+                                 "--dtype", "f64",  "--out",    folder + "/" + std::string(p.name)};
   std::vector<char*> arguments;
   for (std::string& w : words) arguments.push_back(w.data());
   if (rankc::codegen::generator_main(p, static_cast<int>(arguments.size()), arguments.data()) != 0)
-    throw std::runtime_error(p.name + " is not written");
+    throw std::runtime_error(std::string(p.name) + " is not written");
 }
 
 /// A step of a program; says of each rank where its accounts differ, and how many transfers there were.
@@ -100,14 +100,15 @@ int main(int argc, char** argv) {
   std::vector<std::string> names;
   for (const audit::subject& of : plans) {
     audit::generate(of.plan, folder);
-    names.push_back(of.plan.name);
+    names.emplace_back(of.plan.name);
   }
   const fuzz::compiled programs =
       fuzz::compile_programs({RANKC_AUDIT_CXX, RANKC_AUDIT_INCLUDES}, folder, names, jobs);
   std::vector<fuzz::task> tasks;
   for (const audit::subject& of : plans)
     tasks.push_back([&](const fuzz::teller& t) {
-      audit::judge(of, fuzz::load_program(programs.object_of.at(of.plan.name), of.plan.name), rows, t);
+      const std::string name(of.plan.name);
+      audit::judge(of, fuzz::load_program(programs.object_of.at(name), name), rows, t);
     });
   const std::vector<fuzz::outcome> done = fuzz::run_isolated(tasks, jobs, audit::run_limit_s);
   int wrong = 0;

@@ -86,7 +86,7 @@ class megatron_counter {
 /// allocated; what CUDA and NCCL take is not among them.
 /// Source: github.com/NVIDIA/Megatron-LM, DistributedOptimizer; github.com/NVIDIA/TransformerEngine,
 /// get_dummy_wgrad.
-constexpr std::vector<double> megatron_memory(const auto& plan,
+constexpr std::vector<double> megatron_memory(const plan_data& plan,
                                               const std::vector<lowering::layer_program>& layers) {
   const std::vector<std::vector<int>> forms = forms_of_stages(plan);
   const std::vector<int> in_flight = total(plan.actions, plan.expected).peak_activations;

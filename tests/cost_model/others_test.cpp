@@ -5,7 +5,6 @@
 #include "megatron_memory.hpp"
 #include <rankc/cost_model/step_time.hpp>
 #include <rankc/plan/make_plan.hpp>
-#include <rankc/plan/counted_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <algorithm>
@@ -37,7 +36,7 @@ struct set_distance {
 };
 
 /// Of the rank that needs most.
-constexpr double memory_of(const auto& p) {
+constexpr double memory_of(const plan_data& p) {
   const std::vector<double> ranks = cost_model::megatron_memory(
       p, lowering::lower_layers(p, lowering::setting_of(p, bf16, lowering::target::cuda)));
   return *std::max_element(ranks.begin(), ranks.end());

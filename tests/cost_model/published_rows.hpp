@@ -4,7 +4,7 @@
 #pragma once
 #include <rankc/cost_model/calibrations.hpp>
 #include "frameworks.hpp"
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <string>
 #include <vector>

@@ -9,7 +9,6 @@
 #include <rankc/plan/make_plan.hpp>
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>
-#include <rankc/plan/counted_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <algorithm>
@@ -24,6 +23,7 @@ inline constexpr training recipe{.seq = 8192, .global_batch = 4, .precision = bf
 inline constexpr cluster two_gpus{1, 2, 141'000'000'000, 989e12, 450e9, 50e9, "h200"};
 inline constexpr auto best = best_plan<model, two_gpus, recipe>();
 static_assert(valid<best>);
+static_assert(fits<best>);
 }  // namespace
 
 TEST_CASE("a compiler finds the plan that a run finds") {
@@ -43,7 +43,7 @@ TEST_CASE("a compiler finds the plan that a run finds") {
 namespace {
 
 /// The rank that needs most.
-constexpr double memory_of(const auto& p) {
+constexpr double memory_of(const plan_data& p) {
   const std::vector<double> ranks = cost_model::megatron_memory(
       p, lowering::lower_layers(p, lowering::setting_of(p, bf16, lowering::target::cuda)));
   return *std::max_element(ranks.begin(), ranks.end());
@@ -56,14 +56,10 @@ constexpr plan on_two_nodes{
     .recipe = {.seq = 1024, .global_batch = 8, .recompute = {.full = true}},
     .cluster = clusters::a100<2>};
 constexpr double compiled(const cost_model::framework& f) {
-  report out;
-  return cost_model::predict_step(rankc::detail::count_plan(out, on_two_nodes), cost_model::a100, f).step;
+  return cost_model::predict_step(make_plan_data(on_two_nodes), cost_model::a100, f).step;
 }
 
-constexpr double compiled_memory() {
-  report out;
-  return memory_of(rankc::detail::count_plan(out, on_two_nodes));
-}
+constexpr double compiled_memory() { return memory_of(make_plan_data(on_two_nodes)); }
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 
 #include <rankc/peak_bytes.hpp>
 #include <rankc/rankc.hpp>
+#include <rankc/schedules/portfolio.hpp>
 
 #include <string>
 
@@ -33,6 +34,25 @@ std::string refusal(const auto& model, const parallel_dims& dims, const auto& sc
 }
 
 constexpr long long enough = 141'000'000'000;
+
+constexpr auto one_row(int heads, long long memory) {
+  return plan{.model = models::gpt2{.layers = 1, .hidden = 16, .heads = heads, .ffn = 16, .vocab = 16},
+              .dims = {},
+              .schedule = schedules::gpipe{1},
+              .recipe = training{.seq = 4, .global_batch = 1},
+              .cluster = cluster{1, 1, memory, 1e14, 1e11, 1e10}};
+}
+constexpr plan small_enough = one_row(2, enough), too_large = one_row(2, 1), of_no_size = one_row(2, 0),
+               broken = one_row(3, 0);
+static_assert(valid<small_enough> && fits<small_enough>);
+static_assert(valid<too_large> && !fits<too_large>);
+static_assert(valid<of_no_size> && fits<of_no_size>, "without a size of memory nothing is counted");
+static_assert(!valid<broken> && !fits<broken>, "a plan that breaks another rule does not fit unnoticed");
+
+// Only a schedule whose type has one stage per rank may become 1F1B.
+static_assert(detail::may_be_one_f_one_b<schedules::gpipe>);
+static_assert(!detail::may_be_one_f_one_b<schedules::one_f_one_b>);
+static_assert(!detail::may_be_one_f_one_b<schedules::listed>);
 
 }  // namespace
 

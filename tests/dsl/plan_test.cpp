@@ -3,6 +3,7 @@
 
 #include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
+#include <rankc/schedules/looped_bfs.hpp>
 
 #include <type_traits>
 
@@ -84,6 +85,38 @@ TEST_CASE("a legal plan as plain data") {
   CHECK(p.kinds[1].repeated);
   CHECK_FALSE(p.kinds[2].repeated);
   CHECK(p.kinds[1].ops.values[p.kinds[1].ops.input].shape[0].size == 4 * 2 * 16);
+}
+
+TEST_CASE("a compiler makes the plain data that a run makes") {
+  static constexpr double send = make_plan_data(legal).expected.send;
+  static constexpr std::size_t actions = make_plan_data(legal).actions.actions.size();
+  static_assert(make_plan_data(legal).kinds[1].name == "block");
+  static_assert(!accepts(make_plan_data(illegal).diagnostics));
+  const plan_data p = make_plan("legal", legal);
+  CHECK(p.expected.send == send);
+  CHECK(p.actions.actions.size() == actions);
+}
+
+TEST_CASE("the name of a plan lasts longer than the text that it was given as") {
+  const auto named = [](int i) {
+    return make_plan("a name too long to be stored in place " + std::to_string(i), legal);
+  };
+  const plan_data p = named(1), q = named(2);
+  CHECK(p.name == "a name too long to be stored in place 1");
+  CHECK(q.name == "a name too long to be stored in place 2");
+}
+
+TEST_CASE("stages of one rank are split by cost, as those of several are") {
+  constexpr models::gpt2 large_head{.layers = 8, .hidden = 64, .heads = 4, .ffn = 256, .vocab = 4096};
+  for (const parallel_dims& d : {parallel_dims{}, parallel_dims{.world = 2, .pp = 2}}) {
+    const plan_data p =
+        make_plan("stages", large_head, d, schedules::looped_bfs{2, 2}, recipe, clusters::cpu);
+    REQUIRE(accepts(p.diagnostics));
+    std::vector<costed_entry> stack;
+    for (const layer_kind& k : p.kinds) stack.push_back({cost_of(k.ops, p.dims), k.count, k.repeated});
+    CHECK(p.blocks_of_stage == split_layers(stack, p.actions, {}));
+    CHECK(p.blocks_of_stage.front() > p.blocks_of_stage.back());
+  }
 }
 
 TEST_CASE("the command lines say what the compiler says") {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A program of a family: a plan and the element type of its program.
 #pragma once
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <string>
 

@@ -27,7 +27,7 @@ names axes_of(const rankc::plan_data& p) {
                                      {"ulysses", d.ulysses}})
     if (degree > 1) all.insert(name);
   if (d.sequence_parallel) all.insert("sequence_parallel");
-  if (d.pp > 1) all.insert("schedule " + p.schedule);
+  if (d.pp > 1) all.insert("schedule " + std::string(p.schedule));
   else if (p.actions.microbatches > 1) all.insert("microbatches");
   return all;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of a family, each on one rank and split: those of one job train the same.
 #pragma once
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <string>
 #include <vector>

@@ -4,6 +4,7 @@
 #include "sample.hpp"
 
 #include <rankc/codegen/generator.hpp>
+#include <rankc/plan/make_plan.hpp>
 
 #include <cstdlib>
 #include <fstream>
@@ -35,7 +36,8 @@ int write_programs_of_types(const generate_request& to, const std::vector<split_
     for (const std::string type : {"f64", "f32", "bf16"}) {
       if (to.is_host() != (type == "f64") || (!to.is_host() && p.plan.dims.world > 2)) continue;
       programs.push_back({p.job, p.layout, type, p.plan});
-      programs.back().plan.name += "_" + type;
+      rankc::plan_data& plan = programs.back().plan;
+      plan.name = rankc::detail::keep_name(std::string(plan.name) + "_" + type);
     }
   return write_programs(to, std::move(programs));
 }
@@ -46,8 +48,8 @@ int write_programs(const generate_request& to, std::vector<family_program> progr
   std::vector<std::string> parts(static_cast<std::size_t>(to.parts));
   for (std::size_t i = 0; i < programs.size(); ++i) {
     family_program& p = programs[i];
-    std::string& name = p.plan.name;
-    name += "_" + to.target;
+    const std::string name = std::string(p.plan.name) + "_" + to.target;
+    p.plan.name = rankc::detail::keep_name(name);
     std::vector<std::string> words{"generate", "emit", "--target", to.target,
                                    "--dtype",  p.type, "--out",    to.out + "/" + name};
     std::vector<char*> arguments;

@@ -4,7 +4,7 @@
 #include "model.hpp"
 #include "schedules.hpp"
 
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 // The loss of a model by its traces alone: each op as its definition says, in double, on whole tensors. It
 // shares no code with lowering or the runtime's kernels.
 #pragma once
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <cstdint>
 #include <map>

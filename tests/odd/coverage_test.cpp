@@ -27,7 +27,7 @@ techniques techniques_of(const rankc::plan_data& p) {
   if (d.dp_shard > 1) all.insert(reshard_of(d));
   if (d.cp > 1) all.insert("cp");
   if (d.tp > 1) all.insert(d.sequence_parallel ? "sequence_parallel" : "tp");
-  if (d.pp > 1) all.insert(p.schedule);
+  if (d.pp > 1) all.emplace(p.schedule);
   else if (p.actions.microbatches > 1) all.insert("microbatches");
   if (p.recipe.recompute.any()) all.insert("recompute");
   return all;

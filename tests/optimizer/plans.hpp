@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans that differ in their optimizer, each on several layouts; those of a job begin with one rank.
 #pragma once
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <string>
 #include <vector>

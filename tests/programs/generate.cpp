@@ -3,6 +3,8 @@
 #include "plans.hpp"
 #include "write_programs.hpp"
 
+#include <rankc/plan/make_plan.hpp>
+
 #include <string>
 
 int main(int argc, char** argv) {
@@ -10,7 +12,7 @@ int main(int argc, char** argv) {
   std::vector<family_program> all;
   const auto add = [&](rankc::plan_data plan, const std::string& job, const std::string& layout,
                        const std::string& type) {
-    plan.name += "_" + type;
+    plan.name = rankc::detail::keep_name(std::string(plan.name) + "_" + type);
     all.push_back({job, layout, type, std::move(plan)});
   };
   for (const programs::job& j : programs::jobs)

@@ -3,7 +3,7 @@
 // oracle, by one rank and by each kind of parallelism. Made from values, so that one generator serves them
 // all.
 #pragma once
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <string>
 #include <vector>

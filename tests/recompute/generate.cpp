@@ -4,6 +4,8 @@
 #include "plans.hpp"
 #include "write_programs.hpp"
 
+#include <rankc/plan/make_plan.hpp>
+
 static bool is_made_in_f32(const std::string& job) {
   return job == "gpt2_one" || job == "gpt2_zbv" || job == "llama_tp2";
 }
@@ -17,7 +19,8 @@ int main(int argc, char** argv) {
       if (on_host && type == "f32" && !is_made_in_f32(v.job)) continue;
       if (!on_host && (type == "f64" || v.plan.dims.world > 2)) continue;
       programs.push_back({v.job, v.what, type, v.plan});
-      programs.back().plan.name += "_" + type;
+      rankc::plan_data& plan = programs.back().plan;
+      plan.name = rankc::detail::keep_name(std::string(plan.name) + "_" + type);
     }
   return write_programs(to, std::move(programs));
 }

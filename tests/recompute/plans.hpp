@@ -2,7 +2,7 @@
 // Plans that differ in what they recompute: a job is a model on a layout, and its first plan keeps
 // everything.
 #pragma once
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <string>
 #include <vector>

@@ -198,7 +198,7 @@ TEST_CASE("mutants: a fault planted in a text is found") {
   std::vector<files> texts;
   for (const subject& s : of) {
     REQUIRE(write(s, folder) == "");
-    texts.push_back(read_text(folder + "/" + s.plan.name));
+    texts.push_back(read_text(folder + "/" + std::string(s.plan.name)));
   }
   std::vector<std::string> names[2];
   const auto name_of = [](std::size_t i) { return "mutant_" + std::to_string(i); };
@@ -207,7 +207,7 @@ TEST_CASE("mutants: a fault planted in a text is found") {
     const subject& s = of[static_cast<std::size_t>(mutants[i].of)];
     files text = texts[static_cast<std::size_t>(mutants[i].of)];
     REQUIRE_NOTHROW(mutants[i].planted(text));
-    write_text(std::move(text), folder, s.plan.name, name_of(i));
+    write_text(std::move(text), folder, std::string(s.plan.name), name_of(i));
     names[s.cuda].push_back(name_of(i));
   }
   const objects compiled[2]{compile(folder, names[0], false, 2), compile(folder, names[1], true, 2)};
@@ -228,8 +228,8 @@ TEST_CASE("mutants: a fault planted in a proven program is found") {
   int faults = 0;
   for (const subject& s : subjects()) {
     REQUIRE(write(s, folder) == "");
-    const objects compiled = compile(folder, {s.plan.name}, s.cuda, 1);
-    const text t = load(compiled, s.plan.name);
+    const objects compiled = compile(folder, {std::string(s.plan.name)}, s.cuda, 1);
+    const text t = load(compiled, std::string(s.plan.name));
     for (const bool trains : {true, false}) {
       const rankc::codegen::program p = proven(s, trains);
       std::vector<recording> recorded;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The example plans, as the generator takes them.
 #pragma once
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <vector>
 

@@ -173,7 +173,7 @@ struct altered {
 
 altered altered_text(rankc::plan_data plan, bool cuda, const std::string& folder) {
   const bool sharded = plan.name == "gpt_sharded";
-  plan.name += "_altered";
+  plan.name = rankc::detail::keep_name(std::string(plan.name) + "_altered");
   altered made{make_subject(std::move(plan), cuda, cuda ? dtype::bf16 : dtype::f32), not_refused()};
   REQUIRE(write(made.of, folder) == "");
   const auto add = [&](const std::vector<alteration>& more) {
@@ -183,7 +183,7 @@ altered altered_text(rankc::plan_data plan, bool cuda, const std::string& folder
     add(of_shards());
     return made;
   }
-  add(of_each_statement(read_text(folder + "/" + made.of.plan.name), cuda ? 3 : 2));
+  add(of_each_statement(read_text(folder + "/" + std::string(made.of.plan.name)), cuda ? 3 : 2));
   add(of_order());
   add(cuda ? of_types() : of_eight());
   return made;
@@ -219,7 +219,7 @@ TEST_CASE("starts: a text with an altered call is refused by the call's name") {
   };
   std::vector<std::string> names[2];
   for (std::size_t t = 0; t < texts.size(); ++t) {
-    const std::string& name = texts[t].of.plan.name;
+    const std::string name(texts[t].of.plan.name);
     for (std::size_t i = 0; i < texts[t].all.size(); ++i) {
       CAPTURE(texts[t].all[i].what);
       files all = read_text(folder + "/" + name);

@@ -7,6 +7,7 @@
 #include <fuzz/isolate.hpp>
 #include <rankc/codegen/generator.hpp>
 #include <rankc/codegen/lowered.hpp>
+#include <rankc/plan/make_plan.hpp>
 #include <rankc/runtime/failure.hpp>
 
 #include <filesystem>
@@ -29,7 +30,8 @@ std::string failure(const fuzz::outcome& o) {
 }  // namespace
 
 subject make_subject(rankc::plan_data plan, bool cuda, rankc::runtime::dtype type) {
-  plan.name += std::string("_") + type_names[static_cast<int>(type)] + (cuda ? "_cuda" : "_host");
+  plan.name = rankc::detail::keep_name(std::string(plan.name) + "_" + type_names[static_cast<int>(type)] +
+                                       (cuda ? "_cuda" : "_host"));
   return {std::move(plan), cuda, type};
 }
 
@@ -43,7 +45,7 @@ std::string write(const subject& s, const std::string& folder) {
   std::vector<std::string> words{"translation", "emit",
                                  "--target",    s.cuda ? "cuda" : "host",
                                  "--dtype",     type_names[static_cast<int>(s.type)],
-                                 "--out",       folder + "/" + s.plan.name};
+                                 "--out",       folder + "/" + std::string(s.plan.name)};
   std::vector<char*> arguments;
   for (std::string& w : words) arguments.push_back(w.data());
   const int rc = rankc::codegen::generator_main(s.plan, static_cast<int>(arguments.size()), arguments.data());
@@ -97,7 +99,7 @@ std::map<std::string, std::string> validate(const std::vector<subject>& subjects
     std::vector<fuzz::task> tasks;
     std::vector<const subject*> of;
     for (const subject& s : subjects)
-      if (!wrong.count(s.plan.name)) {
+      if (!wrong.count(std::string(s.plan.name))) {
         of.push_back(&s);
         tasks.push_back([&work, &s](const fuzz::teller& t) {
           if (const std::string sentence = work(s); !sentence.empty()) t.line(sentence);
@@ -105,7 +107,7 @@ std::map<std::string, std::string> validate(const std::vector<subject>& subjects
       }
     const std::vector<fuzz::outcome> done = fuzz::run_isolated(tasks, at_once, limit_s);
     for (std::size_t i = 0; i < of.size(); ++i)
-      if (std::string f = failure(done[i]); !f.empty()) wrong[of[i]->plan.name] = std::move(f);
+      if (std::string f = failure(done[i]); !f.empty()) wrong[std::string(of[i]->plan.name)] = std::move(f);
   };
 
   run([&](const subject& s) { return write(s, root); });
@@ -113,11 +115,11 @@ std::map<std::string, std::string> validate(const std::vector<subject>& subjects
   for (const bool cuda : {false, true}) {
     std::vector<std::string> names;
     for (const subject& s : subjects)
-      if (s.cuda == cuda && !wrong.count(s.plan.name)) names.push_back(s.plan.name);
+      if (s.cuda == cuda && !wrong.count(std::string(s.plan.name))) names.emplace_back(s.plan.name);
     if (!names.empty()) compiled[cuda] = compile(root, names, cuda, at_once);
   }
   run([&](const subject& s) {
-    const text made = load(compiled.at(s.cuda), s.plan.name);
+    const text made = load(compiled.at(s.cuda), std::string(s.plan.name));
     const std::string wrong = hold(made, s);
     return wrong.empty() ? refusal_of(made) : wrong;
   });

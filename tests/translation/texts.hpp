@@ -5,7 +5,7 @@
 #include "recording.hpp"
 
 #include <rankc/codegen/program.hpp>
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 #include <rankc/runtime/program.hpp>
 
 #include <map>

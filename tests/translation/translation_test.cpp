@@ -30,7 +30,7 @@ void check(const std::vector<subject>& subjects, const std::string& folder) {
   const auto wrong = translation::validate(subjects, folder, 2);
   for (const subject& s : subjects) {
     CAPTURE(s.plan.name);
-    const auto found = wrong.find(s.plan.name);
+    const auto found = wrong.find(std::string(s.plan.name));
     CHECK((found == wrong.end() ? "" : found->second) == "");
   }
 }

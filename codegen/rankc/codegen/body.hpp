@@ -2,7 +2,7 @@
 // A layer after lowering, with the names that text gives its values and sizes. Made once per distinct layer;
 // every use of the layer shares the text and differs only in offsets.
 #pragma once
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 #include <rankc/lowering/layer.hpp>
 #include <rankc/runtime/program.hpp>
 

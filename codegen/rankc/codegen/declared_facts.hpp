@@ -2,7 +2,7 @@
 // The facts of a user's rows, as each op_row declares them by its ports, its typing rule and its dual.
 #pragma once
 #include <rankc/codegen/specification.hpp>
-#include <rankc/plan/plan_data.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <vector>
 

@@ -73,21 +73,19 @@ constexpr spoken speak(const report& all) {
   return out;
 }
 
-// Variable templates: the rules run once per plan, and running out of the compiler's budget is an error of
-// its own instead of a constraint that is silently not satisfied.
+// Variable templates: the rules run once per plan, and a compiler whose budget is too small reports that. In
+// a concept the constraint would be unsatisfied without an error.
 template <const auto& Plan>
-inline constexpr spoken said = [] {
-  if constexpr (requires { diagnose_memory(Plan); })  // rankc/peak_bytes.hpp
-    if constexpr (Plan.cluster.memory > 0) return speak(diagnose_memory(Plan));
-  return speak(Plan.diagnose());
-}();
-template <const auto& Plan>
-inline constexpr auto why = [] {
-  because<said<Plan>.size> b;
-  for (std::size_t i = 0; i < said<Plan>.size; ++i) b.text[i] = said<Plan>.text[i];
-  b.text[said<Plan>.size] = '\0';  // unless it is written, clang prints texts of 2^n characters as numbers
+inline constexpr spoken said = speak(Plan.diagnose());
+template <const spoken& Said>
+inline constexpr auto sentences_of = [] {
+  because<Said.size> b;
+  for (std::size_t i = 0; i < Said.size; ++i) b.text[i] = Said.text[i];
+  b.text[Said.size] = '\0';  // unless it is written, clang prints texts of 2^n characters as numbers
   return b;
 }();
+template <const auto& Plan>
+inline constexpr auto why = sentences_of<said<Plan>>;
 template <class T>
 concept accepted = T::is_valid;
 
@@ -104,7 +102,8 @@ struct refused {
   static constexpr bool is_valid = sizeof sentences.text == 1;
 };
 
-/// A plan, or any value with a constexpr `diagnose()`, that breaks no rule.
+/// A plan, or any value with a constexpr `diagnose()`, that breaks no rule. `fits` (rankc/peak_bytes.hpp)
+/// adds the rule of memory.
 template <const auto& Plan>
 concept valid = detail::declared_constexpr<Plan> && detail::accepted<refused<detail::why<Plan>>>;
 

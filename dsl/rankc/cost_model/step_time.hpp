@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of a plan takes: what its ranks do, and its schedule.
+// The time of a step of a plan: the work of its ranks, and its schedule.
 #pragma once
 #include <rankc/cost_model/rank_time.hpp>
 #include <rankc/schedule/timing.hpp>
@@ -13,10 +13,10 @@ namespace detail {
 
 /// Predicts a step of a plan on GPUs of one kind.
 /// Shapes: `forms` as forms_of says.
-template <class Plan, class Form>
+template <class Form>
 class predictor {
  public:
-  constexpr predictor(const Plan& p, const gpu_speed& g, const lowering::layer_setting& s,
+  constexpr predictor(const plan_data& p, const gpu_speed& g, const lowering::layer_setting& s,
                       const std::vector<Form>& layers, const framework& f = rankc_itself)
       : p_(p), g_(g), f_(f), s_(s), layers_(layers), forms_(forms_of_stages(p)) {
     for (const std::vector<int>& forms : forms_) {
@@ -173,7 +173,7 @@ class predictor {
     return work;
   }
 
-  const Plan& p_;
+  const plan_data& p_;
   const gpu_speed& g_;
   const framework& f_;
   const lowering::layer_setting& s_;
@@ -183,7 +183,7 @@ class predictor {
   std::vector<pipeline_rank> ranks_;
 };
 
-constexpr std::vector<timed_form> time_forms(const auto& plan, const gpu_speed& g,
+constexpr std::vector<timed_form> time_forms(const plan_data& plan, const gpu_speed& g,
                                              const lowering::layer_setting& s,
                                              const std::vector<lowering::layer_program>& layers,
                                              const framework& f) {
@@ -194,15 +194,16 @@ constexpr std::vector<timed_form> time_forms(const auto& plan, const gpu_speed& 
 }
 }  // namespace detail
 
-/// What a step takes on GPUs of a kind. The plan breaks no rule; `layers` are its forms, lowered for CUDA.
-constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, const lowering::layer_setting& s,
+/// Predicts a step on GPUs of a kind. The plan breaks no rule; `layers` are its forms, lowered for CUDA.
+constexpr step_prediction predict_step(const plan_data& plan, const gpu_speed& g,
+                                       const lowering::layer_setting& s,
                                        const std::vector<lowering::layer_program>& layers,
                                        const framework& f = rankc_itself) {
   const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers, f);
   const detail::predictor steps(plan, g, s, forms, f);
   return steps.predict(steps.scheduled().makespan);
 }
-constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g,
+constexpr step_prediction predict_step(const plan_data& plan, const gpu_speed& g,
                                        const framework& f = rankc_itself) {
   const lowering::layer_setting s = lowering::setting_of(plan, plan.recipe.precision, lowering::target::cuda);
   return predict_step(plan, g, s, lowering::lower_layers(plan, s), f);
@@ -214,7 +215,7 @@ struct stage_times {
   double forward, input, weight;  // a whole backward is `input`
 };
 /// Shapes: the result (stages).
-constexpr std::vector<stage_times> predict_stages(const auto& plan, const gpu_speed& g,
+constexpr std::vector<stage_times> predict_stages(const plan_data& plan, const gpu_speed& g,
                                                   const lowering::layer_setting& s,
                                                   const std::vector<lowering::layer_program>& layers) {
   const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers, rankc_itself);

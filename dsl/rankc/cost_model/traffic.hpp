@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a plan send each other in a step.
+// The bytes that the ranks of a plan send each other in a step.
 #pragma once
 #include <rankc/cost_model/layer_time.hpp>
 #include <rankc/memory/gather_order.hpp>
@@ -11,8 +11,8 @@
 
 namespace rankc::cost_model {
 
-/// What a rank sends in a step, in a ring or to each other rank: but for the loss and the norm, which are a
-/// number each.
+/// The bytes that a rank sends in a step, in a ring or to each other rank, without the loss and the norm,
+/// which are one number each.
 /// Units: bytes. Source: (n-1)/n of the elements for all_gather, reduce_scatter and exchanges, twice that for
 /// all_reduce (Patarasuk and Yuan 2009).
 struct traffic {
@@ -49,10 +49,10 @@ constexpr double sent_of(const lowering::layer_program& l, const lowering::layer
 namespace detail {
 
 /// Counts what the ranks of one pipeline coordinate send.
-template <class Plan, class Layers>
+template <class Layers>
 class traffic_counter {
  public:
-  constexpr traffic_counter(const Plan& plan, const Layers& layers, const lowering::layer_setting& s,
+  constexpr traffic_counter(const plan_data& plan, const Layers& layers, const lowering::layer_setting& s,
                             int rank)
       : t_(plan.actions),
         layers_(layers),
@@ -147,7 +147,7 @@ class traffic_counter {
     return n;
   }
 
-  /// Of a weight that ranks share out, its share for each other one.
+  /// The elements of a sharded weight that a rank sends: its shard, to each other rank.
   constexpr static double shares(const lowering::layer_parameter& w) {
     return static_cast<double>(w.shard()) * (w.shards - 1);
   }
@@ -252,9 +252,9 @@ class traffic_counter {
 
 }  // namespace detail
 
-/// What the ranks of each pipeline coordinate send.
+/// The traffic of the ranks of each pipeline coordinate.
 /// Shapes: `layers` of each of the plan's forms, lowered. The plan breaks no rule.
-constexpr std::vector<traffic> traffic_of(const auto& plan, const auto& layers,
+constexpr std::vector<traffic> traffic_of(const plan_data& plan, const auto& layers,
                                           const lowering::layer_setting& s) {
   std::vector<traffic> all;
   for (int rank = 0; rank < plan.dims.pp; ++rank)

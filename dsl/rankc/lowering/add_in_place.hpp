@@ -17,7 +17,7 @@ constexpr int adding_value(const auto& n) {
 
 /// The index of the addition that is the only use of `part`, the output of node i. Its other operand must not
 /// be touched from node i on. -1 if there is none.
-constexpr int find_addition(const auto& p, std::size_t i, int part) {
+constexpr int find_addition(const layer_program& p, std::size_t i, int part) {
   const nodes& list = p.backward;
   std::size_t j = i + 1;
   while (j < list.size() && !list[j].mentions(part)) ++j;
@@ -32,7 +32,7 @@ constexpr int find_addition(const auto& p, std::size_t i, int part) {
 }  // namespace detail
 
 /// If an output is only added to another value, its kernel adds it directly, if it can.
-constexpr void add_in_place(auto& p) {
+constexpr void add_in_place(layer_program& p) {
   nodes& list = p.backward;
   for (std::size_t i = 0; i + 1 < list.size(); ++i) {
     const int part = detail::adding_value(list[i]);

@@ -13,7 +13,7 @@ namespace rankc::lowering {
 
 namespace detail {
 
-constexpr std::vector<int> gradients_of(const auto& p, const auto& n) {
+constexpr std::vector<int> gradients_of(const layer_program& p, const auto& n) {
   std::vector<int> of;
   n.each_write([&](const port_use& u) {
     if (p.values[u.at.value].where == space::gradient) of.push_back(u.at.value);
@@ -22,7 +22,7 @@ constexpr std::vector<int> gradients_of(const auto& p, const auto& n) {
 }
 
 /// The number of nodes that add to each gradient, by value. Gradients that must be cleared count at least 2.
-constexpr std::vector<int> count_sums(const auto& p) {
+constexpr std::vector<int> count_sums(const layer_program& p) {
   std::vector<int> sums(p.values.size(), 0);
   for (const node& n : p.backward) {
     const std::vector<int> of = gradients_of(p, n);
@@ -49,7 +49,7 @@ constexpr std::vector<int> count_sums(const auto& p) {
 }
 
 /// The elements of a gradient as one dim, with padding.
-constexpr local_dim all_elements(auto& p, int gradient) {
+constexpr local_dim all_elements(layer_program& p, int gradient) {
   const layer_parameter& of = p.parameters[p.values[gradient].of];
   if (of.has_padding()) return {.count = static_cast<long long>(of.stored())};
   const local_shape s = p.shape(p.values[gradient]);
@@ -60,7 +60,7 @@ constexpr local_dim all_elements(auto& p, int gradient) {
 
 }  // namespace detail
 
-constexpr void clear_sums(auto& p) {
+constexpr void clear_sums(layer_program& p) {
   const std::vector<int> sums = detail::count_sums(p);
   if (std::all_of(sums.begin(), sums.end(), [](int n) { return n < 2; })) return;
   for (node& n : p.backward)

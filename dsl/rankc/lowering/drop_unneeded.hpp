@@ -6,7 +6,7 @@
 
 namespace rankc::lowering {
 
-constexpr void drop_unneeded(auto& p, const layer_setting& s) {
+constexpr void drop_unneeded(layer_program& p, const layer_setting& s) {
   std::vector<char> needed(p.values.size(), 0);
   for (std::size_t v = 0; v < needed.size(); ++v)
     needed[v] = p.values[v].where == space::gradient || (s.gives_dx && p.values[v].where == space::dx);

@@ -55,10 +55,9 @@ struct bindings {
   }
 };
 
-template <class Program>
 class fuser {
  public:
-  constexpr fuser(Program& p, nodes& list, const layer_setting& s) : p_(p), list_(list), s_(s) {}
+  constexpr fuser(layer_program& p, nodes& list, const layer_setting& s) : p_(p), list_(list), s_(s) {}
 
   constexpr void run(std::span<const fusion> table) {
     for (const fusion& f : table)
@@ -155,7 +154,7 @@ class fuser {
     list_.erase(list_.begin() + j);
   }
 
-  Program& p_;
+  layer_program& p_;
   nodes& list_;
   const layer_setting& s_;
 };
@@ -163,10 +162,10 @@ class fuser {
 }  // namespace detail
 
 /// Fuse the pairs for which the target has the fused kernel.
-constexpr void fuse_forward(auto& p, const layer_setting& s) {
+constexpr void fuse_forward(layer_program& p, const layer_setting& s) {
   detail::fuser(p, p.forward, s).run(ops::forward_fusions);
 }
-constexpr void fuse_backward(auto& p, const layer_setting& s) {
+constexpr void fuse_backward(layer_program& p, const layer_setting& s) {
   detail::fuser(p, p.backward, s).run(ops::backward_fusions);
 }
 

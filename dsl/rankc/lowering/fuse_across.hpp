@@ -22,7 +22,7 @@ constexpr node joined_of_training(const node& forward, const node& backward, con
 
 /// True if the overwritten value and its replacement are private to the layer, and only the producer and the
 /// two fused nodes touch the overwritten one. Another use would force both to be saved.
-constexpr bool may_write_over(const auto& p, const node& made) {
+constexpr bool may_write_over(const layer_program& p, const node& made) {
   bool may = true;
   for (const auto& [out, in] : may_replace(made)) {
     const slice &result = made.ports[out].at, &operand = made.ports[in].at;
@@ -33,7 +33,7 @@ constexpr bool may_write_over(const auto& p, const node& made) {
 
 /// Inserts the fused node after node i of forward, for training only. Node i then runs only in evaluation.
 /// Node j of backward is removed. A value written in place keeps the name of the value that it overwrites.
-constexpr void join_across(auto& p, std::size_t i, std::size_t j, node made) {
+constexpr void join_across(layer_program& p, std::size_t i, std::size_t j, node made) {
   for (const auto& [out, in] : may_replace(made))
     p.values[made.ports[out].at.value].name = p.values[made.ports[in].at.value].name;
   p.forward[i].only = in_step::evaluation;
@@ -45,7 +45,7 @@ constexpr void join_across(auto& p, std::size_t i, std::size_t j, node made) {
 
 /// Fuses each listed (forward, backward) pair whose backward op reads only operands and results of the
 /// forward op.
-constexpr void fuse_across(auto& p, const layer_setting& s) {
+constexpr void fuse_across(layer_program& p, const layer_setting& s) {
   for (const fusion& f : ops::fusions_across) {
     if (kernel_of(*f.into.kind, s.to).name.empty()) continue;
     for (std::size_t i = 0; i < p.forward.size(); ++i)

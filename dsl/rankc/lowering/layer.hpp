@@ -20,7 +20,7 @@
 namespace rankc::lowering {
 
 /// The settings for lowering the layers of a plan.
-constexpr layer_setting setting_of(const auto& plan, precision type, target to) {
+constexpr layer_setting setting_of(const plan_data& plan, precision type, target to) {
   bool splits = false;
   for (const action& a : plan.actions.actions) splits |= a.kind == action_kind::I || a.kind == action_kind::W;
   return {plan.dims,

@@ -25,10 +25,9 @@ struct part {
 
 constexpr bool is_linear(const node& n) { return n.is(ops::linear) || n.is(ops::linear_bias); }
 
-template <class Program>
 class packer {
  public:
-  constexpr packer(Program& p, const layer_setting& s)
+  constexpr packer(layer_program& p, const layer_setting& s)
       : p_(p),
         placed_(lay_out(p.parameters)),
         element_(s.bytes(element_kind::real)),
@@ -353,7 +352,7 @@ class packer {
     }
   }
 
-  Program& p_;
+  layer_program& p_;
   const group_layout placed_;
   const std::size_t element_;
   bool rounds_;  // the recipe casts linears to fp8
@@ -365,6 +364,6 @@ class packer {
 
 /// Packs linears with one input and adjacent weights into one GEMM, forward and backward. Their results are
 /// columns of one packed buffer.
-constexpr void pack_linears(auto& p, const layer_setting& s) { detail::packer(p, s).run(); }
+constexpr void pack_linears(layer_program& p, const layer_setting& s) { detail::packer(p, s).run(); }
 
 }  // namespace rankc::lowering

@@ -20,12 +20,12 @@ namespace detail {
 
 /// True if the node is the conversion `how` over tp and can run by rows. Each rank's rows must start at a
 /// multiple of 16 bytes: GEMMs are slower at other addresses and lack some epilogues.
-constexpr bool moves_rows(const auto& p, const node& n, conversion how) {
+constexpr bool moves_rows(const layer_program& p, const node& n, conversion how) {
   return n.row->converts == how && n.over == axis::tp && !n.wide && p.part(n).dims[0].width() % 8 == 0;
 }
 
 /// True if the GEMM reads the gathered rows exactly once, and as a whole.
-constexpr bool takes_gathered(const auto& p, const node& product, const node& gather) {
+constexpr bool takes_gathered(const layer_program& p, const node& product, const node& gather) {
   int uses = 0;
   bool whole = true;
   for (std::size_t i = 0; i < product.ports.size(); ++i) {
@@ -38,7 +38,8 @@ constexpr bool takes_gathered(const auto& p, const node& product, const node& ga
 
 /// The index of the GEMM whose result is reduce-scattered, if no node between them communicates or touches
 /// the operands. Returns `deals` if there is none.
-constexpr std::size_t find_product(const auto& p, const nodes& list, std::size_t begin, std::size_t deals) {
+constexpr std::size_t find_product(const layer_program& p, const nodes& list, std::size_t begin,
+                                   std::size_t deals) {
   const port_use &to = list[deals].ports.front(), &from = list[deals].ports.back();
   for (std::size_t i = deals; i-- > begin;) {
     const node& n = list[i];
@@ -52,7 +53,7 @@ constexpr std::size_t find_product(const auto& p, const nodes& list, std::size_t
 }
 
 /// True if nothing reads the input of the reduce-scatter afterwards, so that incoming rows may overwrite it.
-constexpr bool is_done(const auto& p, const nodes& list, std::size_t deals) {
+constexpr bool is_done(const layer_program& p, const nodes& list, std::size_t deals) {
   const int value = list[deals].ports.back().at.value;
   const auto mentions = [&](const node& n) { return n.mentions(value); };
   const nodes& other = &list == &p.forward ? p.backward : p.forward;
@@ -61,7 +62,7 @@ constexpr bool is_done(const auto& p, const nodes& list, std::size_t deals) {
          std::none_of(other.begin(), other.end(), mentions);
 }
 
-constexpr void pair_in(const auto& p, nodes& list, std::size_t begin, std::size_t end) {
+constexpr void pair_in(const layer_program& p, nodes& list, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i) {
     if (i + 1 < end && moves_rows(p, list[i], conversion::all_gather))
       list[i + 1].by_rows = takes_gathered(p, list[i + 1], list[i]) ? 1 : 0;
@@ -74,7 +75,7 @@ constexpr void pair_in(const auto& p, nodes& list, std::size_t begin, std::size_
 }
 
 /// True if the node only adds to weight gradients, in every microbatch.
-constexpr bool makes_gradients(const auto& p, const node& n) {
+constexpr bool makes_gradients(const layer_program& p, const node& n) {
   bool all = n.sums() && !n.is(ops::clear) && !n.joins && !n.by_rows;
   n.each_write([&](const port_use& u) {
     all &= p.values[static_cast<std::size_t>(u.at.value)].where == space::gradient;
@@ -91,7 +92,7 @@ constexpr bool are_apart(const node& a, const node& b) {
 
 /// Index of the last node after the previous communication that does not touch the gathered rows and can
 /// overlap the gather. Returns `gathers` if there is none.
-constexpr std::size_t find_meanwhile(const auto& p, const nodes& list, std::size_t begin,
+constexpr std::size_t find_meanwhile(const layer_program& p, const nodes& list, std::size_t begin,
                                      std::size_t gathers) {
   for (std::size_t i = gathers; i-- > begin && !list[i].row->communicates() && !list[i].by_rows;) {
     bool may_wait = makes_gradients(p, list[i]) && !list[i].mentions(list[gathers].ports.back().at.value);
@@ -102,7 +103,7 @@ constexpr std::size_t find_meanwhile(const auto& p, const nodes& list, std::size
 }
 
 /// Moves weight-gradient nodes between an all-gather and its GEMM, or between a GEMM and its reduce-scatter.
-constexpr void fill_pairs_in(const auto& p, nodes& list, std::size_t begin, std::size_t end) {
+constexpr void fill_pairs_in(const layer_program& p, nodes& list, std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i + 1 < end; ++i) {
     if (list[i + 1].by_rows == 0 || list[i].row->converts != conversion::all_gather) continue;
     const std::size_t from = find_meanwhile(p, list, begin, i);
@@ -120,7 +121,7 @@ constexpr void fill_pairs_in(const auto& p, nodes& list, std::size_t begin, std:
 }  // namespace detail
 
 /// Applies the pass to each phase separately, because each phase becomes one function.
-constexpr void pair_by_rows(auto& p) {
+constexpr void pair_by_rows(layer_program& p) {
   const auto pair = [&](nodes& list, std::size_t begin, std::size_t end) {
     detail::pair_in(p, list, begin, end);
     detail::fill_pairs_in(p, list, begin, end);

@@ -2,7 +2,7 @@
 // A layer's parameters on one rank, and their offsets.
 #pragma once
 #include <rankc/lowering/local_shape.hpp>
-#include <rankc/trace/trace.hpp>
+#include <rankc/stages/plan_data.hpp>
 
 #include <cstddef>
 #include <string_view>
@@ -93,10 +93,10 @@ constexpr layer_parameter local_parameter(const weight_info& w, const parallel_d
 }
 
 /// The parameters of one kind of layer.
-constexpr std::vector<layer_parameter> local_parameters(const auto& kinds, std::size_t kind,
-                                                        const parallel_dims& d) {
+constexpr std::vector<layer_parameter> local_parameters(const std::vector<layer_kind>& kinds,
+                                                        std::size_t kind, const parallel_dims& d) {
   std::vector<layer_parameter> parameters;
-  const auto& layer = kinds[kind];
+  const layer_kind& layer = kinds[kind];
   for (const weight_info& w : layer.ops.weights) {
     layer_parameter& p = parameters.emplace_back(local_parameter(w, d));
     for (std::size_t k = 0; k < kinds.size(); ++k) {

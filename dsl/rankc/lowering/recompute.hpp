@@ -8,10 +8,9 @@ namespace rankc::lowering {
 
 namespace detail {
 
-template <class Program>
 class repeater {
  public:
-  constexpr explicit repeater(Program& p)
+  constexpr explicit repeater(layer_program& p)
       : p_(p), once_(p.values.size(), 0), made_(p.values.size(), 0), in_(p.forward.size(), half::none) {
     for (std::vector<char>* needed : {&first_, &second_, &read_by_second_})
       needed->assign(p.values.size(), 0);
@@ -131,7 +130,7 @@ class repeater {
     p_.backward = std::move(out);
   }
 
-  Program& p_;
+  layer_program& p_;
   std::vector<char> once_, made_;  // by value: made by a node that must not run twice; made by forward
   std::vector<char> first_, second_, read_by_second_;  // by value: needed by each half of backward
   std::vector<half> in_;                               // by forward node: the half with its clone
@@ -142,6 +141,6 @@ class repeater {
 /// Clones into backward every repeatable forward node whose result backward reads. The inputs of a clone are
 /// either saved or recomputed too. In a split backward the first half recomputes for both. A result that only
 /// the second half needs is recomputed there, if its inputs are available anyway.
-constexpr void recompute(auto& p) { detail::repeater(p).run(); }
+constexpr void recompute(layer_program& p) { detail::repeater(p).run(); }
 
 }  // namespace rankc::lowering

@@ -11,10 +11,9 @@ namespace rankc::lowering {
 
 namespace detail {
 
-template <class Program>
 class rounder {
  public:
-  constexpr rounder(Program& p, const layer_setting& s) : p_(p), s_(s) {}
+  constexpr rounder(layer_program& p, const layer_setting& s) : p_(p), s_(s) {}
 
   constexpr void run() {
     round(p_.forward);
@@ -141,13 +140,13 @@ class rounder {
     list.erase(list.begin() + cast);
   }
 
-  Program& p_;
+  layer_program& p_;
   const layer_setting& s_;
   std::vector<rounded> known_;
 };
 
 }  // namespace detail
 
-constexpr void round_linears(auto& p, const layer_setting& s) { detail::rounder(p, s).run(); }
+constexpr void round_linears(layer_program& p, const layer_setting& s) { detail::rounder(p, s).run(); }
 
 }  // namespace rankc::lowering

@@ -55,7 +55,7 @@ constexpr void wait_for_messages(nodes& list, std::size_t begin, std::size_t end
 
 /// Applies the pass to each phase separately, because each phase becomes one function.
 /// Errors: not_lowered if nothing in a phase uses a message sent in it.
-constexpr void send_ahead(auto& p) {
+constexpr void send_ahead(layer_program& p) {
   const auto section = [](nodes& list, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)
       if (list[i].is_beside()) detail::move_ahead(list, begin, i);

@@ -6,7 +6,7 @@
 
 namespace rankc::lowering {
 
-constexpr void split_backward(auto& p) {
+constexpr void split_backward(layer_program& p) {
   std::vector<char> needed(p.values.size(), 0);
   const auto passes = [&](int v) {  // the values that nodes pass to each other
     const space where = p.values[v].where;
@@ -31,7 +31,7 @@ constexpr void split_backward(auto& p) {
 
 /// Finishes backward: empties it if the layer is not trained, and counts the recomputed nodes at its start
 /// and the nodes of its first half.
-constexpr void settle_backward(auto& p, const layer_setting& s) {
+constexpr void settle_backward(layer_program& p, const layer_setting& s) {
   if (!s.trains) p.backward.clear();
   p.in_halves = s.splits_backward;
   while (p.repeated < p.backward.size() && p.backward[p.repeated].again &&

@@ -31,7 +31,7 @@ constexpr std::size_t arrival(const nodes& list, std::size_t message) {
 }
 /// Finds the first and the last node that touch each value. Buffers of a ring message are live until the node
 /// that waits for it. Buffers of a conversion that is overlapped by rows are live in both nodes of the pair.
-constexpr void find_lives(auto& p) {
+constexpr void find_lives(layer_program& p) {
   const auto walk = [&](const nodes& list, node_range value::* of) {
     const auto touch = [&](int v, std::size_t i) {
       node_range& r = p.values[v].*of;
@@ -53,7 +53,7 @@ constexpr void find_lives(auto& p) {
 
 /// Values that backward reads from forward are saved, and so are those that its second half reads from the
 /// first.
-constexpr void find_saved(auto& p) {
+constexpr void find_saved(layer_program& p) {
   for (value& v : p.values) {
     const bool both_ways = v.forward.any() && v.backward.any();
     if (v.where != space::temp || is_scratch(v)) continue;
@@ -63,7 +63,7 @@ constexpr void find_saved(auto& p) {
 }
 
 /// Replaces a value by another, whose lifetime then covers both.
-constexpr void put_into(auto& p, int from, int into) {
+constexpr void put_into(layer_program& p, int from, int into) {
   const auto join = [&](nodes& list, node_range value::* lives) {
     node_range &gone = p.values[from].*lives, &all = p.values[into].*lives;
     if (!gone.any()) return;
@@ -78,7 +78,7 @@ constexpr void put_into(auto& p, int from, int into) {
 }
 
 /// Lets a node overwrite an input that nothing needs afterwards.
-constexpr void share_in_place(auto& p, const nodes& list, node_range value::* lives) {
+constexpr void share_in_place(layer_program& p, const nodes& list, node_range value::* lives) {
   const bool forward = &list == &p.forward;
   for (std::size_t i = 0; i < list.size(); ++i)
     for (const auto& [out, in] : may_replace(list[i])) {
@@ -100,7 +100,7 @@ constexpr void share_in_place(auto& p, const nodes& list, node_range value::* li
 
 /// Removes unused values. Values stored by the layer itself come first, then scratch in the order of the
 /// nodes, then the rest.
-constexpr void compact(auto& p) {
+constexpr void compact(layer_program& p) {
   std::vector<int> number(p.values.size(), -1);
   std::vector<value> kept;
   kept.reserve(p.values.size());
@@ -130,7 +130,7 @@ constexpr void compact(auto& p) {
 }
 
 /// Places kept values one after another.
-constexpr std::size_t place_kept(auto& p, space where) {
+constexpr std::size_t place_kept(layer_program& p, space where) {
   std::size_t at = 0;
   for (value& v : p.values)
     if (v.where == where) {
@@ -141,7 +141,7 @@ constexpr std::size_t place_kept(auto& p, space where) {
 }
 
 /// Places the temporaries of a list, in the order of their first use. Returns the size of the workspace.
-constexpr std::size_t place_temporaries(auto& p, const nodes& list, node_range value::* lives) {
+constexpr std::size_t place_temporaries(layer_program& p, const nodes& list, node_range value::* lives) {
   std::vector<int> order;
   std::vector<lifetime> placed;
   std::vector<char> known(p.values.size(), 0);
@@ -161,7 +161,7 @@ constexpr std::size_t place_temporaries(auto& p, const nodes& list, node_range v
 
 }  // namespace detail
 
-constexpr void place_values(auto& p) {
+constexpr void place_values(layer_program& p) {
   detail::find_lives(p);
   detail::find_saved(p);
   detail::share_in_place(p, p.forward, &value::forward);

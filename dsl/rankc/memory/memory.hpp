@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of each pipeline coordinate need in memory: every region, table, place and workspace that
-// the generator gives them, counted.
+// Counts the memory of the ranks of each pipeline coordinate: every region, table, place and workspace that
+// the generator gives them.
 #pragma once
 #include <rankc/stages/expected.hpp>
 #include <rankc/memory/gathered_places.hpp>
@@ -14,8 +14,8 @@
 
 namespace rankc::lowering {
 
-/// Units: bytes. `beside`: what CUDA and NCCL take besides; 0 on the host. `between`: what is not counted, at
-/// most.
+/// Units: bytes. `beside` is the memory of CUDA and NCCL, 0 on the host. `between` bounds the buffers between
+/// stages if they are not counted.
 struct rank_memory {
   std::size_t arena = 0, beside = 0, between = 0;
   constexpr std::size_t total() const { return arena + beside; }
@@ -23,17 +23,17 @@ struct rank_memory {
 
 namespace detail {
 
-/// Where a form's parameters lie among them: of what a rank keeps, and gathered.
+/// The layout of a form's parameters: of those that a rank keeps, and of the gathered ones.
 struct form_layout {
   group_layout kept, gathered;
 };
 
 /// Counts what the ranks of one pipeline coordinate need.
 /// Shapes: places as layers.
-template <class Plan, class Layers>
+template <class Layers>
 class rank_counter {
  public:
-  constexpr rank_counter(const Plan& plan, const Layers& layers, const std::vector<form_layout>& places,
+  constexpr rank_counter(const plan_data& plan, const Layers& layers, const std::vector<form_layout>& places,
                          const std::vector<std::vector<int>>& forms, const layer_setting& s,
                          const action_table& evaluation, bool gathers, int rank)
       : plan_(plan),
@@ -54,7 +54,7 @@ class rank_counter {
     count_places(t, m, rank_, stages_, pools_);
   }
 
-  /// Count all but what goes between stages. Of that there is this many at most.
+  /// Count everything but the buffers between stages. Returns the largest possible number of these buffers.
   constexpr int count_all_between(const action_table& t) {
     rankc::lowering::detail::count_units(t, rank_, stages_, pools_);
     return static_cast<int>(stages_.size()) * t.microbatches * (t.inference ? 2 : 4);
@@ -170,7 +170,7 @@ class rank_counter {
     return bytes;
   }
 
-  const Plan& plan_;
+  const plan_data& plan_;
   const Layers& layers_;
   const std::vector<form_layout>& places_;
   const std::vector<std::vector<int>>& forms_;
@@ -187,8 +187,8 @@ class rank_counter {
   bool reads_tokens_ = false, reads_targets_ = false, reads_starts_ = false, shares_ = false;
 };
 
-/// Whether another pipeline coordinate holds parameters that this one holds too.
-constexpr bool ties(const auto& plan, const auto& counters, std::size_t rank) {
+/// Whether another pipeline coordinate has parameters of this one.
+constexpr bool ties(const plan_data& plan, const auto& counters, std::size_t rank) {
   if (plan.actions.bidirectional()) return true;
   for (std::size_t other = 0; other < counters.size(); ++other)
     for (const parameter_name& name : counters[rank].shared())
@@ -200,14 +200,14 @@ constexpr bool ties(const auto& plan, const auto& counters, std::size_t rank) {
 
 }  // namespace detail
 
-/// What the ranks of each pipeline coordinate need for a step and an evaluation. Most of a compiler's time
-/// goes to what lies between stages, since that follows from when messages are sent: `bounds` leaves it out
-/// and says how much it is at most.
+/// The memory of the ranks of each pipeline coordinate for a step and an evaluation. The buffers between
+/// stages follow from when messages are sent, and take a compiler most of the time: with `bounds` they are
+/// left out, and `between` bounds them from above.
 /// Shapes: `layers` of each of the plan's forms, lowered. The plan breaks no rule but RC401.
-constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layers, const layer_setting& s,
-                                             bool bounds = false) {
+constexpr std::vector<rank_memory> memory_of(const plan_data& plan, const auto& layers,
+                                             const layer_setting& s, bool bounds = false) {
   const std::vector<std::vector<int>> forms = forms_of_stages(plan);
-  std::vector<detail::rank_counter<std::decay_t<decltype(plan)>, std::decay_t<decltype(layers)>>> counters;
+  std::vector<detail::rank_counter<std::decay_t<decltype(layers)>>> counters;
   const action_table evaluation = evaluation_of(plan.actions, plan.dims);
   const bool gathers = says_unshard(plan.actions);
   std::vector<detail::form_layout> places;
@@ -241,7 +241,7 @@ constexpr std::vector<rank_memory> memory_of(const auto& plan, const auto& layer
 }
 
 /// The passes over the layers of a plan, each form once.
-constexpr std::vector<layer_program> lower_layers(const auto& plan, const layer_setting& s) {
+constexpr std::vector<layer_program> lower_layers(const plan_data& plan, const layer_setting& s) {
   std::vector<layer_program> all;
   for (const layer_form& f : forms_of(plan)) {
     const auto kind = static_cast<std::size_t>(f.kind);

@@ -1,71 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a plan's values to plain data, at run time: what a generator does first.
+// The plan that a generator is given: plain data, with the plan's name and the model as one device runs it.
 #pragma once
 #include <rankc/models/one_device.hpp>
-#include <rankc/plan/plan_data.hpp>
 #include <rankc/plan/plan_value.hpp>
-#include <rankc/stages/expected.hpp>
-#include <rankc/schedule/fuse.hpp>
+
+#include <mutex>
+#include <set>
+#include <string>
 
 namespace rankc {
 
-/// A plan as plain data, from values that are made at run time.
+namespace detail {
+
+/// The members that a model of a published family has.
+inline known_model find_known(const auto& model) {
+  known_model known;
+  if constexpr (requires { model.family; }) {
+    known.family = model.family;
+    known.sizes = model.sizes();
+  }
+  if constexpr (requires { model.theta; }) known.theta = model.theta;
+  if constexpr (requires { model.rope_scaling; }) known.scaling = model.rope_scaling;
+  if constexpr (requires { model.norm_eps; }) known.norm_eps = model.norm_eps;
+  if constexpr (requires { model.expert_ffn; }) known.experts.ffn = model.expert_ffn;
+  if constexpr (requires { model.norm_topk_prob; }) known.experts.normalized = model.norm_topk_prob;
+  if constexpr (requires { model.routers(); }) known.experts.routers = model.routers();
+  if constexpr (requires { model.capacity; }) known.experts.capacity = model.capacity;
+  if constexpr (requires { model.mlp_only_layers; }) {
+    known.experts.every = model.decoder_sparse_step;
+    for (int i = 0; i < model.mlp_only_layers.count(); ++i)
+      known.experts.dense.push_back(model.mlp_only_layers[i]);
+  }
+  return known;
+}
+
+/// A view of a plan's name that lasts as long as the program.
+inline std::string_view keep_name(std::string name) {
+  static std::mutex guard;
+  static std::set<std::string> names;
+  const std::lock_guard<std::mutex> lock(guard);
+  return *names.insert(std::move(name)).first;
+}
+
+}  // namespace detail
+
+/// A plan for a generator, from values that are made at run time.
 inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given,
                            const auto& schedule, const training& recipe, const cluster& machines,
                            std::span<const int> stage_layers = {}) {
-  plan_data p{.name = std::move(name),
-              .diagnostics = {},
-              .dims = resolve(given),
-              .recipe = recipe,
-              .machines = machines,
-              .schedule = std::string(schedule.name),
-              .actions = {},
-              .expected = {},
-              .model = {},
-              .kinds = {},
-              .on_one_device = {},
-              .blocks_of_stage = {}};
-  check_plan(
-      p.diagnostics, model, given, schedule, recipe, machines,
-      [&](std::string_view kind, int count, bool repeated, const trace& t) {
-        p.kinds.push_back({std::string(kind), t, count, repeated});
-      },
-      stage_layers);
+  plan_data p = make_plan_data(model, given, schedule, recipe, machines, stage_layers);
+  p.name = detail::keep_name(std::move(name));
   if (!accepts(p.diagnostics)) return p;
-  p.actions = actions_of(schedule, p.dims);
-  check_actions(p.diagnostics, p.actions);  // the check above was of the table before it was fused
-  p.rows = recipe.global_batch / schedule.microbatches / static_cast<int>(batch_ranks(p.dims));
-  p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
-  if constexpr (requires { model.family; }) p.model = {std::string(model.family), model.sizes()};
-  if constexpr (requires { model.theta; }) p.model.theta = model.theta;
-  if constexpr (requires { model.rope_scaling; }) p.model.scaling = model.rope_scaling;
-  if constexpr (requires { model.norm_eps; }) p.model.norm_eps = model.norm_eps;
-  if constexpr (requires { model.expert_ffn; }) p.model.experts.ffn = model.expert_ffn;
-  if constexpr (requires { model.norm_topk_prob; }) p.model.experts.normalized = model.norm_topk_prob;
-  if constexpr (requires { model.routers(); }) p.model.experts.routers = model.routers();
-  if constexpr (requires { model.capacity; }) p.model.experts.capacity = model.capacity;
-  if constexpr (requires { model.mlp_only_layers; }) {
-    p.model.experts.every = model.decoder_sparse_step;
-    for (int i = 0; i < model.mlp_only_layers.count(); ++i)
-      p.model.experts.dense.push_back(model.mlp_only_layers[i]);
-  }
-  p.blocks_of_stage = split_layers(p, stage_layers);
-  p.expected = expected_costs(p);
+  check_actions(p.diagnostics, p.actions);  // the rules have checked the actions before they were fused
+  p.model = detail::find_known(model);
   p.on_one_device =
       trace_on_one_device(model, recipe, schedule.microbatches, static_cast<int>(batch_ranks(p.dims)));
   return p;
 }
 
-/// A plan as plain data. Where parts are missing there are diagnostics alone.
+/// A plan as declared, for a generator.
 template <class Model, class Schedule, class StageLayers>
 plan_data make_plan(std::string name, const plan<Model, Schedule, StageLayers>& p) {
-  plan_data refused{};
-  check_parts(refused.diagnostics, p.model, p.schedule, p.recipe, p.cluster);
-  if constexpr (detail::a_model<Model> && detail::a_schedule<Schedule>)
-    if (accepts(refused.diagnostics))
-      return make_plan(std::move(name), p.model, p.dims, p.schedule, p.recipe, p.cluster, p.stage_layers);
-  refused.name = std::move(name);
-  return refused;
+  plan_data data = with_parts(p, [&](const auto&... part) { return make_plan(name, part...); });
+  data.name = detail::keep_name(std::move(name));
+  return data;
 }
 
 }  // namespace rankc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All rules of a plan, model x dims x schedule x recipe x cluster, by the same functions in the compiler and
-// in the generator.
+// The plan as plain data, from its values: model, dims, schedule, recipe and cluster. The compiler and the
+// generator check all rules by the same function.
 #pragma once
 #include <rankc/recipe/cluster.hpp>
 #include <rankc/rules/layers/layers.hpp>
@@ -13,73 +13,23 @@
 #include <rankc/rules/values/batch.hpp>
 #include <rankc/rules/values/cluster.hpp>
 #include <rankc/rules/values/dims.hpp>
+#include <rankc/rules/values/lowered_dims.hpp>
 #include <rankc/rules/values/model.hpp>
-#include <rankc/stages/kinds_of_stages.hpp>
+#include <rankc/models/one_device.hpp>
+#include <rankc/stages/expected.hpp>
+#include <rankc/stages/plan_data.hpp>
 #include <rankc/stages/split_layers.hpp>
 #include <rankc/rules/values/pipeline.hpp>
 #include <rankc/rules/values/recipe.hpp>
 #include <rankc/schedule/check.hpp>
-#include <rankc/schedule/complete.hpp>
+#include <rankc/schedule/fuse.hpp>
 #include <rankc/rules/layers/lowerable.hpp>
 
 namespace rankc {
 
 namespace detail {
 
-/// "dp_replicate, tp and pp": what is lowered, all of it or for tokens.
-constexpr sentence lowered_degrees() {
-  sentence names;
-  int all = 0, i = 0;
-  for (const named_degree& a : written_degrees) all += row(a.along).lowered != lowered_values::nothing;
-  for (const named_degree& a : written_degrees)
-    if (row(a.along).lowered != lowered_values::nothing) names << list_separator(i++, all) << a.name;
-  return names;
-}
-
-/// RC103: where experts are spread over ranks, the layouts that are lowered.
-constexpr void check_experts_lowered(report& out, const parallel_dims& d) {
-  if (d.ep == 1) {
-    if (d.etp > 1 && d.etp != d.tp)
-      refuse(out, 103) << "etp=" << d.etp << " with ep=1 and tp=" << d.tp
-                       << " is not lowered in this version; experts that are on all ranks "
-                       << "are split over tp: set etp=" << d.tp << ", or ep above 1";
-    return;
-  }
-  if (repeats_tokens(d) && d.etp > 1)
-    refuse(out, 103) << "expert_layout=independent with etp=" << d.etp
-                     << " is not lowered in this version: set etp=1, or expert_layout=folded";
-  else if (repeats_tokens(d) && weight_replicas(d) > d.dp_replicate)
-    refuse(out, 103) << "expert_layout=independent with cp_weights=replicate and cp=" << d.cp
-                     << " is not lowered in this version: set cp_weights=shard, or expert_layout=folded";
-  else if (d.tp > 1 && !d.sequence_parallel)
-    refuse(out, 103)
-        << "ep=" << d.ep << " with tp=" << d.tp
-        << " and whole tokens on each of its ranks is not lowered in this version, for each would "
-        << "send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or "
-           "tp=1";
-  else if (weight_replicas(d) > d.dp_replicate && d.dp_replicate > 1 && !spreads_experts_over_replicas(d))
-    refuse(out, 103) << "cp_weights=replicate with ep=" << d.ep << " and dp_replicate=" << d.dp_replicate
-                     << " is not lowered in this version, for ranks of cp "
-                     << "have other experts and replicas the same: set cp_weights=shard, or "
-                        "expert_layout=folded_over_replicas";
-}
-
-/// RC103: degrees that may be declared but that no pass lowers yet.
-constexpr void check_lowered(report& out, const parallel_dims& d) {
-  for (const named_degree& a : all_degrees)
-    if (d.*a.degree > 1 && row(a.along).lowered == lowered_values::nothing)
-      refuse(out, 103) << a.name << "=" << d.*a.degree << " is not lowered in this version; "
-                       << lowered_degrees().view() << " are: set " << a.name << "=1";
-  if (d.ulysses > 1 && d.ulysses < d.cp && d.cp_attention == cp_attention::gather)
-    refuse(out, 103) << "ulysses=" << d.ulysses << " with cp=" << d.cp << " and cp_attention=gather is "
-                     << d.cp / d.ulysses
-                     << " groups that exchange heads and gather keys and values, which is not lowered in "
-                        "this version: set "
-                     << "cp_attention=ring, ulysses=1 or ulysses=" << d.cp;
-  check_experts_lowered(out, d);
-}
-
-/// The model's own judgement of its sizes, and the rules of those that it offers.
+/// The model's own rules of its sizes, and the numbered rules of the sizes that it lists.
 constexpr void check_sizes_of(report& out, const auto& model, const parallel_dims& given,
                               const training& recipe) {
   const std::size_t before = out.size();
@@ -88,23 +38,23 @@ constexpr void check_sizes_of(report& out, const auto& model, const parallel_dim
     check_vocabulary_used(out, model.vocab, model.vocab_used);
     if (resolve(given).cp > 1) check_length(out, recipe.seq, given);
   } else {
-    if (out.size() > before) return;  // what is no size has no divisors
+    if (out.size() > before) return;  // only legal sizes have divisors
     model_sizes sizes = model.sizes();
-    sizes.tied_embeddings = false;  // lowered: nothing is needed of the user
+    sizes.tied_embeddings = false;  // lowered: the user need not change anything
     check_model(out, sizes, given);
     if (resolve(given).cp > 1)
       check_length(out, recipe.seq, given);  // else sequences are sharded end to end, as tokens
   }
 }
 
-/// What a schedule refuses by itself, and its stages.
+/// The schedule's own rules, and those of its stages.
 constexpr void check_schedule(report& out, const auto& schedule, const parallel_dims& given,
                               block_count blocks, std::span<const int> stage_layers) {
   const int pp = resolve(given).pp;
   const std::size_t before = out.size();
   if constexpr (requires { schedule.check(out, pp); })
     if (pp >= 1) schedule.check(out, pp);
-  if (out.size() > before) return;  // what is no schedule has no stages
+  if (out.size() > before) return;  // only a legal schedule has stages
   const int stages = pp >= 1 ? count_stages(schedule, pp) : schedule.stages_per_rank;
   if (pp >= 1 && stages < pp) {
     refuse(out, 301) << "the schedule has " << stages << (stages == 1 ? " stage" : " stages")
@@ -140,7 +90,7 @@ constexpr std::vector<std::vector<int>> find_stages(const parameter_book& book,
   return stages;
 }
 
-/// All rules but those of the layers: what says whether these can be traced.
+/// All rules that do not need the layers. A plan that breaks one of them cannot be traced.
 constexpr void check_before_layers(report& out, const auto& model, const parallel_dims& given,
                                    const auto& schedule, const training& recipe, const cluster& machines,
                                    std::span<const int> stage_layers = {}) {
@@ -154,43 +104,77 @@ constexpr void check_before_layers(report& out, const auto& model, const paralle
   check_cluster(out, machines, given);
 }
 
+/// The context that the layers of a plan are traced in. Its sizes break no rule.
+constexpr layer_context context_of(const auto& model, const plan_data& p) {
+  const parallel_dims& d = p.dims;
+  const int ranks = static_cast<int>(batch_ranks(d));
+  const dim tokens{"tokens", p.rows * ranks * p.recipe.seq};
+  return {tokens,
+          p.rows,
+          p.recipe.seq,
+          d.sequence_parallel,
+          1.0 / (static_cast<double>(p.recipe.global_batch) * p.recipe.seq),
+          {},
+          d.ulysses > 1,
+          ring_ranks(d),
+          d.ep,
+          d.etp,
+          repeats_tokens(d),
+          ranks * d.cp * (d.sequence_parallel ? d.tp : 1),
+          statistics_of(model, tokens.size, tokens.size, ranks)};
+}
+
+/// All rules of one traced layer. `c` is the context that it was traced in, `alone` that of one device.
+constexpr void check_traced(plan_data& p, const auto& layer, const trace& t, const parallel_dims& given,
+                            const layer_context& c, const layer_context& alone) {
+  report& out = p.diagnostics;
+  const parallel_dims& d = p.dims;
+  check_shards(out, t, given, c);
+  check_row_shards(out, t, given);
+  check_expert_shards(out, t, given);
+  check_expert_columns(out, t, d);
+  check_tokens_of_experts(out, t, d);
+  check_sequences(out, t, d, p.recipe.seq);
+  check_limits(out, t, d, p.recipe.seq);
+  check_documents(out, t, layer.name);
+  check_loss(out, layer, t, alone, p.recipe);
+  check_groups(out, t, d);
+  check_rings(out, t, d);
+  check_vocabulary(out, t, layer.name, p.vocab_used);
+  check_kernels(out, t, d);
+  check_orders(out, t, d);
+  check_gathers(out, t, d);
+  check_tokens_alone(out, t, d);
+  check_behind(out, t, layer.name, given, p.recipe.precision);
+}
+
 }  // namespace detail
 
-/// Check a plan given as values, all rules at once, and visit each of its layers as traced. Later rules
-/// assume earlier ones: sizes before shapes.
-constexpr void check_plan(report& out, const auto& model, const parallel_dims& given, const auto& schedule,
-                          const training& recipe, const cluster& machines, auto visit,
-                          std::span<const int> stage_layers = {}) {
+/// Check a plan given as values, all rules at once. The result has the plan's diagnostics, and where these
+/// refuse nothing its layers and their stages. Later rules assume earlier ones: sizes before shapes.
+constexpr plan_data check_plan(const auto& model, const parallel_dims& given, const auto& schedule,
+                               const training& recipe, const cluster& machines,
+                               std::span<const int> stage_layers = {}) {
+  plan_data p{.dims = resolve(given), .recipe = recipe, .machines = machines, .schedule = schedule.name};
+  report& out = p.diagnostics;
   detail::check_before_layers(out, model, given, schedule, recipe, machines, stage_layers);
-  if (!accepts(out)) return;
+  if (!accepts(out)) return p;
 
-  const parallel_dims d = resolve(given);
+  const parallel_dims& d = p.dims;
   const detail::block_count blocks = detail::count_blocks(model);
-  const int ranks = static_cast<int>(batch_ranks(d)),
-            rows = recipe.global_batch / schedule.microbatches / ranks;
-  const dim tokens{"tokens", rows * ranks * recipe.seq};
-  const layer_context c{tokens,
-                        rows,
-                        recipe.seq,
-                        d.sequence_parallel,
-                        1.0 / (static_cast<double>(recipe.global_batch) * recipe.seq),
-                        {},
-                        d.ulysses > 1,
-                        ring_ranks(d),
-                        d.ep,
-                        d.etp,
-                        repeats_tokens(d),
-                        ranks * d.cp * (d.sequence_parallel ? d.tp : 1),
-                        detail::statistics_of(model, tokens.size, tokens.size, ranks)};
-  type x = detail::token_type(tokens);
-  const int used = model.vocab_used ? model.vocab_used : model.vocab;
-  detail::check_end_of_document(out, recipe, used);
+  const int ranks = static_cast<int>(batch_ranks(d));
+  p.rows = recipe.global_batch / schedule.microbatches / ranks;
+  p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
+  detail::check_end_of_document(out, recipe, p.vocab_used);
+  const layer_context c = detail::context_of(model, p),
+                      alone = one_device_context(model, recipe, schedule.microbatches, ranks);
+  type x = detail::token_type(c.tokens);
   detail::parameter_book parameters;
   detail::tuning tuned;
   std::vector<costed_entry> stack;
   int number = 0;  // of the next repeated layer
   int routers = 0;
-  bool typed = true;               // so far; what follows a mistake is a consequence
+  bool typed = true;               // so far; an error behind a mistake is its consequence
   bool families[n_op_families]{};  // of the ops of repeated layers
   bool has_fp8_linear = false;     // of repeated layers
   each_entry(model, [&](const auto& entry) {
@@ -198,27 +182,11 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     constexpr bool repeated = detail::is_repeat<std::decay_t<decltype(entry)>>;
     const auto& layer = detail::layer_of(entry);
     const int count = detail::count_of(entry);
-    const trace t = detail::trace_layer(layer, x, c, recipe);
+    p.kinds.push_back({layer.name, detail::trace_layer(layer, x, c, recipe), count, repeated});
+    const trace& t = p.kinds.back().ops;
     typed = detail::check_layer(out, t, layer.name, count);
     if (!typed) return;
-    detail::check_shards(out, t, given, c);
-    detail::check_row_shards(out, t, given);
-    detail::check_expert_shards(out, t, given);
-    detail::check_expert_columns(out, t, d);
-    detail::check_tokens_of_experts(out, t, d);
-    detail::check_sequences(out, t, d, recipe.seq);
-    detail::check_limits(out, t, d, recipe.seq);
-    detail::check_documents(out, t, layer.name);
-    detail::check_loss(out, layer, t, one_device_context(model, recipe, schedule.microbatches, ranks),
-                       recipe);
-    detail::check_groups(out, t, d);
-    detail::check_rings(out, t, d);
-    detail::check_vocabulary(out, t, layer.name, used);
-    detail::check_kernels(out, t, d);
-    detail::check_orders(out, t, d);
-    detail::check_gathers(out, t, d);
-    detail::check_tokens_alone(out, t, d);
-    detail::check_behind(out, t, layer.name, given, recipe.precision);
+    detail::check_traced(p, layer, t, given, c, alone);
     parameters.add(out, t, layer.name, repeated, number, count);
     tuned.add(t);
     for (std::size_t i = 0; repeated && i < t.forward_ops; ++i)
@@ -226,9 +194,7 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     has_fp8_linear |= repeated && recipe.linears != linear_precision::plain && detail::has_fp8_linear(t, d);
     if (repeated) number += count;
     routers += count * detail::count_routers(t);
-    const bool decides = d.pp > 1 && stage_layers.empty();  // on which rank a layer is
-    stack.push_back({decides ? cost_of(t, d) : layer_cost{}, count, repeated});
-    visit(layer.name, count, repeated, t);
+    stack.push_back({stage_layers.empty() ? cost_of(t, d) : layer_cost{}, count, repeated});
     x = t.values[t.result];
   });
   if (typed && x.ndim != 0) {
@@ -243,9 +209,21 @@ constexpr void check_plan(report& out, const auto& model, const parallel_dims& g
     check_recompute(out, recipe.recompute, blocks.repeats ? blocks.blocks : 0, actions.inference, families);
   const std::size_t before = out.size();
   check_actions(out, actions);
-  if (out.size() > before) return;
-  const std::vector<int> blocks_of_stage = split_layers(stack, actions, stage_layers);
-  check_lowerable(out, actions, detail::find_stages(parameters, blocks_of_stage));
+  if (out.size() > before) return p;
+  p.blocks_of_stage = split_layers(stack, actions, stage_layers);
+  check_lowerable(out, actions, detail::find_stages(parameters, p.blocks_of_stage));
+  return p;
+}
+
+/// A plan given as values as plain data. If it breaks a rule, the result is that of check_plan.
+constexpr plan_data make_plan_data(const auto& model, const parallel_dims& given, const auto& schedule,
+                                   const training& recipe, const cluster& machines,
+                                   std::span<const int> stage_layers = {}) {
+  plan_data p = check_plan(model, given, schedule, recipe, machines, stage_layers);
+  if (!accepts(p.diagnostics)) return p;
+  p.actions = actions_of(schedule, p.dims);
+  p.expected = expected_costs(p);
+  return p;
 }
 
 }  // namespace rankc

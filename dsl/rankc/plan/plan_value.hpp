@@ -4,8 +4,7 @@
 //                             .schedule = schedules::one_f_one_b{.microbatches = 4},
 //                             .recipe = training{.seq = 128, .global_batch = 16}, .cluster = clusters::cpu};
 //   static_assert(valid<gpt>);
-// Deduction guides find its type whichever members are left out, so that what is missing is a rule's
-// sentence.
+// Deduction guides find its type whichever members are left out, so that a rule reports a missing member.
 #pragma once
 #include <rankc/recipe/cluster.hpp>
 #include <rankc/plan/plan.hpp>
@@ -15,9 +14,9 @@
 
 namespace rankc {
 
-/// How many of the repeated layers each stage has, `stage_layers{9, 8, 8, 7}`: the last member of a plan
-/// whose layers are not to be split by what they cost. The first stage may have none beside the embedding,
-/// the last none beside the head.
+/// How many of the repeated layers each stage has, `stage_layers{9, 8, 8, 7}`. It is the last member of a
+/// plan. Without it the layers are split by their cost. The first stage, with the embedding, and the last
+/// one, with the head, may have no repeated layer.
 template <std::size_t Stages>
 struct stage_layers {
   int of_stage[Stages];
@@ -29,8 +28,23 @@ struct stages_by_cost {
   constexpr operator std::span<const int>() const { return {}; }
 };
 
+template <class Model, class Schedule, class StageLayers>
+struct plan;
+/// The result of `make`, a plan_data, called with the parts of a plan as values. If a part is missing, its
+/// diagnostics.
+template <class Model, class Schedule, class StageLayers>
+constexpr plan_data with_parts(const plan<Model, Schedule, StageLayers>& p, auto make) {
+  plan_data refused;
+  check_parts(refused.diagnostics, p.model, p.schedule, p.recipe, p.cluster);
+  if constexpr (detail::a_model<Model> && detail::a_schedule<Schedule>)
+    if (accepts(refused.diagnostics))
+      return make(p.model, p.dims, p.schedule, p.recipe, p.cluster, p.stage_layers);
+  return refused;
+}
+
 /// A training plan. Without dims it is for one rank.
-/// Errors: every RC1xx to RC3xx, and RC401 with rankc/peak_bytes.hpp; all broken rules at once.
+/// Errors: `valid` prints all broken rules of RC1xx to RC3xx at once; `fits` (rankc/peak_bytes.hpp) prints
+/// RC401.
 template <class Model = no_model, class Schedule = no_schedule, class StageLayers = stages_by_cost>
 struct plan {
   Model model{};
@@ -41,9 +55,7 @@ struct plan {
   StageLayers stage_layers{};
 
   constexpr report diagnose() const {
-    report out;
-    check_plan(out, *this, [](std::string_view, int, bool, const trace&) {});
-    return out;
+    return with_parts(*this, [](const auto&... part) { return check_plan(part...); }).diagnostics;
   }
 };
 
@@ -114,14 +126,19 @@ inline constexpr bool is_plan<plan<Model, Schedule, StageLayers>> = true;
 template <class Model, class Schedule, class StageLayers>
 inline constexpr bool is_plan<const plan<Model, Schedule, StageLayers>&> = true;
 
-/// Check a plan as declared: its parts, then all rules over them, visiting each layer as check_plan of values
-/// does.
+/// A plan as declared, as plain data. If it breaks a rule, its diagnostics refuse it.
 template <class Model, class Schedule, class StageLayers>
-constexpr void check_plan(report& out, const plan<Model, Schedule, StageLayers>& p, auto visit) {
-  check_parts(out, p.model, p.schedule, p.recipe, p.cluster);
-  if constexpr (detail::a_model<Model> && detail::a_schedule<Schedule>)
-    if (accepts(out))
-      check_plan(out, p.model, p.dims, p.schedule, p.recipe, p.cluster, visit, p.stage_layers);
+constexpr plan_data make_plan_data(const plan<Model, Schedule, StageLayers>& p) {
+  return with_parts(p, [](const auto&... part) { return make_plan_data(part...); });
 }
+
+namespace detail {
+/// The same of a plan that breaks no rule. Errors: throws the first diagnostic.
+constexpr plan_data legal_data(const auto& declared) {
+  plan_data p = make_plan_data(declared);
+  if (!accepts(p.diagnostics)) throw p.diagnostics.front();
+  return p;
+}
+}  // namespace detail
 
 }  // namespace rankc

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a choice takes at least, of time and of memory: before it is known where its stages are, before it is
-// known in which order they run, and before it is judged.
+// Lower bounds of a choice's time and memory, before its stages are placed, before their order is known, and
+// before it is judged.
 #pragma once
 #include <rankc/plan_search/judge.hpp>
 #include <rankc/plan_search/layers.hpp>
@@ -47,21 +47,22 @@ class choice_bounds {
                                               bool in_halves) {
     const auto [alike, times] = layers_of(c);
     if (!alike) return {};
-    const planned p = plan_of(c, placement, *alike, times, in_halves);
-    const cost_model::detail::predictor steps(p, *q_.gpu, p.setting, p.forms);
+    const lowered_choice l = lower(c, placement, *alike, times, in_halves);
+    const cost_model::detail::predictor steps(l.plan, *q_.gpu, l.setting, l.forms);
     return (1 - rounding) * steps.predict(steps.least_makespan(in_halves)).step;
   }
   /// The memory of the same. The choice breaks no rule.
   constexpr placed_memory memory_of_placed(const choice& c, bool in_halves) {
     const auto [alike, times] = layers_of(c);
-    const planned p = plan_of(c, detail::one_microbatch(c.schedule.placement(c.dims.pp), in_halves), *alike,
-                              times, in_halves);
+    const lowered_choice l = lower(c, detail::one_microbatch(c.schedule.placement(c.dims.pp), in_halves),
+                                   *alike, times, in_halves);
+    const plan_data& p = l.plan;
     placed_memory out;
-    for (const lowering::rank_memory& m : lowering::memory_of(p, p.forms, p.setting, true))
+    for (const lowering::rank_memory& m : lowering::memory_of(p, l.forms, l.setting, true))
       out.ranks.push_back({m.total(), 0, static_cast<std::size_t>(-1)});
     const std::vector<std::vector<int>> stages = forms_of_stages(p);
     for (int stage = 0; stage < p.actions.stages(); ++stage) {
-      const std::size_t bytes = bytes_of_stage(p, stages[static_cast<std::size_t>(stage)]);
+      const std::size_t bytes = bytes_of_stage(l.forms, stages[static_cast<std::size_t>(stage)]);
       for (int rank = 0; rank < p.dims.pp; ++rank) {
         if (!p.actions.has_stage(rank, stage)) continue;
         placed_memory::rank& r = out.ranks[static_cast<std::size_t>(rank)];
@@ -79,11 +80,11 @@ class choice_bounds {
     if (!alike || !is_legal_so_far(c)) return {};
     action_table actions = actions_of(c.schedule, resolve(c.dims));
     const bool in_halves = detail::has_halves(actions);
-    const planned p = plan_of(c, std::move(actions), *alike, times, in_halves);
-    const cost_model::detail::predictor steps(p, *q_.gpu, p.setting, p.forms);
+    const lowered_choice l = lower(c, std::move(actions), *alike, times, in_halves);
+    const cost_model::detail::predictor steps(l.plan, *q_.gpu, l.setting, l.forms);
     totals run = steps.scheduled();
     const bound out{(1 - rounding) * steps.predict(run.makespan).step,
-                    with_memory ? rankc::detail::find_worst(p, p.forms, p.setting, true).bytes : 0};
+                    with_memory ? rankc::detail::find_worst(l.plan, l.forms, l.setting, true).bytes : 0};
     if (!in_flight(c)) known_.push_back({c.schedule, c.dims.pp, std::move(run.peak_activations)});
     return out;
   }
@@ -103,49 +104,42 @@ class choice_bounds {
 
   /// What time and memory ask of a layer's form.
   struct planned_form : cost_model::detail::timed_form, form_bytes {};
-  /// Of a plan what its prediction and the bounds of its memory depend on.
-  struct planned {
-    parallel_dims dims{};
-    training recipe{};
-    cluster machines{};
-    action_table actions{};
-    std::span<const rankc::detail::traced_kind> kinds{};
-    costs expected{};  // of messages, which bounds leave out
-    int rows = 0;
-    lowering::layer_setting setting{};
-    std::vector<int> blocks_of_stage{};
+  /// A choice as a plan, with its forms lowered. The plan lasts until another choice of its layers is
+  /// lowered.
+  struct lowered_choice {
+    const plan_data& plan;
+    lowering::layer_setting setting;
     std::vector<planned_form> forms{};
   };
-  constexpr planned plan_of(const choice& c, action_table actions, alike_layers& alike, int times,
-                            bool in_halves) {
-    planned p{.dims = resolve(c.dims),
-              .recipe = q_.recipe,
-              .machines = q_.machines,
-              .actions = std::move(actions),
-              .kinds = alike.kinds,
-              .expected = {},
-              .rows = rows_of(q_, c),
-              .setting = alike.setting};
+  constexpr lowered_choice lower(const choice& c, action_table actions, alike_layers& alike, int times,
+                                 bool in_halves) {
+    plan_data& p = alike.plan;
+    p.dims = resolve(c.dims);
     p.recipe.recompute = c.recompute;
-    p.setting.dims = p.dims;
-    p.setting.splits_backward = in_halves;
+    p.actions = std::move(actions);
+    p.expected = {};  // of messages, which bounds leave out
+    p.rows = rows_of(q_, c);
     p.blocks_of_stage = layers_.split(alike, p.dims, p.actions);
+    lowered_choice l{p, alike.setting};
+    l.setting.dims = p.dims;
+    l.setting.splits_backward = in_halves;
     for (const layer_form& f : forms_of(p)) {
       lowered_form& lowered = layers_.lower(alike, f, c.recompute, in_halves);
       const lowered_form::repeated& form = layers_.repeat(lowered, times);
-      p.forms.push_back({{form.takes, layers_.parameters_of(alike, static_cast<std::size_t>(f.kind), p.dims),
+      l.forms.push_back({{form.takes, layers_.parameters_of(alike, static_cast<std::size_t>(f.kind), p.dims),
                           form.needs.x_bytes},
                          form.needs});
     }
-    return p;
+    return l;
   }
 
-  /// Of what a stage keeps of a microbatch from forward to backward.
-  /// Shapes: (layers of the stage), indices of the plan's forms.
-  constexpr std::size_t bytes_of_stage(const planned& p, const std::vector<int>& layers) const {
+  /// The bytes that a stage keeps of a microbatch from forward to backward.
+  /// Shapes: layers (of the stage), indices of forms.
+  constexpr std::size_t bytes_of_stage(const std::vector<planned_form>& forms,
+                                       const std::vector<int>& layers) const {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < layers.size(); ++i) {
-      const planned_form& form = p.forms[static_cast<std::size_t>(layers[i])];
+      const planned_form& form = forms[static_cast<std::size_t>(layers[i])];
       bytes +=
           lowering::aligned(form.saved_bytes) + (i + 1 < layers.size() ? lowering::aligned(form.y_bytes) : 0);
     }
@@ -175,8 +169,8 @@ class choice_bounds {
     held keeps;
     double all = 0, most = 0, most_beside = 0;
     int number = 0;  // of the next repeated layer
-    for (std::size_t k = 0; k < alike.kinds.size(); ++k) {
-      const auto& kind = alike.kinds[k];
+    for (std::size_t k = 0; k < alike.plan.kinds.size(); ++k) {
+      const layer_kind& kind = alike.plan.kinds[k];
       const parameter_elements& e = alike.elements[k];
       int again = 0;
       for (int i = 0; kind.repeated && i < kind.count; ++i) again += c.recompute.is_of(number++);

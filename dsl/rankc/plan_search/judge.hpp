@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a choice would be as a plan: checked, its memory counted and its step predicted.
+// Judges a choice as a plan: checks it, counts its memory and predicts its step.
 #pragma once
 #include <rankc/cost_model/step_time.hpp>
-#include <rankc/plan/counted_plan.hpp>
+#include <rankc/memory/worst_rank.hpp>
+#include <rankc/plan/plan.hpp>
 #include <rankc/plan_search/choice.hpp>
 
 #include <optional>
 
 namespace rankc::plan_search {
 
-/// A choice that breaks no rule but, maybe, that of memory. Units: bytes of the rank that needs most.
+/// A choice that breaks no rule, except maybe that of memory. Units: bytes of the rank that needs most.
 struct judged {
   plan_search::choice choice;
   cost_model::step_prediction time;
@@ -25,11 +26,17 @@ constexpr bool fit(const cluster& machines, std::size_t bytes) {
   return machines.memory == 0 || bytes <= static_cast<std::size_t>(machines.memory);
 }
 
-/// Errors: those of the rules, to the report; nothing is said of memory.
-constexpr std::optional<judged> judge(const auto& model, const question& q, const choice& c, report& out) {
+/// A choice of a question as a plan.
+constexpr plan_data plan_of(const auto& model, const question& q, const choice& c) {
   training recipe = q.recipe;
   recipe.recompute = c.recompute;
-  const auto counted = rankc::detail::count_plan(out, model, c.dims, c.schedule, recipe, q.machines, {});
+  return make_plan_data(model, c.dims, c.schedule, recipe, q.machines);
+}
+
+/// Errors: those of all rules but memory, to the report.
+constexpr std::optional<judged> judge(const auto& model, const question& q, const choice& c, report& out) {
+  plan_data counted = plan_of(model, q, c);
+  out = std::move(counted.diagnostics);
   if (!accepts(out)) return {};
   const lowering::layer_setting s = rankc::detail::setting_for(counted, target::cuda);
   const std::vector<lowering::layer_program> layers = lowering::lower_layers(counted, s);

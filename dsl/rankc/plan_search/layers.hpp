@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers of a model take on a rank, lowered once for all choices that have them alike.
+// The layers of a model on a rank, lowered once for all choices whose layers are the same.
 #pragma once
 #include <rankc/cost_model/step_time.hpp>
-#include <rankc/plan/counted_plan.hpp>
+#include <rankc/memory/worst_rank.hpp>
+#include <rankc/plan/plan.hpp>
 #include <rankc/plan_search/choice.hpp>
 #include <rankc/plan_search/form_bytes.hpp>
 
@@ -56,7 +57,7 @@ struct alike_layers {
   int rows = 1, divisor = 0;  // of the rows of all dense weights
   bool sum_over_batch = false;
   lowering::layer_setting setting{};
-  std::vector<rankc::detail::traced_kind> kinds{};
+  plan_data plan{};  // of one of these choices: all have its kinds
   std::vector<std::vector<lowering::layer_parameter>> parameters{};  // of each kind
   std::vector<parameter_elements> elements{};
   std::vector<lowered_form> forms{};
@@ -74,7 +75,7 @@ constexpr int rows_of(const question& q, const unscheduled& c) {
   return q.recipe.global_batch / c.microbatches / static_cast<int>(batch_ranks(c.dims));
 }
 
-/// Make it the same layer of so many times the sequences. Shapes: without experts.
+/// Turn a layer without experts into the same layer of `times` as many sequences.
 constexpr void repeat_rows(lowering::layer_program& l, int times) {
   for (lowering::local_shape& s : l.shapes)
     for (int d = 0; d < s.ndim; ++d)
@@ -97,18 +98,17 @@ class layer_cache {
       if (a.are_of(c.dims, rows)) return &a;
     training recipe = q_.recipe;
     recipe.recompute = c.recompute;
-    report out;
-    rankc::detail::counted_plan p = rankc::detail::count_plan(
-        out, model_, c.dims, schedules::one_f_one_b{.microbatches = c.microbatches}, recipe, q_.machines, {});
-    if (!accepts(out)) return nullptr;
+    plan_data p = make_plan_data(model_, c.dims, schedules::one_f_one_b{.microbatches = c.microbatches},
+                                 recipe, q_.machines);
+    if (!accepts(p.diagnostics)) return nullptr;
     alike_layers& a = all_.emplace_back();
     a.dims = p.dims;
     a.rows = rows;
     a.setting = rankc::detail::setting_for(p, target::cuda);
-    a.kinds = std::move(p.kinds);
-    a.sum_over_batch = sums_over_batch(a.kinds);
-    for (std::size_t k = 0; k < a.kinds.size(); ++k) {
-      a.parameters.push_back(lowering::local_parameters(a.kinds, k, a.dims));
+    a.plan = std::move(p);
+    a.sum_over_batch = sums_over_batch(a.plan.kinds);
+    for (std::size_t k = 0; k < a.plan.kinds.size(); ++k) {
+      a.parameters.push_back(lowering::local_parameters(a.plan.kinds, k, a.dims));
       a.elements.push_back(elements_of(a.parameters.back()));
       for (const lowering::layer_parameter& w : a.parameters.back())
         if (!w.experts) a.divisor = std::gcd(a.divisor, w.rows);
@@ -121,7 +121,7 @@ class layer_cache {
                                                                  const parallel_dims& d) const {
     std::vector<lowering::layer_parameter> all;
     for (std::size_t w = 0; w < a.parameters[kind].size(); ++w) {
-      all.push_back(lowering::local_parameter(a.kinds[kind].ops.weights[w], d));
+      all.push_back(lowering::local_parameter(a.plan.kinds[kind].ops.weights[w], d));
       all.back().shared = a.parameters[kind][w].shared;
     }
     return all;
@@ -134,7 +134,7 @@ class layer_cache {
       if (s.pp == d.pp) return split_layers(s.entries, placed, {});
     alike_layers::costed_stack& s = a.stacks.emplace_back();
     s.pp = d.pp;
-    for (const auto& k : a.kinds) s.entries.push_back({cost_of(k.ops, d), k.count, k.repeated});
+    for (const layer_kind& k : a.plan.kinds) s.entries.push_back({cost_of(k.ops, d), k.count, k.repeated});
     return split_layers(s.entries, placed, {});
   }
 
@@ -153,7 +153,7 @@ class layer_cache {
     f.recompute = repeats;
     f.in_halves = in_halves;
     f.setting = s;
-    f.program = lowering::lower_layer(a.kinds[kind].ops, a.parameters[kind], s);
+    f.program = lowering::lower_layer(a.plan.kinds[kind].ops, a.parameters[kind], s);
     return f;
   }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <rankc/schedule/reductions.hpp>
 #include <rankc/schedule/stage_actions.hpp>
+#include <rankc/schedule/walk.hpp>
 
 namespace rankc {
 
@@ -193,9 +194,9 @@ constexpr void refuse_twice(report& out, const action& a, int rank) {
 constexpr void check_actions(report& out, const action_table& t) {
   using namespace detail;
   if (refuse_placement(out, t)) return;
-  // A compiler runs this for hundreds of thousands of actions: so plain pointers, no calls, and one byte per
+  // A compiler runs this for hundreds of thousands of actions: plain pointers, no calls, and one byte per
   // cell.
-  const int stages = t.stages(), m = t.microbatches, ranks = t.ranks();
+  const int stages = t.stages(), m = t.microbatches;
   std::vector<unsigned char> bytes(static_cast<std::size_t>(stages + 2) * m, 0);
   for (int mb = 0; mb < m; ++mb) {
     bytes[mb] = forward;
@@ -206,76 +207,72 @@ constexpr void check_actions(report& out, const action_table& t) {
   const int* const rank_of = t.rank_of_stage.data();
   const int* const reversed_rank_of = t.reversed_rank_of_stage.data();
   const int reversed_from = t.bidirectional() ? t.reversed_from : m;
-  reached_state at{t.begin, cells, m};
   reductions reduced(t);
-  int* const next = at.next.data();
-  const int* const ends = t.begin.data() + 1;
   int once = 0;  // REDUCE_GRADs and STEPs
-  bool gathers = false;
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int r = 0; r < ranks; ++r) {
-      const action* a = actions + next[r];
-      const action* const begin = a;
-      const action* const end = actions + ends[r];
-      unsigned char* half =
-          nullptr;  // the cell of an OVERLAP's first action: made only together with the second's
-      unsigned char half_makes = 0;
-      for (; a != end; ++a) {
-        const action_kind kind = a->kind;
-        const int s = a->stage, mb = a->microbatch;
-        if (kind > action_kind::W) {
-          if (half || a->overlaps_next || s < 0 || s >= stages || !t.has_stage(r, s)) break;
-          if (kind <= action_kind::reshard) {
-            gathers = true;
-            continue;
-          }
-          if (t.inference || find_misplaced(a, end) != end) break;
-          if (kind == action_kind::step && reduced.left > 0) break;
-          if (kind == action_kind::reduce_grad)
-            reduced.reach(r, {s, static_cast<int>(a - actions), 0, 0}, [](int, double, double) {});
-          ++once;
+  bool gathers = false, is_twice = false;
+  const auto run = [&](int r, int i) {
+    if (is_twice) return i;
+    const action* a = actions + i;
+    const action* const end = actions + t.begin[r + 1];
+    unsigned char* half = nullptr;  // the cell of an OVERLAP's first action, which is made with the second's
+    unsigned char half_makes = 0;
+    for (; a != end; ++a) {
+      const action_kind kind = a->kind;
+      const int s = a->stage, mb = a->microbatch;
+      if (kind > action_kind::W) {
+        if (half || a->overlaps_next || s < 0 || s >= stages || !t.has_stage(r, s)) break;
+        if (kind <= action_kind::reshard) {
+          gathers = true;
           continue;
         }
-        if (s < 0 || s >= stages || mb < 0 || mb >= m ||
-            (mb < reversed_from ? rank_of : reversed_rank_of)[s] != r)
-          break;
-        unsigned char* const cell = cells + (s * m + mb);
-        const unsigned char done = *cell;
-        unsigned char makes = forward;
-        if (kind == action_kind::F) {
-          if (!(cell[-m] & forward)) break;
-        } else if (kind == action_kind::W) {
-          if (!(done & input_gradient)) break;
-          makes = weight_gradient;
-        } else {
-          if (!(done & forward) || !(cell[m] & input_gradient)) break;
-          makes = kind == action_kind::B ? input_gradient | weight_gradient : input_gradient;
-        }
-        if (done & makes) return refuse_twice(out, *a, r);
-        if (a->overlaps_next) {
-          if (half) break;
-          half = cell;
-          half_makes = makes;
-          continue;
-        }
-        if (half) {
-          if (half == cell && (half_makes & makes)) return refuse_twice(out, *a, r);
-          *half |= half_makes;
-          half = nullptr;
-          *cell |= makes;
-        } else {
-          *cell = done | makes;
-        }
+        if (t.inference || find_misplaced(a, end) != end) break;
+        if (kind == action_kind::step && reduced.left > 0) break;
+        if (kind == action_kind::reduce_grad)
+          reduced.reach(r, {s, static_cast<int>(a - actions), 0, 0}, [](int, double, double) {});
+        ++once;
+        continue;
       }
-      if (half) --a;
-      if (a == begin) continue;
-      moved = true;
-      next[r] = static_cast<int>(a - actions);
+      if (s < 0 || s >= stages || mb < 0 || mb >= m ||
+          (mb < reversed_from ? rank_of : reversed_rank_of)[s] != r)
+        break;
+      unsigned char* const cell = cells + (s * m + mb);
+      const unsigned char done = *cell;
+      unsigned char makes = forward;
+      if (kind == action_kind::F) {
+        if (!(cell[-m] & forward)) break;
+      } else if (kind == action_kind::W) {
+        if (!(done & input_gradient)) break;
+        makes = weight_gradient;
+      } else {
+        if (!(done & forward) || !(cell[m] & input_gradient)) break;
+        makes = kind == action_kind::B ? input_gradient | weight_gradient : input_gradient;
+      }
+      if (done & makes || (half == cell && half_makes & makes && !a->overlaps_next)) {
+        is_twice = true;
+        refuse_twice(out, *a, r);
+        break;
+      }
+      if (a->overlaps_next) {
+        if (half) break;
+        half = cell;
+        half_makes = makes;
+        continue;
+      }
+      if (half) {
+        *half |= half_makes;
+        half = nullptr;
+        *cell |= makes;
+      } else {
+        *cell = done | makes;
+      }
     }
-  }
+    if (half) --a;
+    return static_cast<int>(a - actions);
+  };
+  const reached_state at{walk(t.begin, run), cells, m};
+  if (is_twice) return;
   bool ended = true;
-  for (int r = 0; r < ranks; ++r) {
+  for (int r = 0; r < t.ranks(); ++r) {
     if (refuse_misplaced(out, t, r, at.next[r])) return;
     ended &= at.next[r] == t.begin[r + 1];
   }

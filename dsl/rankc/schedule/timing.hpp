@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/schedule/placement.hpp>
 #include <rankc/schedule/reductions.hpp>
+#include <rankc/schedule/walk.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -148,84 +149,77 @@ constexpr totals sum_up(const std::vector<rank_clock>& clocks) {
   return out;
 }
 
-/// The max-plus solution. `deliver(action, done)` says when the next stage has what an F, B or I made;
-/// `begin_of` and
-/// `end_of` each action are filled where these are given.
+/// The max-plus solution. `deliver(action, done)` returns when the next stage receives the result of an F, B
+/// or I. If `begin_of` and `end_of` are given, they receive the times of each action.
 constexpr totals solve(const action_table& t, const costs& c, double* begin_of, double* end_of,
                        auto deliver) {
-  // As in check_actions, a compiler runs this for hundreds of thousands of actions.
-  const int stages = t.stages(), m = t.microbatches, ranks = t.ranks();
+  // A compiler runs this for hundreds of thousands of actions, as check_actions: plain pointers and no calls.
+  const int stages = t.stages(), m = t.microbatches;
   // When each result is where it is used, -1: not yet. Before the first stage and after the last all is there
   // at once.
   std::vector<double> forwards(static_cast<std::size_t>(stages + 1) * m, -1), gradients = forwards;
   double* const output = forwards.data() + m;
   double* const gradient = gradients.data();
   for (int mb = 0; mb < m; ++mb) output[mb - m] = gradient[stages * m + mb] = 0;
-  std::vector<rank_clock> clocks(static_cast<std::size_t>(ranks));
+  std::vector<rank_clock> clocks(static_cast<std::size_t>(t.ranks()));
   const double cost_of[]{c.of(action_kind::F), c.of(action_kind::B), c.of(action_kind::I),
                          c.of(action_kind::W)};
   const double* const stage_factor = c.stage.empty() ? nullptr : c.stage.data();
   const double* const again = c.again.empty() ? nullptr : c.again.data();
-  std::vector<int> reached = t.begin;
   beside_computation beside(t, c, begin_of, end_of);
   const double* gathered = nullptr;  // of the stages, for the first rank
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int r = 0; r < ranks; ++r) {
-      rank_clock clock = clocks[r];
-      double begin = clock.free_at, took = 0;
-      int i = reached[r];
-      const int end = t.begin[r + 1];
-      for (const action* a = t.actions.data() + i; i != end; ++a) {
-        const int s = a->stage, cell = s * m + a->microbatch;
-        if (a->kind > action_kind::W) {
-          if (!beside.run(r, i, clock)) break;
-          if (!beside.gathered.empty()) gathered = beside.gathered.data();
-          begin = clock.free_at;
-          ++i;
-          continue;
-        }
-        if (gathered && gathered[r * stages + s] > begin) begin = gathered[r * stages + s];
-        if (a->kind != action_kind::W) {  // a W's input is its rank's own
-          const double input = a->kind == action_kind::F ? output[cell - m] : gradient[cell + m];
-          if (input < 0) break;
-          if (input > begin) begin = input;
-        }
-        const double cost = cost_of[static_cast<int>(a->kind)];
-        took += stage_factor ? cost * stage_factor[s] : cost;
-        if (again && (a->kind == action_kind::B || a->kind == action_kind::I)) took += again[s];
-        if (a->overlaps_next) continue;
-        const int n = a - t.actions.data() == i ? 1 : 2;
-        if (n == 2) took *= c.overlap;
-        const double done = begin + took;
-        int freed = 0;
-        for (const action* each = a + 1 - n; each <= a; ++each, ++i) {
-          if (begin_of) {
-            begin_of[i] = begin;
-            end_of[i] = done;
-          }
-          if (each->kind == action_kind::F) {
-            output[each->stage * m + each->microbatch] = deliver(*each, done);
-            ++clock.held;
-            freed += t.inference;
-          } else {
-            if (each->kind != action_kind::W)
-              gradient[each->stage * m + each->microbatch] = deliver(*each, done);
-            freed += each->kind != action_kind::I;
-          }
-        }
-        if (clock.busy == 0) clock.first = begin;
-        if (clock.held > clock.peak) clock.peak = clock.held;
-        clock.held -= freed;
-        clock.busy += took;
-        clock.free_at = begin = done;
-        took = 0;
+  walk(t.begin, [&](int r, int i) {
+    rank_clock clock = clocks[r];
+    double begin = clock.free_at, took = 0;
+    const int end = t.begin[r + 1];
+    for (const action* a = t.actions.data() + i; i != end; ++a) {
+      const int s = a->stage, cell = s * m + a->microbatch;
+      if (a->kind > action_kind::W) {
+        if (!beside.run(r, i, clock)) break;
+        if (!beside.gathered.empty()) gathered = beside.gathered.data();
+        begin = clock.free_at;
+        ++i;
+        continue;
       }
-      moved |= i != reached[r];
-      reached[r] = i;
-      clocks[r] = clock;
+      if (gathered && gathered[r * stages + s] > begin) begin = gathered[r * stages + s];
+      if (a->kind != action_kind::W) {  // a W's input is its rank's own
+        const double input = a->kind == action_kind::F ? output[cell - m] : gradient[cell + m];
+        if (input < 0) break;
+        if (input > begin) begin = input;
+      }
+      const double cost = cost_of[static_cast<int>(a->kind)];
+      took += stage_factor ? cost * stage_factor[s] : cost;
+      if (again && (a->kind == action_kind::B || a->kind == action_kind::I)) took += again[s];
+      if (a->overlaps_next) continue;
+      const int n = a - t.actions.data() == i ? 1 : 2;
+      if (n == 2) took *= c.overlap;
+      const double done = begin + took;
+      int freed = 0;
+      for (const action* each = a + 1 - n; each <= a; ++each, ++i) {
+        if (begin_of) {
+          begin_of[i] = begin;
+          end_of[i] = done;
+        }
+        if (each->kind == action_kind::F) {
+          output[each->stage * m + each->microbatch] = deliver(*each, done);
+          ++clock.held;
+          freed += t.inference;
+        } else {
+          if (each->kind != action_kind::W)
+            gradient[each->stage * m + each->microbatch] = deliver(*each, done);
+          freed += each->kind != action_kind::I;
+        }
+      }
+      if (clock.busy == 0) clock.first = begin;
+      if (clock.held > clock.peak) clock.peak = clock.held;
+      clock.held -= freed;
+      clock.busy += took;
+      clock.free_at = begin = done;
+      took = 0;
     }
-  }
+    clocks[r] = clock;
+    return i;
+  });
   return sum_up(clocks);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan's actions are expected to take: from the costs of its layers and the speed of its machines.
-// Messages are placed by these costs, and pictures drawn.
+// The expected times of a plan's actions, from the costs of its layers and the speed of its machines. The
+// generator places messages by them and draws schedules.
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/stages/forms.hpp>
@@ -13,11 +13,11 @@
 
 namespace rankc {
 
-/// What each stage costs.
+/// The cost of each stage.
 /// Shapes: (stages). Units: as layer_cost.
-constexpr std::vector<double> costs_of_stages(const auto& p) {
+constexpr std::vector<double> costs_of_stages(const plan_data& p) {
   std::vector<double> of_kind, of_stage;
-  for (const auto& k : p.kinds)
+  for (const layer_kind& k : p.kinds)
     of_kind.push_back(static_cast<double>(cost_of(k.ops, p.dims).in(p.actions.inference)));
   for (const std::vector<int>& kinds : kinds_of_stages(p)) {
     of_stage.push_back(0);
@@ -26,9 +26,9 @@ constexpr std::vector<double> costs_of_stages(const auto& p) {
   return of_stage;
 }
 
-/// What each stage's backward repeats of forward, in units of an average stage's forward.
+/// The cost of the ops that each stage's backward repeats, in units of an average stage's forward.
 /// Shapes: (stages).
-constexpr std::vector<double> repeated_by_stages(const auto& p) {
+constexpr std::vector<double> repeated_by_stages(const plan_data& p) {
   const std::vector<layer_form> forms = forms_of(p);
   std::vector<double> repeated;
   double forward = 0;
@@ -44,10 +44,10 @@ constexpr std::vector<double> repeated_by_stages(const auto& p) {
   return repeated;
 }
 
-/// Costs in units of an average stage's forward; each half of backward is taken to cost as much, and what it
-/// repeats as much as in forward. A message takes its bytes at the bandwidth between the ranks, or a tenth of
-/// a forward where machines do not say.
-constexpr costs expected_costs(const auto& p) {
+/// Costs in units of an average stage's forward. Each half of backward costs as much as forward, and a
+/// repeated op as much as in forward. A message takes its bytes over the bandwidth between the ranks, or a
+/// tenth of a forward if the cluster specifies no speed.
+constexpr costs expected_costs(const plan_data& p) {
   constexpr double utilization = 0.5;  // of the peak, as large matrices have it
   costs c{.send = 0.1};
   const std::vector<double> of_stage = costs_of_stages(p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a plan as they are lowered: of one kind some may repeat in backward what others keep, and
-// those with nothing trained before them make no gradient of their input.
+// The layers of a plan as they are lowered. Some layers of a kind may recompute forward in backward, and
+// layers with no trained layer before them make no gradient of their input.
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/stages/kinds_of_stages.hpp>
@@ -21,7 +21,7 @@ namespace detail {
 /// The form of each stage's layers, in order. Stages behind the first give their gradient to the stage
 /// before, whether that trains anything or not.
 /// Shapes: (stages), then (layers of the stage).
-constexpr std::vector<std::vector<layer_form>> forms_by_stages(const auto& p) {
+constexpr std::vector<std::vector<layer_form>> forms_by_stages(const plan_data& p) {
   std::vector<std::vector<layer_form>> stages;
   int number = 0;  // of the next repeated layer
   bool trains_before = false;
@@ -29,7 +29,7 @@ constexpr std::vector<std::vector<layer_form>> forms_by_stages(const auto& p) {
     const bool is_first = stages.empty();
     std::vector<layer_form>& forms = stages.emplace_back();
     for (int k : kinds) {
-      const auto& kind = p.kinds[k];
+      const layer_kind& kind = p.kinds[k];
       const bool takes_ids = kind.ops.values[kind.ops.input].holds == element::index;
       forms.push_back({k, kind.repeated && p.recipe.recompute.is_of(number),
                        takes_ids || trains_before || !is_first, kind.repeated});
@@ -44,7 +44,7 @@ constexpr std::vector<std::vector<layer_form>> forms_by_stages(const auto& p) {
 
 /// The forms of a plan's layers: of each kind in order those that occur, the one without recomputation first,
 /// and of two the one with a gradient of its input.
-constexpr std::vector<layer_form> forms_of(const auto& p) {
+constexpr std::vector<layer_form> forms_of(const plan_data& p) {
   const std::vector<std::vector<layer_form>> stages = detail::forms_by_stages(p);
   const auto occurs = [&](const layer_form& wanted) {
     for (const std::vector<layer_form>& forms : stages)
@@ -61,8 +61,8 @@ constexpr std::vector<layer_form> forms_of(const auto& p) {
 }
 
 namespace detail {
-constexpr bool has_op(const auto& kinds, auto is) {
-  for (const auto& kind : kinds)
+constexpr bool has_op(const std::vector<layer_kind>& kinds, auto is) {
+  for (const layer_kind& kind : kinds)
     for (const op& o : kind.ops.ops)
       if (is(o)) return true;
   return false;
@@ -70,12 +70,12 @@ constexpr bool has_op(const auto& kinds, auto is) {
 }  // namespace detail
 
 /// Whether some layers sum over all ranks that have tokens of the batch.
-constexpr bool sums_over_batch(const auto& kinds) {
+constexpr bool sums_over_batch(const std::vector<layer_kind>& kinds) {
   return detail::has_op(kinds, [](const op& o) { return o.kind->converts == conversion::all_reduce_batch; });
 }
 
-/// Whether some layers sum, gather or exchange over cp, whose rings hand on beside computation.
-constexpr bool communicates_beside_rings(const auto& kinds, const parallel_dims& d) {
+/// Whether some layers sum, gather or exchange over cp while messages go around its rings.
+constexpr bool communicates_beside_rings(const std::vector<layer_kind>& kinds, const parallel_dims& d) {
   return ring_ranks(d) > 1 && detail::has_op(kinds, [](const op& o) {
            const conversion does = o.kind->converts;
            const bool hands_on = does == conversion::shift || does == conversion::shift_back,
@@ -86,7 +86,7 @@ constexpr bool communicates_beside_rings(const auto& kinds, const parallel_dims&
 
 /// The forms of each stage's layers, in order.
 /// Shapes: (stages), then (layers of the stage), indices of forms_of.
-constexpr std::vector<std::vector<int>> forms_of_stages(const auto& p) {
+constexpr std::vector<std::vector<int>> forms_of_stages(const plan_data& p) {
   const std::vector<layer_form> forms = forms_of(p);
   std::vector<std::vector<int>> stages;
   for (const std::vector<layer_form>& layers : detail::forms_by_stages(p)) {

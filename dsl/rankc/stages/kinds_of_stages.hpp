@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which layers a plan's stages have.
 #pragma once
+#include <rankc/stages/plan_data.hpp>
+
 #include <cstddef>
 #include <span>
 #include <vector>
@@ -21,7 +23,7 @@ constexpr std::size_t stage_of_alone(int blocks_before, std::span<const int> blo
 
 /// The kinds of each stage's layers, in order.
 /// Shapes: (stages), then (layers of the stage), indices of the plan's kinds.
-constexpr std::vector<std::vector<int>> kinds_of_stages(const auto& p) {
+constexpr std::vector<std::vector<int>> kinds_of_stages(const plan_data& p) {
   std::vector<std::vector<int>> stages(p.blocks_of_stage.size(), std::vector<int>{});
   std::size_t stage = 0;
   int before = 0, end = p.blocks_of_stage[0];

@@ -3,6 +3,7 @@
 #pragma once
 #include <rankc/mesh/dims.hpp>
 #include <rankc/ops/linear.hpp>
+#include <rankc/stages/plan_data.hpp>
 #include <rankc/trace/trace.hpp>
 
 namespace rankc {
@@ -33,7 +34,8 @@ constexpr double frozen_flops(const trace& layer) {
 /// weights.
 /// Shapes: (kinds), each traced on one device, where no rows are counted that no token fills. Units: per
 /// token.
-constexpr double flops_per_token(const auto& kinds, const auto& on_one_device) {
+constexpr double flops_per_token(const std::vector<layer_kind>& kinds,
+                                 const std::vector<trace>& on_one_device) {
   double total = 0;
   for (std::size_t k = 0; k < kinds.size(); ++k)
     total += kinds[k].count * (3 * forward_flops(on_one_device[k]) - frozen_flops(on_one_device[k]));

@@ -163,11 +163,4 @@ constexpr std::vector<int> split_layers(std::span<const costed_entry> stack, con
   return detail::cut(layers, placed.stages());
 }
 
-/// The same of a plan whose kinds are known.
-constexpr std::vector<int> split_layers(const auto& p, std::span<const int> listed) {
-  std::vector<costed_entry> stack;
-  for (const auto& k : p.kinds) stack.push_back({cost_of(k.ops, p.dims), k.count, k.repeated});
-  return split_layers(stack, p.actions, listed);
-}
-
 }  // namespace rankc

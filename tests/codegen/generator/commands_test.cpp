@@ -88,12 +88,13 @@ TEST_CASE("a plan that is sound is checked, written, described and certified") {
     CHECK(done.err == "");
     CHECK((done.out == "") == (words[1 % words.size()] == "--out"));
   }
-  CHECK(run(plan, {"check"}).out == plan.name + " for host: no rule is broken\n");
+  CHECK(run(plan, {"check"}).out == std::string(plan.name) + " for host: no rule is broken\n");
   rankc::plan_data of_gpus = plan;
   of_gpus.machines = rankc::clusters::h200<1>;
   of_gpus.recipe.precision = rankc::f32;
-  CHECK(run(of_gpus, {"check"}).out == plan.name + " for cuda: no rule is broken\n");
-  CHECK(run(of_gpus, {"check", "--target", "host"}).out == plan.name + " for host: no rule is broken\n");
+  CHECK(run(of_gpus, {"check"}).out == std::string(plan.name) + " for cuda: no rule is broken\n");
+  CHECK(run(of_gpus, {"check", "--target", "host"}).out ==
+        std::string(plan.name) + " for host: no rule is broken\n");
   const std::string described = run(of_gpus, {"describe"}).out;
   CHECK(described.substr(0, described.find('\n')).ends_with(", f32 for cuda"));
   CHECK(files_in(files.path("out")) == std::vector<std::string>{"program", "proof.json"});

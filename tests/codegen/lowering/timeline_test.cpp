@@ -74,8 +74,11 @@ json lanes_of(const std::string& page) {
 /// A measured step of a plan: every rank does its actions one after another, `took` us each, then the
 /// optimizer.
 std::string measured(const rankc::plan_data& plan, double took, bool swapped = false) {
-  rankc::runtime::trace_head head{
-      plan.name, "measured", 7, {}, std::vector(plan.dims.pp, std::vector<std::string>{"compute"})};
+  rankc::runtime::trace_head head{std::string(plan.name),
+                                  "measured",
+                                  7,
+                                  {},
+                                  std::vector(plan.dims.pp, std::vector<std::string>{"compute"})};
   std::vector<std::string> names;
   for (const rankc::action& a : plan.actions.actions) names.push_back(token(a));
   std::vector<rankc::runtime::traced> events;

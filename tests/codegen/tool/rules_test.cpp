@@ -41,10 +41,9 @@ std::set<int> used_ids() {
 /// What breaks in a plan of these values.
 std::string broken(const auto& model, parallel_dims dims, int microbatches = 1,
                    training recipe = {.seq = 8, .global_batch = 8}, cluster machines = clusters::cpu) {
-  report out;
-  check_plan(out, model, dims, schedules::gpipe{microbatches}, recipe, machines, [](auto&&...) {});
+  const plan_data p = check_plan(model, dims, schedules::gpipe{microbatches}, recipe, machines);
   std::string text;
-  for (const diagnostic& d : out) text += fmt::format("{}RC{}", text.empty() ? "" : " ", d.id);
+  for (const diagnostic& d : p.diagnostics) text += fmt::format("{}RC{}", text.empty() ? "" : " ", d.id);
   return text;
 }
 

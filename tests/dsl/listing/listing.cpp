@@ -19,23 +19,21 @@ constexpr parallel_dims dims(bool sp) {
   return {.world = 8, .dp_replicate = 2, .tp = 2, .pp = 2, .sequence_parallel = sp};
 }
 
-constexpr void visit(const auto& model, bool sp, auto layer) {
-  report out;
-  check_plan(out, model, dims(sp), schedules::gpipe{2}, recipe, clusters::cpu, layer);
+constexpr std::vector<layer_kind> kinds_of(const auto& model, bool sp) {
+  return check_plan(model, dims(sp), schedules::gpipe{2}, recipe, clusters::cpu).kinds;
 }
 
 /// FNV-1a of what is recorded, for the compiler and for the program.
 constexpr unsigned long long fingerprint(const auto& model, bool sp) {
   unsigned long long h = 0xCBF29CE484222325ull;
   auto add = [&](int n) { h = (h ^ static_cast<unsigned>(n)) * 0x100000001B3ull; };
-  visit(model, sp, [&](std::string_view, int, bool, const trace& t) {
-    for (const op& o : t.ops) {
+  for (const layer_kind& k : kinds_of(model, sp))
+    for (const op& o : k.ops.ops) {
       for (char c : o.kind->name) add(c);
       for (int i : o.in) add(i);
       for (int i : o.out) add(i);
       for (int i : o.adds_to) add(i);
     }
-  });
   return h;
 }
 
@@ -59,9 +57,10 @@ std::string called(const trace& t, int id) {
 }
 
 void print(std::string_view title, const auto& model, bool sp) {
-  visit(model, sp, [&](std::string_view name, int count, bool, const trace& t) {
-    std::printf("%s, %.*s x %d: input %s\n", title.data(), static_cast<int>(name.size()), name.data(), count,
-                text_of(t.values[t.input]).c_str());
+  for (const layer_kind& k : kinds_of(model, sp)) {
+    const trace& t = k.ops;
+    std::printf("%s, %.*s x %d: input %s\n", title.data(), static_cast<int>(k.name.size()), k.name.data(),
+                k.count, text_of(t.values[t.input]).c_str());
     for (const weight_info& w : t.weights)
       std::printf("  %s %s, gradient %s\n", w.name.text().c_str(), text_of(w.holds).c_str(),
                   text_of(w.gradient).c_str());
@@ -80,7 +79,7 @@ void print(std::string_view title, const auto& model, bool sp) {
       }
       std::printf("%s: %s\n", line.c_str(), text_of(t.values[static_cast<std::size_t>(o.out[0])]).c_str());
     }
-  });
+  }
   std::printf("\n");
 }
 

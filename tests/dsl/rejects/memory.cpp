@@ -13,4 +13,5 @@ inline constexpr plan small{
     .cluster = cluster{1, 8, fault(4'700'000'000, 141'000'000'000), 1e14, 1e11, 1e10}};
 // error: RC401: the ranks of pipeline rank 0 need 6.3 GB, and there are 4.7 GB: take microbatches=8 or
 //        microbatches=16, or recompute={.full = true}
-static_assert(valid<small>);
+static_assert(fits<small>);
+static_assert(valid<small>);  // the rule of memory belongs to `fits` alone, in every file

@@ -204,7 +204,7 @@ std::vector<plan_data> drawn_plans(std::uint64_t seed, int count, int most_ranks
 
 std::vector<subject> subjects_of(const plan_data& p, codegen::dtype type, codegen::target to) {
   const codegen::lowered low = codegen::lower(p, type, to);
-  const std::string name = p.name + (to == codegen::target::cuda ? " cuda" : " host");
+  const std::string name = std::string(p.name) + (to == codegen::target::cuda ? " cuda" : " host");
   std::vector<subject> all;
   if (low.trains()) all.push_back({name + " train", codegen::expand_train(low), codegen::specify(p)});
   all.push_back({name + " evaluate", codegen::expand_evaluate(low), codegen::specify(p)});

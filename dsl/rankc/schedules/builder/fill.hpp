@@ -3,6 +3,7 @@
 // where a rank would wait.
 #pragma once
 #include <rankc/schedule/timing.hpp>
+#include <rankc/schedule/walk.hpp>
 
 #include <limits>
 
@@ -44,7 +45,7 @@ struct timeline {
 /// `order` is changed then. All actions, with W, are written to `out` if it is given, rank after rank.
 constexpr timeline fill(const pipeline_load& load, action_table& order, bool eagerly, action* out = nullptr) {
   constexpr double rounding = 1e-9;
-  const int stages = load.stages(), m = load.microbatches, ranks = load.pp, limit = load.memory_limit;
+  const int stages = load.stages(), m = load.microbatches, limit = load.memory_limit;
   const bool split = !load.whole_backward;
   timeline line;
   line.input.assign(order.actions.size(), 0);
@@ -56,75 +57,71 @@ constexpr timeline fill(const pipeline_load& load, action_table& order, bool eag
   double* const gradient_end = gradients.data();
   for (int mb = 0; mb < m; ++mb) forward_end[mb - m] = gradient_end[stages * m + mb] = 0;
   const detail::hops hops(load.rank_of_stage, load.cost.send);
-  std::vector<double> free_at(static_cast<std::size_t>(ranks), 0);
-  std::vector<int> reached = order.begin, next_weight = order.begin, due(free_at.size(), 0), held = due,
-                   written = due;
+  std::vector<double> free_at(static_cast<std::size_t>(load.pp), 0);
+  std::vector<int> next_weight = order.begin, due(free_at.size(), 0), held = due, written = due;
   action* const actions = order.actions.data();
 
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (int r = 0; r < ranks; ++r) {
-      const int end = order.begin[r + 1];
-      double clock = free_at[r];
-      const int begin = split ? order.begin[r] / 2 * 3 : order.begin[r];
-      action* row = out ? out + begin + written[r] : nullptr;
-      action* const row_begin = row;
-      auto weight_cost = [&] {
-        while (actions[next_weight[r]].kind != action_kind::I) ++next_weight[r];
-        return load.cost.of({action_kind::W, actions[next_weight[r]].stage, 0});
-      };
-      auto run_weight = [&] {
-        clock += weight_cost();
-        line.sum_of_ends += clock;
-        if (row) *row++ = {action_kind::W, actions[next_weight[r]].stage, actions[next_weight[r]].microbatch};
-        ++next_weight[r];
-        --due[r];
-        --held[r];
-      };
-      int i = reached[r];
-      for (; i < end; ++i) {
-        if (actions[i].kind == action_kind::F && held[r] >= limit && due[r] == 0) {
-          int j = i + 1;
-          auto waits = [&](const action& b) {
-            return b.kind == action_kind::F || forward_end[b.stage * m + b.microbatch] < 0;
-          };
-          while (j < end && waits(actions[j])) ++j;
-          if (j == end) return line;
-          std::rotate(actions + i, actions + j, actions + j + 1);
-        }
-        const action a = actions[i];
-        const int cell = a.stage * m + a.microbatch;
-        const bool forward = a.kind == action_kind::F;
-        const double made = forward ? forward_end[cell - m] : gradient_end[cell + m];
-        if (made < 0 || (!forward && forward_end[cell] < 0)) break;
-        double input = made;
-        if (forward && a.stage > 0) input += hops.down[a.stage - 1];
-        if (!forward && a.stage + 1 < load.stages()) input += hops.up[a.stage + 1];
-        if (!forward) input = std::max(input, forward_end[cell]);
-        while (due[r] > 0 && input > clock + rounding &&
-               (eagerly || input - clock > weight_cost() - rounding))
-          run_weight();
-        while (forward && held[r] >= limit) run_weight();
-        line.input[i] = input;
-        line.idle[i] = input - clock;
-        line.held[i] = held[r];
-        clock = std::max(clock, input) + load.cost.of(a);
-        line.sum_of_ends += clock;
-        (forward ? forward_end : gradient_end)[cell] = clock;
-        if (forward) ++held[r];
-        else if (split) ++due[r];
-        else --held[r];
-        if (row) *row++ = a;
+  bool is_stuck = false;  // memory is full, and no backward can free some
+  const std::vector<int> reached = detail::walk(order.begin, [&](int r, int i) {
+    if (is_stuck) return i;
+    const int end = order.begin[r + 1];
+    double clock = free_at[r];
+    const int begin = split ? order.begin[r] / 2 * 3 : order.begin[r];
+    action* row = out ? out + begin + written[r] : nullptr;
+    action* const row_begin = row;
+    auto weight_cost = [&] {
+      while (actions[next_weight[r]].kind != action_kind::I) ++next_weight[r];
+      return load.cost.of({action_kind::W, actions[next_weight[r]].stage, 0});
+    };
+    auto run_weight = [&] {
+      clock += weight_cost();
+      line.sum_of_ends += clock;
+      if (row) *row++ = {action_kind::W, actions[next_weight[r]].stage, actions[next_weight[r]].microbatch};
+      ++next_weight[r];
+      --due[r];
+      --held[r];
+    };
+    for (; i < end; ++i) {
+      if (actions[i].kind == action_kind::F && held[r] >= limit && due[r] == 0) {
+        int j = i + 1;
+        auto waits = [&](const action& b) {
+          return b.kind == action_kind::F || forward_end[b.stage * m + b.microbatch] < 0;
+        };
+        while (j < end && waits(actions[j])) ++j;
+        is_stuck = j == end;
+        if (is_stuck) break;
+        std::rotate(actions + i, actions + j, actions + j + 1);
       }
-      moved |= i != reached[r];
-      reached[r] = i;
-      if (i == end)
-        while (due[r] > 0) run_weight();
-      free_at[r] = clock;
-      written[r] += static_cast<int>(row - row_begin);
+      const action a = actions[i];
+      const int cell = a.stage * m + a.microbatch;
+      const bool forward = a.kind == action_kind::F;
+      const double made = forward ? forward_end[cell - m] : gradient_end[cell + m];
+      if (made < 0 || (!forward && forward_end[cell] < 0)) break;
+      double input = made;
+      if (forward && a.stage > 0) input += hops.down[a.stage - 1];
+      if (!forward && a.stage + 1 < load.stages()) input += hops.up[a.stage + 1];
+      if (!forward) input = std::max(input, forward_end[cell]);
+      while (due[r] > 0 && input > clock + rounding && (eagerly || input - clock > weight_cost() - rounding))
+        run_weight();
+      while (forward && held[r] >= limit) run_weight();
+      line.input[i] = input;
+      line.idle[i] = input - clock;
+      line.held[i] = held[r];
+      clock = std::max(clock, input) + load.cost.of(a);
+      line.sum_of_ends += clock;
+      (forward ? forward_end : gradient_end)[cell] = clock;
+      if (forward) ++held[r];
+      else if (split) ++due[r];
+      else --held[r];
+      if (row) *row++ = a;
     }
-  }
-  for (int r = 0; r < ranks; ++r)
+    if (i == end)
+      while (due[r] > 0) run_weight();
+    free_at[r] = clock;
+    written[r] += static_cast<int>(row - row_begin);
+    return i;
+  });
+  for (int r = 0; r < load.pp; ++r)
     if (reached[r] != order.begin[r + 1]) return line;
   line.makespan = *std::max_element(free_at.begin(), free_at.end());
   return line;

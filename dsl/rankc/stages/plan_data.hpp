@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as plain data, the same in the compiler and in the generator: rules, stages, memory, times and the
+// search read this alone. Declarations are templates; nothing behind them is.
+#pragma once
+#include <rankc/recipe/cluster.hpp>
+#include <rankc/ops/balance.hpp>
+#include <rankc/mesh/layout.hpp>
+#include <rankc/recipe/training.hpp>
+#include <rankc/rules/values/setting.hpp>
+#include <rankc/schedule/timing.hpp>
+#include <rankc/trace/trace.hpp>
+
+#include <string_view>
+#include <vector>
+
+namespace rankc {
+
+/// The experts of a model: their width, whether a token's weights add up to 1, and which layers are dense.
+struct known_experts {
+  int ffn = 0;  // 0: there are none
+  bool normalized = true;
+  int every = 1;           // a layer has experts if its number, counted from 1, divides by this,
+  std::vector<int> dense;  // and if it is none of these, counted from 0
+  model_routers routers{};
+  double capacity = 0;  // of an expert, as a multiple of an even share; 0: no limit
+};
+
+/// A model of a published family.
+struct known_model {
+  std::string_view family;  // empty: none
+  model_sizes sizes;
+  double theta = 0;  // the base of rotary positions
+  rope_scaling scaling{};
+  double norm_eps = 0;
+  known_experts experts{};
+};
+
+/// A layer as declared: traced once, used `count` times.
+struct layer_kind {
+  std::string_view name;
+  trace ops;
+  int count = 1;
+  bool repeated = false;  // its parameters are named "layers.N."
+};
+
+/// A plan whose diagnostics refuse it has those of the other members that were known when it was refused.
+/// Names are views: those of layers, schedules and families belong to their types, that of the plan to
+/// whoever made it.
+struct plan_data {
+  std::string_view name = {};
+  report diagnostics = {};
+  parallel_dims dims = {};
+  training recipe = {};
+  rankc::cluster machines = {};
+  std::string_view schedule = {};
+  action_table actions = {};
+  costs expected = {};  // of the actions
+  int rows = 0;         // sequences per microbatch and data-parallel rank
+  int vocab_used = 0;
+  std::vector<layer_kind> kinds = {};
+  std::vector<int> blocks_of_stage = {};  // repeated layers on each stage
+  // The generator alone asks for these:
+  known_model model = {};
+  std::vector<trace> on_one_device = {};  // of each kind: with all degrees 1 and the whole batch of a step
+};
+
+}  // namespace rankc
