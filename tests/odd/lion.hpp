@@ -80,8 +80,9 @@ void lion(const rankc::cuda::lane& on, at weights, at gradients, at momentum, at
     if (blocks == 0) continue;
     // clang-format off
     lion_kernel<<<blocks, 256, 0, on.stream>>>(
-        on.at<float>(weights) + of.first, on.at<float>(gradients) + of.first, on.at<float>(momentum) + of.first,
-        copy, on.at<float>(norm_squared), on.of->input, of, of.balances.any());
+        on.at<float>(weights) + of.first, on.at<float>(gradients) + of.first,
+        on.at<float>(momentum) + of.first, copy, on.at<float>(norm_squared), on.of->input, of,
+        of.balances.any());
     // clang-format on
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC239, RC241 to RC249: numbers that no step can use, recomputation of nothing, what no optimizer
-// keeps, and parameters that are not there or cannot be adapted or trained.
+// RC233 to RC239, RC241 to RC249, RC264: numbers out of range, recomputation of nothing, state that no
+// optimizer keeps, an optimizer of matrices, and parameters that do not exist or cannot be adapted or trained.
 #include "reject.hpp"
 
 #include <rankc/schedules/looped_bfs.hpp>
@@ -214,6 +214,18 @@ inline constexpr auto rc241_nesterov_alone =
 // error: RC241: nesterov looks ahead along sgd's momentum, and momentum=0; take momentum=0.9, or leave
 //        nesterov out
 static_assert(valid<rc241_nesterov_alone>);
+
+struct muon {
+  static constexpr optimizer_row row{.name = "muon",
+                                     .title = "Muon",
+                                     .moments = {{"momentum", "Muon's"}},
+                                     .granularity = fault(granularity::matrix, granularity::element)};
+  constexpr std::array<double, 0> numbers() const { return {}; }
+};
+inline constexpr auto rc264_whole_matrices = trained({.seq = 8, .global_batch = 4, .optimizer = muon{}});
+// error: RC264: optimizer muon updates whole matrices, and STEP updates the elements of a rank's shards and
+//        gathers no matrix; take an optimizer by element, as adamw{}
+static_assert(valid<rc264_whole_matrices>);
 
 inline constexpr auto rc242_wide_moments =
     trained({.seq = 8, .global_batch = 4, .moments = fault(f64, bf16)});
