@@ -84,7 +84,7 @@ void add(fingerprint& f, const item& i) {
 std::uint64_t hash_of(const lowered& l) {
   fingerprint f;
   f.add(static_cast<std::uint64_t>(l.type));
-  f.add(std::string(l.optimizer()));
+  f.add(std::string(l.optimizer().name));
   add(f, {l.has_bf16_weights(), l.has_bf16_moments(), l.plan->recipe.rounding == stochastic,
           l.rounds_reductions()});
   for (const body& b : l.bodies)

@@ -4,6 +4,7 @@ add_executable(rankc_dsl_test
   dsl/diagnostic_test.cpp
   dsl/dims_test.cpp
   dsl/ops_test.cpp
+  dsl/optimizer_test.cpp
   dsl/parameter_test.cpp
   dsl/peak_bytes_test.cpp
   dsl/plan_test.cpp

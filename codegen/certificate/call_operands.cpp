@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <rankc/codegen/scratch_writes.hpp>
+#include <rankc/codegen/update_rows.hpp>
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/hashed_call.hpp>
 
@@ -167,7 +168,7 @@ class operand_check {
 
 }  // namespace
 
-bool is_over_regions(const op& o) { return o.row == "sum_squares" || o.row == "adamw" || o.row == "sgd"; }
+bool is_over_regions(const op& o) { return o.row == "sum_squares" || is_update(o); }
 
 void check_operands(const op& o, int rank) { operand_check(rank).check(o); }
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of the model, and of the file as a whole.
 #pragma once
+#include <rankc/codegen/update_rows.hpp>
+
 #include "schema.hpp"
 
 namespace rankc::codegen::schema {
 
 inline constexpr const char* rounding_names[]{"none", "fp8", "fp8_rows"};
-inline constexpr const char* optimizer_names[]{"adamw", "sgd"};
 
 struct tensor_schema {
   static constexpr const char* what = "a value of the model";
@@ -102,13 +103,15 @@ struct optimizer_schema {
   static constexpr const char* what = "the optimizer";
   static constexpr bool is_line = true, own_line = false;
   static void list(auto& f, auto& o) {
-    f.word("row", o.row, optimizer_names, "which optimizer it is");
+    f("row", o.row, "name of the optimizer");
     f("moments", o.moments, "number of moments of a weight");
     f("bf16_weights", o.bf16_weights, "whether weights may be kept in bf16 alone");
     f("bf16_moments", o.bf16_moments, "whether moments may be kept in bf16");
     f("bf16_reductions", o.bf16_reductions, "whether gradients may be sent in bf16 to be summed");
-    f.expect(o.row == "adamw" ? o.moments == 2 : o.moments == 0 || o.moments == 1,
-             "2 moments with adamw, 0 or 1 with sgd");
+    const update_row* const known = find_update_row(o.row);
+    f.expect(known ? known->least_moments <= o.moments && o.moments <= known->most_moments
+                   : 0 <= o.moments && o.moments <= 2,
+             "2 moments with adamw, 0 or 1 with sgd, 0 to 2 with another");
   }
 };
 

@@ -6,9 +6,9 @@
 #   <name>_program  library of the rank programs it writes, for embedding: #include <<name>_program/program.hpp>
 #   <name>          executable: the programs with the trainer's command line
 #
-# OPS: headers of a user's ops. Each has three parts: where RANKC_HOST_KERNELS is defined, the host's kernels; where
-# RANKC_CUDA_KERNELS is, those for CUDA, declared for C++ and defined for nvcc, which compiles the header too; else the
-# rows of the ops, for plans. Their directories are searched for the header that a row names.
+# OPS: headers of a user's ops and optimizers. Each has three parts: where RANKC_HOST_KERNELS is defined, the host's
+# kernels; where RANKC_CUDA_KERNELS is, those for CUDA, declared for C++ and defined for nvcc, which compiles the header
+# too; else the rows, for plans. Their directories are searched for the header that a row names.
 #
 # The files are known before the plan is: one source per program, which includes what the generator writes beside it.
 include_guard(DIRECTORY)

@@ -96,7 +96,7 @@ class call_counter {
         sweep("sum_squares", elements_of(r_.squares_of(i.squares)) * wide());
         break;
       case item_kind::update:
-        sweep(l_.optimizer(),
+        sweep(l_.optimizer().name,
               elements_of(r_.updates) * cost_model::detail::updated_bytes(l_.state(), real(), wide()));
         break;
     }

@@ -147,7 +147,7 @@ std::string wide_type(const lowered& l) { return name_of(l.type == dtype::bf16 ?
 std::string kept_text(const lowered& l, const pipeline_rank& r) {
   const optimizer_state kept = l.state();
   std::vector<std::string> wide, parts;
-  const char* moments = kept.moments == 2 ? "two moments" : "momentum";
+  const std::string_view moments = kept.moments == 2 ? "two moments" : l.optimizer().moments[0].name;
   if (!l.has_bf16_weights()) wide.emplace_back("weights");
   if (l.trains()) wide.emplace_back("gradients");
   if (kept.moments > 0 && !l.has_bf16_moments()) wide.emplace_back(moments);
@@ -172,9 +172,13 @@ std::string kept_text(const lowered& l, const pipeline_rank& r) {
 std::string optimizer_text(const lowered& l) {
   const training& t = l.plan->recipe;
   if (!l.trains()) return "";
-  std::string out = t.optimizer == sgd ? "optimizer: SGD" : "optimizer: AdamW";
-  if (t.momentum > 0) out += fmt::format(", momentum {}", t.momentum);
-  if (t.nesterov) out += ", Nesterov";
+  std::string out = fmt::format("optimizer: {}", l.optimizer().title);
+  for (const hyperparameter& h : l.optimizer().used_hyperparameters()) {
+    const double x = t.optimizer.number(h.name);
+    if (h.printed.empty() || x == 0) continue;
+    out += fmt::format(", {}", h.printed);
+    if (h.range != hyperparameter_range::flag) out += fmt::format(" {}", x);
+  }
   std::vector<std::string_view> narrow;
   if (l.has_bf16_weights()) narrow.emplace_back("weights");
   if (l.has_bf16_moments()) narrow.emplace_back("moments");
@@ -396,7 +400,7 @@ std::string describe_json(const lowered& l) {
            {"microbatches", p.actions.microbatches},
            {"rows", p.rows}}},
          {"optimizer",
-          {{"name", l.optimizer()},
+          {{"name", l.optimizer().name},
            {"moments", l.state().moments},
            {"moments_in", l.has_bf16_moments() ? "bf16" : wide_type(l)},
            {"weights_in", l.has_bf16_weights() ? "bf16" : wide_type(l)}}},

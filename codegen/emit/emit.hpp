@@ -64,8 +64,6 @@ std::string stage_call_text(const pipeline_rank&, const item&, phase, const laye
 
 std::string emit_kernels(const lowered&, const std::string& target);
 std::string emit_optimizer(const lowered&);
-/// What the text calls the moments that the optimizer keeps.
-std::vector<std::string_view> moment_names(const lowered&);
 std::string emit_layers(const lowered&);
 std::string emit_memory(const lowered&, const pipeline_rank&);
 std::string emit_stage(const lowered&, const pipeline_rank&, const stage_plan&);

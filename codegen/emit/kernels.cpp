@@ -145,12 +145,14 @@ std::vector<const op_row*> rows_of(const lowered& l) {
   return rows;
 }
 
-/// The headers that declare the kernels of ops that users wrote.
+/// The headers that declare the kernels of a user's ops and optimizer.
 std::string headers(const lowered& l) {
   std::vector<std::string_view> all;
-  for (const op_row* row : rows_of(l))
-    if (!row->header.empty() && std::find(all.begin(), all.end(), row->header) == all.end())
-      all.push_back(row->header);
+  const auto add = [&](std::string_view header) {
+    if (!header.empty() && std::find(all.begin(), all.end(), header) == all.end()) all.push_back(header);
+  };
+  for (const op_row* row : rows_of(l)) add(row->header);
+  if (l.trains()) add(l.optimizer().header);
   if (all.empty()) return "";
   std::string out = fmt::format("#define RANKC_{}_KERNELS  // what a header of ops declares here\n",
                                 l.target == target::cuda ? "CUDA" : "HOST");
@@ -200,8 +202,6 @@ kernel_names name_kernels(const lowered& l) {
                     "scatter_sums_in_bf16",
                     "add_sums",
                     "sum_squares",
-                    "adamw",
-                    "sgd",
                     "run",
                     "run_by_rows",
                     "real",
@@ -217,6 +217,8 @@ kernel_names name_kernels(const lowered& l) {
                     "store",
                     "lane",
                     "range"});
+  for (const optimizer_row* row : optimizer_rows) scope.take(row->name);
+  if (!l.optimizer().header.empty()) scope.take(l.optimizer().name);
   for (const op_row* row : rows_of(l)) names[row] = scope.take(row->name);
   return names;
 }

@@ -44,11 +44,6 @@ std::string boundary_type(const lowered& l, const pipeline_rank& r, int stage) {
   throw std::logic_error("nothing of the rank is at a boundary of its own");
 }
 
-static std::string_view comment_of_moment(std::string_view name) {
-  if (name == "momentum") return "SGD's";
-  return name == "first_moment" ? "AdamW's m" : "AdamW's v";
-}
-
 std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   std::string out;
   auto one = [&](const std::string& type, const std::string& name, std::size_t where, std::size_t bytes,
@@ -82,9 +77,11 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   if (l.trains() && held != trained)
     of(trained, "trained_weights", a.weights, of_weights, kept.weight, "of these the ones that are trained");
   if (l.trains()) of(trained, "gradients", a.gradients, "wide", l.wide_bytes(), "their gradients");
-  for (const std::string_view m : moment_names(l))
-    of(trained, m, m == "second_moment" ? a.second_moment : a.first_moment,
-       l.has_bf16_moments() ? "bf16" : "wide", kept.moment, comment_of_moment(m));
+  for (int i = 0; i < kept.moments; ++i) {
+    const moment& m = l.optimizer().moments[i];
+    of(trained, m.name, i == 0 ? a.first_moment : a.second_moment, l.has_bf16_moments() ? "bf16" : "wide",
+       kept.moment, m.comment);
+  }
   if (l.has_working_copy())
     one(fmt::format("vector<real, {}>", r.parameter_elements), "working_copy", a.working_copy,
         r.parameter_elements * l.real_bytes(), "the weights as the layers read them, rounded");

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizer's call as a struct of named operands: the regions that it reads and writes, in the types that
-// they are kept in.
+// The optimizer's call as a struct of named operands: the regions that it reads and writes, in their types.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "emit.hpp"
 
 namespace rankc::codegen {
-
-std::vector<std::string_view> moment_names(const lowered& l) {
-  const int n = l.state().moments;
-  if (n == 2) return {"first_moment", "second_moment"};
-  return n == 1 ? std::vector<std::string_view>{"momentum"} : std::vector<std::string_view>{};
-}
 
 namespace {
 
@@ -30,7 +23,7 @@ std::string kept_as(const lowered& l) {
 }
 
 /// Operands of one type share a line.
-std::string operands(const lowered& l, const std::vector<std::string_view>& moments) {
+std::string operands(const lowered& l) {
   std::vector<std::pair<std::string_view, std::vector<std::string_view>>> lines{
       {l.has_bf16_weights() ? "real" : "wide", {"weights"}}};
   const auto add = [&](std::string_view type, std::string_view name) {
@@ -38,27 +31,33 @@ std::string operands(const lowered& l, const std::vector<std::string_view>& mome
     lines.back().second.push_back(name);
   };
   add("wide", "gradients");
-  for (const std::string_view m : moments) add(l.has_bf16_moments() ? "bf16" : "wide", m);
+  for (const moment& m : l.plan->recipe.optimizer.moments())
+    add(l.has_bf16_moments() ? "bf16" : "wide", m.name);
   std::string out;
   for (const auto& [type, names] : lines)
     out += fmt::format("  vector<{}, Count> {};\n", type, fmt::join(names, ", "));
   return out;
 }
 
+std::string kernel_of(const lowered& l) {
+  const optimizer_row& row = l.optimizer();
+  if (!row.kernel.empty()) return std::string(row.kernel);
+  return fmt::format("rankc::{}::{}", l.target == target::cuda ? "cuda" : "host", row.name);
+}
+
 }  // namespace
 
 std::string emit_optimizer(const lowered& l) {
   if (!l.trains()) return "";
-  const std::vector<std::string_view> moments = moment_names(l);
+  const optimizer_row& row = l.optimizer();
   std::vector<std::string> given{"on", "weights.where", "gradients.where"};
-  for (const std::string_view m : moments) given.push_back(std::string(m) + ".where");
-  if (moments.empty()) given.emplace_back("{}");
+  for (const moment& m : row.used_moments())
+    given.push_back(l.state().moments > 0 ? fmt::format("{}.where", m.name) : "{}");
   given.insert(given.end(), {"norm.where", "of"});
   return fmt::format(
       "template <std::size_t Count>\nstruct {} {{\n{}  vector<wide, 1> norm;\n  std::span<const range> of;\n"
-      "  void operator()(const lane& on) const {{\n    rankc::{}::{}{}({});\n  }}\n}};",
-      l.optimizer(), operands(l, moments), l.target == target::cuda ? "cuda" : "host", l.optimizer(),
-      kept_as(l), fmt::join(given, ", "));
+      "  void operator()(const lane& on) const {{\n    {}{}({});\n  }}\n}};",
+      row.name, operands(l), kernel_of(l), kept_as(l), fmt::join(given, ", "));
 }
 
 }  // namespace rankc::codegen

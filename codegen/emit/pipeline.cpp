@@ -241,7 +241,7 @@ class order_text {
              std::string(".into = store::") + (i.first ? "overwrite" : "add")});
         break;
       case item_kind::update:
-        run(i.on, std::string(l_.optimizer()), members_of_update());
+        run(i.on, std::string(l_.optimizer().name), members_of_update());
         break;
     }
   }
@@ -250,7 +250,8 @@ class order_text {
     const bool trains_all = l_.weight_elements(r_) == r_.trained_elements;
     std::vector<std::string> all{std::string(".weights = ") + (trains_all ? "weights" : "trained_weights"),
                                  ".gradients = gradients"};
-    for (const std::string_view m : moment_names(l_)) all.push_back(fmt::format(".{} = {}", m, m));
+    for (const moment& m : l_.plan->recipe.optimizer.moments())
+      all.push_back(fmt::format(".{} = {}", m.name, m.name));
     all.insert(all.end(), {".norm = norm", ".of = updates"});
     return all;
   }

@@ -172,7 +172,7 @@ std::string tables(const lowered& l, const std::vector<kept_logits>& logits) {
   return out + "\n// " + columns + "\nconstexpr rank_row ranks[]{\n" + rows + "};";
 }
 
-/// What the optimizer keeps, where it is not two moments in the type of gradients.
+/// The moments that the optimizer keeps, where these are not two in the type of gradients.
 std::string state_text(const lowered& l) {
   std::string out;
   if (const int n = l.state().moments; l.trains() && n != 2) out += fmt::format(" .moments = {},", n);
@@ -196,10 +196,16 @@ std::string shares_text(const lowered& l) {
   return out;
 }
 
+/// A hyperparameter of AdamW; its default where the optimizer does not have it, and no kernel reads it.
+double adam_number(const training& t, std::string_view name) {
+  return t.optimizer.number(name, optimizer(adamw{}).number(name));
+}
+
 std::string rest_of_recipe(const training& t) {
   std::string out;
-  if (t.momentum > 0) out += fmt::format(", .momentum = {}", t.momentum);
-  if (t.nesterov) out += ", .nesterov = true";
+  if (const double momentum = t.optimizer.number("momentum"); momentum > 0)
+    out += fmt::format(", .momentum = {}", momentum);
+  if (t.optimizer.number("nesterov") != 0) out += ", .nesterov = true";
   if (t.rounding_seed != 0)
     out += fmt::format(", .rounding_seed = {}", static_cast<std::uint32_t>(t.rounding_seed));
   if (t.lr_schedule.any()) {
@@ -312,8 +318,8 @@ std::string emit_program(const lowered& l, const std::string& target,
         fmt::format(
             ".lr = {}, .weight_decay = {}, .clip = {}, .beta1 = {}, .beta2 = {}, .eps = {},\n              "
             ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}{}",
-            t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, t.warmup_steps, t.decay_steps, t.min_lr,
-            rest_of_recipe(t))},
+            t.lr, t.weight_decay, t.clip, adam_number(t, "beta1"), adam_number(t, "beta2"),
+            adam_number(t, "eps"), t.warmup_steps, t.decay_steps, t.min_lr, rest_of_recipe(t))},
        {"note", note_text(l)},
        {"communicators", l.communicators.empty() ? "{}" : "communicators"}});
 }

@@ -3,6 +3,7 @@
 // that the step begins with and leaves.
 #pragma once
 #include <rankc/codegen/program.hpp>
+#include <rankc/codegen/update_rows.hpp>
 
 #include <map>
 #include <set>
@@ -14,9 +15,6 @@
 #include "model.hpp"
 
 namespace rankc::codegen::algebra {
-
-/// Whether an op updates weights.
-inline bool is_update(const op& o) { return o.row == "adamw" || o.row == "sgd"; }
 
 /// "the weight of wte", "the loss"
 std::string name_of(const codegen::holding&);

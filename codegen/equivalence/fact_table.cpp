@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fact_table.hpp"
 
+#include <rankc/codegen/update_rows.hpp>
+
 #include <algorithm>
 #include <iterator>
 
@@ -57,24 +59,27 @@ void check_is_function(const fact& f) {
 }  // namespace
 
 bool is_taken(std::string_view row) {
-  constexpr std::string_view others[]{"sum_squares", "adamw", "sgd"};  // which have no line in the table
-  return row.empty() || find_fact(row) >= 0 ||
-         std::find(std::begin(others), std::end(others), row) != std::end(others);
+  const bool has_no_line = row == "sum_squares" || find_update_row(row);
+  return row.empty() || has_no_line || find_fact(row) >= 0;
 }
 
-fact_table::fact_table(const std::vector<specification::row_facts>& of_user) {
+fact_table::fact_table(const specification& s) {
   std::vector<line> lines;
-  for (const specification::row_facts& r : of_user) {
+  const auto check_name = [&](const std::string& row) {
+    const auto is_row = [&](const line& l) { return row == l.row; };
+    if (is_taken(row) || unknown_.count(row) || std::any_of(lines.begin(), lines.end(), is_row))
+      throw refusal("RC7743: the name \"{}\" of a user's row is empty, or that of another row", row);
+  };
+  for (const specification::row_facts& r : s.rows) {
     if (!r.unknown.empty()) {
       unknown_.try_emplace(r.row, r.unknown);
       continue;
     }
-    const auto is_row = [&](const line& l) { return r.row == l.row; };
-    if (is_taken(r.row) || std::any_of(lines.begin(), lines.end(), is_row))
-      throw refusal("RC7743: the name \"{}\" of a user's row is empty, or that of another row", r.row);
+    check_name(r.row);
     lines.push_back({r.row.c_str(), r.ports.c_str(), r.rule.c_str(), r.needs.c_str(), r.attributes.c_str(),
                      r.gradients.c_str()});
   }
+  if (!find_update_row(s.optimizer.row)) check_name(s.optimizer.row);
   if (lines.empty()) return;
   with_users_ = read_facts(lines, facts());
   for (std::size_t i = facts().size(); i < with_users_.size(); ++i) {

@@ -19,8 +19,8 @@ bool is_taken(std::string_view row);
 class fact_table {
  public:
   /// Errors: refusal where the facts of a user's row cannot be read, or are no functions of its operands, or
-  /// its name is another row's.
-  explicit fact_table(const std::vector<specification::row_facts>& of_user);
+  /// where two rows have one name; the optimizer is one of these rows.
+  explicit fact_table(const specification&);
 
   const fact& operator[](int row) const { return all()[static_cast<std::size_t>(row)]; }
   /// The index of a row.

@@ -64,7 +64,7 @@ static void check_indices(const specification& s) {
   }
 }
 
-model::model(const specification& s) : spec_(s), facts_(s.rows), index_(1 << 12, -1), uses_(s.uses.size()) {
+model::model(const specification& s) : spec_(s), facts_(s), index_(1 << 12, -1), uses_(s.uses.size()) {
   check_indices(s);
   check_shapes(s, facts_);
   begin();

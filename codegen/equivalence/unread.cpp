@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unread.hpp"
 
+#include <rankc/codegen/update_rows.hpp>
+
 #include <algorithm>
 
 namespace rankc::codegen::algebra {
@@ -79,7 +81,7 @@ void check_unread(const op& o) {
                   o.given.size());
   if (o.kind == op_kind::collective) return check_collective(o);
   check_attributes(o, false, false, false);
-  const bool is_of_views = o.row == "sum_squares" || o.row == "adamw" || o.row == "sgd";
+  const bool is_of_views = o.row == "sum_squares" || is_update(o);
   if (!is_of_views && !o.views.empty())
     throw refusal("RC7726: the op calls no kernel and names {} tensors; expected 0", o.views.size());
   for (const view& v : o.views) {

@@ -316,7 +316,9 @@ op flattener::update(const item& i) {
   for (int region : moments()) given.push_back(region);
   op o = on_ranges(i.name, r_.updates, given, kept_);
   read_paddings(o, r_.updates);
-  o.function = o.row = l_.optimizer();
+  const optimizer_row& row = l_.optimizer();
+  o.row = row.name;
+  o.function = row.kernel.empty() ? row.name : row.kernel;
   for (int region : given) o.operands.push_back(begin_of(region));
   o.operands.push_back(r_.arena.norm);
   o.views.push_back({.port = "norm", .accesses = {static_cast<int>(o.reads.size()), 1}});

@@ -85,10 +85,9 @@ std::vector<std::string_view> reserved_names() {
                                       "send",
                                       "receive",
                                       "sum_squares",
-                                      "adamw",
-                                      "sgd",
                                       "std",
                                       "T"};
+  for (const optimizer_row* row : optimizer_rows) names.push_back(row->name);
   for (const op_row* row : ops::all) names.push_back(row->name);
   ops::each_fusion([&](const fusion& f) { names.push_back(f.into.kind->name); });
   ops::each_fp8_row([&](const op_row& row) { names.push_back(row.name); });

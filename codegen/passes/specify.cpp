@@ -126,8 +126,8 @@ specification specify(const plan_data& p) {
     }
   }
   const training& r = p.recipe;
-  s.optimizer = {.row = r.optimizer == sgd ? "sgd" : "adamw",
-                 .moments = rankc::lowering::state_of(r, 4, 4, true).moments,
+  s.optimizer = {.row = std::string(r.optimizer.row->name),
+                 .moments = static_cast<int>(r.optimizer.moments().size()),
                  .bf16_weights = !r.master_weights,
                  .bf16_moments = r.moments == bf16,
                  .bf16_reductions = r.reductions == bf16};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/cost_model/kernel_time.hpp>
+#include <rankc/recipe/optimizers.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
@@ -21,7 +23,10 @@ bool has_bias(const timed_kernel& k) { return k.name == "linear_bias" || k.name 
 bool writes_two(const timed_kernel& k) { return k.name == "linear_bias_gelu"; }
 bool is_attention(const timed_kernel& k) { return k.name.starts_with("attention"); }
 bool sums_columns(const timed_kernel& k) { return k.name == "layer_norm_grad_add"; }
-bool sweeps(const timed_kernel& k) { return k.name == "adamw" || k.name == "sum_squares"; }
+bool sweeps(const timed_kernel& k) {
+  const auto updates = [&](const optimizer_row* row) { return row->name == k.name; };
+  return k.name == "sum_squares" || std::ranges::any_of(optimizer_rows, updates);
+}
 
 double epilogue_factor(const gpu_speed& g, const timed_kernel& k) {
   if (writes_two(k)) return g.two_results;

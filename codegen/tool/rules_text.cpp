@@ -291,11 +291,11 @@ constexpr rule_text texts[]{
     {235, "the moments' decay is a fraction", "beta1 and beta2 are at least 0 and less than 1.",
      "A moment is beta times itself and 1 - beta times what is new, divided by 1 - beta^step: with beta = 1 "
      "that is 0 / 0.",
-     "training{.beta1 = 1, ...}", "Take 0.9 for beta1, and 0.95 or 0.999 for beta2."},
+     "training{.optimizer = adamw{.beta1 = 1}, ...}", "Take 0.9 for beta1, and 0.95 or 0.999 for beta2."},
     {236, "eps is above 0", "eps is finite and at least 1.2e-38 with f32 weights, 2.3e-308 with f64 ones.",
      "The update divides by the root of the second moment plus eps. Where a gradient has always been 0 that "
      "is eps alone, and smaller numbers are rounded to 0.",
-     "training{.eps = 0, ...}", "Take 1e-8, the default."},
+     "training{.optimizer = adamw{.eps = 0}, ...}", "Take 1e-8, the default."},
     {237, "steps are counted from 0",
      "warmup_steps and decay_steps are at least 0. decay_steps counts from the end of the warm-up, so that "
      "it may be the smaller one. The pieces of lr_schedule have at least 0 steps, and stand in the place of "
@@ -327,11 +327,12 @@ constexpr rule_text texts[]{
      "a parameter of 10 rows on parallel_dims{.world = 4, .dp_shard = 2, .tp = 2}",
      "Take a dp_shard or a tp that divides, here .dp_shard = 5; or sizes that are multiples of tp * "
      "dp_shard."},
-    {241, "momentum is of SGD",
-     "momentum is at least 0, less than 1, and of optimizer = sgd; nesterov is of a momentum.",
-     "SGD's moment is momentum times itself plus the gradient: with momentum = 1 it never forgets. AdamW has "
-     "beta1 instead.",
-     "training{.momentum = 0.9, ...}", "Write .optimizer = sgd beside it, or leave momentum out."},
+    {241, "SGD's momentum is a fraction",
+     "momentum is at least 0 and less than 1; nesterov needs a momentum above 0.",
+     "SGD's moment is momentum times itself plus the gradient: with momentum = 1 it never forgets. "
+     "Nesterov's "
+     "update adds momentum times that moment, which is not kept with momentum = 0.",
+     "training{.optimizer = sgd{.momentum = 1}, ...}", "Take sgd{.momentum = 0.9}."},
     {242, "moments are kept in f32 or in bf16",
      "moments is f32 (f64 in a plan in f64) or bf16, where the optimizer keeps moments.",
      "A moment is worked out in the type of the gradients and rounded once when it is kept. What is wider "
@@ -445,6 +446,12 @@ constexpr rule_text texts[]{
      "and a plan of such layers alone would train as if the word were not there.",
      "training{.linears = fp8, ...} with models::gpt2{.hidden = 100, ...}",
      "Take sizes that divide, as .hidden = 112; or leave linears out."},
+    {264, "an optimizer updates each element alone",
+     "The row of the recipe's optimizer has granularity::element.",
+     "STEP gives a rank the elements of its shards, in ranges without the shapes of parameters, and gathers "
+     "nothing. An optimizer of whole matrices, such as Muon, needs both.",
+     "training{.optimizer = muon{}, ...} with muon::row.granularity = granularity::matrix",
+     "Take adamw{}, sgd{}, or a row of your own by element."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its "
      "sentence names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, "

@@ -42,8 +42,8 @@ names dims_of(const rankc::parallel_dims& d) {
 }
 
 names recipe_of(const rankc::training& r) {
-  names all{valued("optimizer", r.optimizer), valued("moments", r.moments), valued("linears", r.linears),
-            valued("rounding", r.rounding), valued("reductions", r.reductions)};
+  names all{"optimizer " + std::string(r.optimizer.row->name), valued("moments", r.moments),
+            valued("linears", r.linears), valued("rounding", r.rounding), valued("reductions", r.reductions)};
   for (const auto& [name, is_set] : {std::pair("full", r.recompute.full),
                                      {"attention", r.recompute.attention},
                                      {"activations", r.recompute.activations},
@@ -52,7 +52,7 @@ names recipe_of(const rankc::training& r) {
                                      {"documents", r.has_documents()},
                                      {"frozen", !r.frozen.all().empty()},
                                      {"lora", r.lora.any()},
-                                     {"nesterov", r.nesterov},
+                                     {"nesterov", r.optimizer.number("nesterov") != 0},
                                      {"master_weights", r.master_weights}})
     if (is_set) all.insert(name);
   return all;

@@ -112,14 +112,13 @@ std::string describe(const plan& p) {
     out += fmt::format("  lora rank={} alpha={} targets {}; trained {}\n", t.lora.rank, t.lora.alpha,
                        fmt::join(t.lora.targets.all(), ", "), fmt::join(t.lora.trained.all(), ", "));
   if (p.rounded) out += fmt::format("  linears={}\n", linear_precision_names[static_cast<int>(t.linears)]);
-  if (t.optimizer == sgd)
-    out += fmt::format("  sgd momentum={}{}\n", t.momentum, t.nesterov ? " nesterov" : "");
+  out += fmt::format("  {}", t.optimizer.row->name);
+  for (const hyperparameter& h : t.optimizer.row->used_hyperparameters())
+    out += fmt::format(" {}={}", h.name, t.optimizer.number(h.name));
+  out += "\n";
   return out +
-         fmt::format(
-             "  seq={} global_batch={} lr={} weight_decay={} clip={} beta1={} beta2={} eps={}; one rank: "
-             "microbatches={}\n",
-             t.seq, t.global_batch, t.lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps,
-             p.one_rank_microbatches);
+         fmt::format("  seq={} global_batch={} lr={} weight_decay={} clip={}; one rank: microbatches={}\n",
+                     t.seq, t.global_batch, t.lr, t.weight_decay, t.clip, p.one_rank_microbatches);
 }
 
 }  // namespace fuzz

@@ -89,23 +89,26 @@ training draw_recipe(draws& d, const size_lists& sizes) {
   t.lr = d.one_of({1e-3, 3e-4, 1e-2, 1e-4});
   t.weight_decay = d.one_of({0.1, 0.0, 0.01, 0.5});
   t.clip = d.one_of({1.0, 0.0, 0.1, 10.0, 1e-3});
-  t.beta1 = d.one_of({0.9, 0.9, 0.0, 0.5, 0.99});
-  t.beta2 = d.one_of({0.95, 0.999, 0.5, 0.9});
-  t.eps = d.one_of({1e-8, 1e-8, 1e-6, 1e-5});
+  adamw by;
+  by.beta1 = d.one_of({0.9, 0.9, 0.0, 0.5, 0.99});
+  by.beta2 = d.one_of({0.95, 0.999, 0.5, 0.9});
+  by.eps = d.one_of({1e-8, 1e-8, 1e-6, 1e-5});
   t.deterministic = d.chance(10);
   if (d.chance(2))
-    d.one_of({&t.beta1, &t.beta2, &t.clip, &t.eps, &t.lr, &t.weight_decay})[0] =
+    d.one_of({&by.beta1, &by.beta2, &t.clip, &by.eps, &t.lr, &t.weight_decay})[0] =
         d.one_of({-1.0, 1.0, 2.0, 1e308 * 10});
+  t.optimizer = by;
   return t;
 }
 
-/// SGD in three plans of ten, some of which no optimizer takes.
+/// SGD in some three plans of ten, with momentum out of range in a few of these.
 void draw_optimizer(draws& d, training& t) {
   if (!d.chance(30)) return;
-  t.optimizer = d.chance(97) ? sgd : adamw;
-  t.momentum = d.one_of({0.0, 0.9, 0.9, 0.5});
-  t.nesterov = t.momentum != 0 && d.chance(40);
-  if (d.chance(3)) t.momentum = d.one_of({-0.5, 1.0, 0.0});
+  const bool is_sgd = d.chance(97);
+  sgd by{.momentum = d.one_of({0.0, 0.9, 0.9, 0.5})};
+  by.nesterov = by.momentum != 0 && d.chance(40);
+  if (d.chance(3)) by.momentum = d.one_of({-0.5, 1.0, 0.0});
+  if (is_sgd) t.optimizer = by;
 }
 
 /// Parameters of standalone layers that are not meant to be the same tensor get names of their own; most

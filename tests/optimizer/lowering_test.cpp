@@ -7,6 +7,7 @@
 #include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/prove.hpp>
+#include <rankc/codegen/update_rows.hpp>
 #include <rankc/codegen/verify.hpp>
 #include <rankc/memory/memory.hpp>
 
@@ -56,7 +57,7 @@ struct subject {
 
   op& update() {
     for (op& o : of.ranks[0].ops)
-      if (o.row == "adamw" || o.row == "sgd") return o;
+      if (is_update(o)) return o;
     throw std::logic_error("no update");
   }
   view& port(std::string_view name, bool written, int skip = 0) {
@@ -136,12 +137,15 @@ TEST_CASE("a plan's description and its claims say what is kept and how") {
              "optimizer: AdamW; weights and moments in bf16, rounded stochastically\n"));
   CHECK(says(text("no_master", dtype::bf16, target::cuda), "(bf16 weights, no master copy)"));
   CHECK(says(text("no_master", dtype::f64, target::host), "x 4 (weights, gradients, two moments)\n"));
+  CHECK(says(text("lion", dtype::f64, target::host), "optimizer: Lion\n"));
+  CHECK(says(text("lion", dtype::f64, target::host), "x 3 (weights, gradients, momentum)\n"));
 
   const auto claims = [](const char* optimizer, dtype type, target to) {
     const subject s(find(optimizer), type, to);
     return check_equivalence(s.of, s.order, s.model).claims;
   };
   CHECK(has(claims("sgd", dtype::f64, target::host), "and of their moments is updated by sgd"));
+  CHECK(has(claims("lion", dtype::f64, target::host), "and of their moments is updated by lion"));
   CHECK(has(claims("sgd_plain", dtype::f64, target::host), "these sums and weights are kept in f32 or f64"));
   CHECK(has(claims("adamw_bf16", dtype::f64, target::host),
             "moments are kept in bf16 alone, as the recipe says"));
@@ -275,11 +279,22 @@ TEST_CASE("a program whose optimizer keeps less, or something else, is refused")
     end.holds.erase(at);
     CHECK(said_in(s.reason()) == said{7628, {"0", "first moment"}});
   }
-  for (const auto& [other, why] :
-       {std::pair("sgd_plain", said{7611, {"weight"}}), {"adamw", said{7614, {"sgd", "adamw"}}}}) {
+  for (const auto& [other, why] : {std::pair("sgd_plain", said{7611, {"weight"}}),
+                                   {"adamw", said{7614, {"sgd", "adamw"}}},
+                                   {"lion", said{7614, {"sgd", "lion"}}}}) {
     subject s(find("sgd"));  // of a plan with another optimizer
     s.model = specify(find(other));
     CHECK(said_in(s.reason()) == why);
+  }
+  {
+    subject s(find("lion"));  // of a plan with another optimizer
+    s.model = specify(find("sgd"));
+    CHECK(said_in(s.reason()) == said{7614, {"lion", "sgd"}});
+  }
+  for (const char* name : {"gelu", "sum_squares", ""}) {
+    subject s(find("lion"));  // of a row that has the name of an op
+    s.model.optimizer.row = s.update().row = name;
+    CHECK(said_in(s.reason()) == said{7743, {name}});
   }
   {
     subject s(find("sgd_plain"));  // of a plan with momentum, a program without
@@ -309,18 +324,30 @@ TEST_CASE("what is in bf16 without the recipe's word is refused") {
 }
 
 TEST_CASE("certificates of every optimizer say which it is, and are read again") {
-  for (const char* optimizer : {"adamw", "sgd", "sgd_plain", "adamw_stochastic"}) {
+  for (const char* optimizer : {"adamw", "sgd", "sgd_plain", "adamw_stochastic", "lion"}) {
     CAPTURE(optimizer);
     const subject s(find(optimizer, "shard4"));
     std::string text = certificate({{s.of, s.order}}, s.model);
     CHECK(verify(text) == "");
-    const std::string own =
-        std::string("\"optimizer\":[\"") + (std::string(optimizer).starts_with("sgd") ? "sgd" : "adamw");
+    const std::string own = "\"optimizer\":[\"" + s.model.optimizer.row;
     REQUIRE(text.find(own) != std::string::npos);
     const std::size_t at = text.find("\"optimizer\":[");
     text.replace(at, text.find(']', at) - at, "\"optimizer\":[\"sgd\",2,false,false,false");
     CHECK(rankc::test::said_in(verify(text)) ==
-          rankc::test::said{7110, {"the model: optimizer", "2 moments with adamw, 0 or 1 with sgd"}});
+          rankc::test::said{
+              7110, {"the model: optimizer", "2 moments with adamw, 0 or 1 with sgd, 0 to 2 with another"}});
+  }
+}
+
+TEST_CASE("the checks know the optimizers of the language, with as many moments") {
+  REQUIRE(std::size(update_rows) == std::size(rankc::optimizer_rows));
+  for (const rankc::optimizer_row* row : rankc::optimizer_rows) {
+    CAPTURE(row->name);
+    const update_row* const known = find_update_row(row->name);
+    REQUIRE(known);
+    const int moments = static_cast<int>(row->used_moments().size());
+    CHECK(known->most_moments == moments);
+    CHECK(known->least_moments == (row->moments_need.empty() ? moments : 0));
   }
 }
 

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "../odd/lion.hpp"
+
 namespace optimizing {
 
 namespace {
@@ -32,23 +34,20 @@ constexpr named optimizers[]{
       .rounding_seed = 5},
      true},
     {"sgd",
-     {.seq = seq, .global_batch = batch, .precision = f64, .clip = 0.5, .optimizer = sgd, .momentum = 0.9},
+     {.seq = seq, .global_batch = batch, .precision = f64, .clip = 0.5, .optimizer = sgd{.momentum = 0.9}},
      true},
     {"sgd_nesterov",
      {.seq = seq,
       .global_batch = batch,
       .precision = f64,
-      .optimizer = sgd,
-      .momentum = 0.8,
-      .nesterov = true}},
-    {"sgd_plain", {.seq = seq, .global_batch = batch, .precision = f64, .optimizer = sgd}},
+      .optimizer = sgd{.momentum = 0.8, .nesterov = true}}},
+    {"sgd_plain", {.seq = seq, .global_batch = batch, .precision = f64, .optimizer = sgd{}}},
     {"sgd_stochastic",
      {.seq = seq,
       .global_batch = batch,
       .precision = f64,
       .clip = 0.5,
-      .optimizer = sgd,
-      .momentum = 0.9,
+      .optimizer = sgd{.momentum = 0.9},
       .moments = bf16,
       .rounding = stochastic},
      true},
@@ -57,7 +56,12 @@ constexpr named optimizers[]{
     {"no_master_bf16",
      {.seq = seq, .global_batch = batch, .moments = bf16, .master_weights = false, .rounding = stochastic}},
     {"no_master_sgd",
-     {.seq = seq, .global_batch = batch, .optimizer = sgd, .master_weights = false, .rounding = stochastic}}};
+     {.seq = seq,
+      .global_batch = batch,
+      .optimizer = sgd{},
+      .master_weights = false,
+      .rounding = stochastic}},
+    {"lion", {.seq = seq, .global_batch = batch, .precision = f64, .clip = 0.5, .optimizer = user::lion{}}}};
 
 /// 18 and 66 rows leave four shards with padding.
 constexpr models::gpt2 gpt{.layers = 2, .hidden = 18, .heads = 2, .ffn = 36, .vocab = 66};

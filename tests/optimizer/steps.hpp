@@ -17,12 +17,19 @@ struct element {
   double weight, first, second;
 };
 
-/// Of torch.optim.SGD and torch.optim.AdamW, an element at a time, as their documentation has them.
-inline element expected(const rankc::runtime::description& about, element e, double gradient, double norm,
-                        bool matrix, double lr, int step) {
+/// One element after a step of torch.optim.SGD or torch.optim.AdamW, by their documentation, or of Lion, by
+/// algorithm 2 of its paper.
+inline element expected(const registered& program, element e, double gradient, double norm, bool matrix,
+                        double lr, int step) {
+  const rankc::runtime::description& about = *program.about;
   const rankc::runtime::recipe& r = about.train;
   if (r.clip > 0) gradient *= std::min(1.0, r.clip / (norm + 1e-6));
   const double decay = matrix ? r.weight_decay : 0;
+  if (program.job == "lion") {
+    const double mean = r.beta1 * e.first + (1 - r.beta1) * gradient;
+    const double sign = mean == 0 ? 0 : std::copysign(1.0, mean);
+    return {e.weight - lr * (sign + decay * e.weight), r.beta2 * e.first + (1 - r.beta2) * gradient, 0};
+  }
   if (about.moments == 2) {
     e.weight -= lr * decay * e.weight;
     e.first = r.beta1 * e.first + (1 - r.beta1) * gradient;
@@ -83,7 +90,7 @@ inline std::size_t check_steps(const registered& program, int steps, double erro
       CAPTURE(p.name);
       for (std::size_t i = 0; i < p.count(); ++i, ++elements) {
         const element want =
-            expected(r.about, before.at(p.name, i), gradients.at(p.name)[i], norm, p.matrix, lr, step);
+            expected(program, before.at(p.name, i), gradients.at(p.name)[i], norm, p.matrix, lr, step);
         const element got = after.at(p.name, i);
         const element old = before.at(p.name, i);
         const double gradient = std::abs(gradients.at(p.name)[i]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ops of the odd plans' own, recorded. OTHER: the target's second type.
+// The kernels of the plans' own ops and optimizer, recorded. OTHER: the target's second type.
+#include "lion.hpp"
 #include "silu.hpp"
 #include "square_loss.hpp"
 
@@ -24,6 +25,18 @@ template <class T>
 void square_loss_grad(const lane& on, at dx, at x, std::size_t count, double) {
   kernel(on, "user::square_loss_grad").out(dx, all<T>(count)).in(x, all<T>(count));
 }
+template <class T>
+void lion(const lane& on, at weights, at gradients, at momentum, at norm_squared,
+          std::span<const rankc::runtime::range> ranges) {
+  constexpr std::size_t size = sizeof(wide<T>);
+  kernel k(on, "user::lion");
+  k.moves(weights, size, ranges).in_out(weights, size, ranges).in(gradients, size, ranges);
+  k.in_out(momentum, size, ranges).in(norm_squared, all<wide<T>>(1));
+  if (size > sizeof(T)) k.aside(recorder::active().where().working_copy, sizeof(T), ranges);
+  expect_decay(ranges);
+}
+template void lion<float>(const lane&, at, at, at, at, std::span<const rankc::runtime::range>);
+template void lion<OTHER>(const lane&, at, at, at, at, std::span<const rankc::runtime::range>);
 template void square_loss<float>(const lane&, at, at, std::size_t, double, bool);
 template void square_loss<OTHER>(const lane&, at, at, std::size_t, double, bool);
 template void square_loss_grad<float>(const lane&, at, at, std::size_t, double);

@@ -173,6 +173,6 @@ TEST_CASE("optimizers: the texts make the calls that were proven") {
     subjects.push_back(make_subject(v.plan, false, dtype::f64));
     subjects.push_back(make_subject(v.plan, true, dtype::bf16));
   }
-  REQUIRE(subjects.size() == 24);
+  REQUIRE(subjects.size() == 26);
   check(subjects, "translation_optimizers");
 }

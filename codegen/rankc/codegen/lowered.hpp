@@ -360,11 +360,11 @@ struct lowered {
     return std::any_of(plan->actions.actions.begin(), plan->actions.actions.end(),
                        [&](const action& a) { return a.kind == k && a.stage == stage; });
   }
-  /// What the optimizer keeps of each weight, and what makes new ones: the row of its op.
+  /// The bytes that the optimizer keeps of each weight, and its row.
   optimizer_state state() const {
     return rankc::lowering::state_of(plan->recipe, real_bytes(), wide_bytes(), trains());
   }
-  std::string_view optimizer() const { return plan->recipe.optimizer == sgd ? "sgd" : "adamw"; }
+  const optimizer_row& optimizer() const { return *plan->recipe.optimizer.row; }
   /// Whether layers read the weights from a rounded copy.
   bool has_working_copy() const { return state().working_copy; }
   /// Elements of a rank's region of weights: what is not trained lies in the copy alone, where there is one.

@@ -76,15 +76,15 @@ struct timed_form {
   std::size_t boundary = 0;
 };
 
-/// What the optimizer passes over of each weight: it and its moments are read and written, its gradient is
-/// read, and a copy written.
+/// The bytes that an update of one weight reads and writes: the weight and its moments twice, the gradient
+/// and the working copy once.
 /// Units: bytes.
 constexpr double updated_bytes(const lowering::optimizer_state& kept, double real, double wide) {
   return 2.0 * static_cast<double>(kept.weight) + 2.0 * kept.moments * static_cast<double>(kept.moment) +
          wide + (kept.working_copy ? real : 0);
 }
 
-/// The optimizer and the norm, which pass over all that is trained.
+/// The norm and the optimizer over all trained weights: the bytes, and the matrix products of its row.
 constexpr effort sweep(const gpu_speed& g, const training& recipe, const lowering::layer_setting& s,
                        double trained, const framework& f = rankc_itself) {
   if (!s.trains) return {};
@@ -93,7 +93,9 @@ constexpr effort sweep(const gpu_speed& g, const training& recipe, const lowerin
   const lowering::optimizer_state kept = lowering::state_of(recipe, s.bytes(lowering::element_kind::real),
                                                             s.bytes(lowering::element_kind::wide), s.trains);
   const double bytes = trained * (updated_bytes(kept, real, wide) + wide + f.sweep_bytes);
-  return {g.sweeps.time(bytes), bytes * g.joules_of_byte};
+  const double operations = trained * recipe.optimizer.row->flops;
+  return {g.sweeps.time(bytes) + operations / g.products,
+          bytes * g.joules_of_byte + operations * g.joules_of_product};
 }
 
 /// What goes over links beside computation: weights that are gathered, gradients that are summed.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an optimizer keeps of every weight from step to step.
+// The bytes that an optimizer keeps of each weight from step to step.
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/rules/values/batch.hpp>
@@ -15,22 +15,16 @@ struct optimizer_state {
   bool working_copy;  // layers read the weights from a copy in bf16
 };
 
-/// The moments that an optimizer keeps of every weight.
-constexpr int moments_of(const training& r) {
-  if (r.optimizer == adamw) return 2;
-  return r.momentum > 0 ? 1 : 0;
-}
-
 /// The state of a program whose values are `real` bytes wide and whose sums are `wide` bytes wide.
 constexpr optimizer_state state_of(const training& r, std::size_t real, std::size_t wide, bool trains) {
   const bool narrow = real < wide;
   return {.weight = narrow && !r.master_weights ? real : wide,
           .moment = r.moments == bf16 ? 2 : wide,
-          .moments = trains ? moments_of(r) : 0,
+          .moments = trains ? static_cast<int>(r.optimizer.moments().size()) : 0,
           .working_copy = narrow && r.master_weights};
 }
 
-/// Whether gradients go over dp in bf16.
+/// Whether ranks of dp send gradients in bf16.
 constexpr bool rounds_reductions(const training& r, const parallel_dims& d, std::size_t real,
                                  std::size_t wide, bool trains) {
   return trains && real < wide && r.reductions == bf16 && (shards_weights(d) || weight_replicas(d) > 1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training recipe: everything a step computes besides the model.
+// The training recipe: the batch, the optimizer, the learning rate, and the precision of a step.
 #pragma once
 #include <rankc/contract/lr_schedule.hpp>
+#include <rankc/recipe/optimizers.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -19,28 +20,27 @@ constexpr std::size_t size_of(precision p) {
   return p == f32 ? 4 : 2;
 }
 
-/// What backward computes again instead of keeping it from forward, in repeated layers: everything, so that
-/// of a layer only its input is kept, or the results of ops of some kinds, with the gathers that follow them.
-/// Of the repeated layers, which are counted through the model, every so many-th does so: with `every` 2
-/// layers.1, layers.3, ...
+/// Activation recomputation in repeated layers. With `full`, forward keeps the input of a layer alone and
+/// backward recomputes the rest; the other members recompute the results of ops of one kind, with the gathers
+/// that follow them. With `every` = n one of n repeated layers recomputes: with 2 layers.1, layers.3, ...
 /// Errors: RC239, from `check_recompute`.
 /// Source: Chen et al. 2016; by kinds of ops: Korthikanti et al. 2022.
 struct recomputation {
   bool full = false, attention = false, activations = false, norms = false;
   int every = 1;
   constexpr bool any() const { return full || attention || activations || norms; }
-  /// Of a layer by its number among the repeated ones.
+  /// Whether a layer recomputes, by its number among the repeated ones.
   constexpr bool is_of(int number) const { return any() && (number + 1) % every == 0; }
   constexpr bool operator==(const recomputation&) const = default;
 };
 
 inline constexpr std::size_t max_names = 32;
 
-/// Parameters by the names that layers declare them by: of a repeated layer those of all its repetitions.
+/// Parameters by their names in a layer. A name means that parameter in all repetitions of the layer.
 struct parameter_names {
   std::string_view of[max_names];
 
-  constexpr parameter_names() {  // g++ 12 cannot read, in a constant, what it has not been told to write
+  constexpr parameter_names() {  // g++ 12 reads no member of a constant that the code does not write
     for (std::string_view& name : of) name = "";
   }
   template <std::convertible_to<std::string_view>... Name>
@@ -60,23 +60,22 @@ struct parameter_names {
   constexpr bool operator==(const parameter_names&) const = default;
 };
 
-/// What products of linear layers in repeated layers are of: numbers of the plan's precision, or of eight
-/// bits. With `fp8` what such a layer is given and its weights are rounded to e4m3, gradients to e5m2, each
-/// tensor on a rank multiplied by the largest number of its type over its own largest; sums are in f32,
-/// weights, what products give and all else as without. With `fp8_rows` all are rounded to e4m3, each row of
-/// what a product sums along by a scale of its own, the next lower power of two; GPUs of Hopper have such
-/// products. Both are of layers that have multiples of 16 of tokens, inputs and outputs on a rank; routers
-/// and what lora adds are left out.
+/// The type of the operands of linear layers in repeated layers.
+/// - plain: the plan's precision.
+/// - fp8: inputs and weights are rounded to e4m3, gradients to e5m2. Each tensor on a rank has one scale: the
+///   largest number of the type over the largest number of the tensor.
+/// - fp8_rows: inputs, weights and gradients are rounded to e4m3. Each row along the summed dim has a scale,
+///   rounded down to a power of two. GPUs of Hopper have such products.
+/// Sums are in f32; weights, results and all other ops stay in their types. Layers whose tokens, inputs or
+/// outputs on a rank are no multiple of 16 stay plain, and so do routers and the products of lora.
 /// Source: Micikevicius et al. 2022; the scales as torchao's tensorwise and rowwise recipes have them.
 enum class linear_precision : unsigned char { plain, fp8, fp8_rows };
 inline constexpr linear_precision fp8 = linear_precision::fp8, fp8_rows = linear_precision::fp8_rows;
 inline constexpr std::string_view linear_precision_names[]{"plain", "fp8", "fp8_rows"};
 
-/// LoRA: each target w of (out, in), which `linear` reads, stays as it is, and x w^T gets
-/// alpha / rank x a^T b^T beside it, of trained a (rank, in) and b (out, rank). They are named <w>.lora_a,
-/// which starts uniform in +-1 / sqrt(in), and <w>.lora_b, which starts with zeros. All other parameters are
-/// frozen, but for those in
-/// `trained`.
+/// LoRA: `linear` of a target w (out, in) returns x w^T + alpha / rank x a^T b^T, with trained a (rank, in)
+/// and b (out, rank), and w stays frozen. <w>.lora_a starts uniform in +-1 / sqrt(in), <w>.lora_b with zeros.
+/// All other parameters are frozen, but for those in `trained`.
 /// Source: Hu et al. 2021; the start of a as PEFT has it, Kaiming-uniform with slope sqrt(5).
 struct low_rank_adaptation {
   int rank = 0;
@@ -86,12 +85,7 @@ struct low_rank_adaptation {
   constexpr bool operator==(const low_rank_adaptation&) const = default;
 };
 
-/// What makes new weights of gradients. AdamW keeps two moments of each weight, SGD one where it has
-/// momentum.
-enum class optimizer_kind : unsigned char { adamw, sgd };
-using enum optimizer_kind;
-
-/// How numbers are rounded to bf16 that the optimizer keeps so.
+/// How weights and moments that are kept in bf16 are rounded.
 enum class bf16_rounding : unsigned char { nearest, stochastic };
 using enum bf16_rounding;
 
@@ -100,39 +94,36 @@ using enum bf16_rounding;
 using runtime::lr_schedule;
 namespace lr = runtime::lr;
 
-/// One training run's recipe: optimizer, global-norm clipping, and the learning rate, in the pieces of
-/// lr_schedule or else constant or warm-up-cosine.
-/// Units: seq in tokens, global_batch in sequences per step; clip 0 turns clipping off; decay_steps 0 keeps
-/// lr constant
-///        after warm-up, else it falls along a cosine to min_lr in that many steps; with lr 0 a step leaves
-///        the weights.
-/// With `deterministic` a GPU program gives the same bits each run, at some cost; the host always does.
-/// SGD takes lr, weight_decay, clip and the numbers after `optimizer`; its weight decay is added to the
-/// gradient. Decay is of parameters with more than one dim. Moments in f32 are in f64 where the program is. A
-/// bf16 plan without master_weights has its weights in bf16 alone. Where `reductions` is bf16, gradients are
-/// rounded to it for the way over dp, and kept in f32 on both ends. Stochastic rounding follows from
-/// rounding_seed, the step, a parameter's name and the element's index in all of it: the same bits in every
-/// layout. With `end_of_document`, a token of the vocabulary, sequences are of documents: each ends with that
-/// token, and its tokens attend to it alone, from position 0 on; one that began before the sequence begins
-/// with it. -1: a sequence is one document. Of `frozen` parameters there is no gradient, and no moments are
-/// kept; with `lora` they are all but its own.
-/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, from `check_batch`, `check_recipe`,
-/// `check_recompute`
-///         and `tuning`.
-/// Source: AdamW: Loshchilov and Hutter 2019; SGD: Sutskever et al. 2013.
+/// The recipe of a training run: the optimizer, clipping by the global norm, and the learning rate over the
+/// steps.
+/// - lr, weight_decay: taken by every optimizer. Parameters with more than one dim decay. With lr 0 a step
+///   leaves the weights.
+/// - min_lr, warmup_steps, decay_steps: the learning rate rises in a warm-up, then falls along a cosine to
+///   min_lr. lr_schedule replaces the three.
+/// - deterministic: a GPU program gives the same bits each run, at some cost. The host always does.
+/// - moments: the type of moments. f32 means f64 in an f64 program.
+/// - reductions: bf16 rounds gradients for the communication over dp. Both ends keep them in f32.
+/// - master_weights: false keeps the weights of a bf16 plan in bf16 alone.
+/// - rounding_seed: stochastic rounding follows from it, the step, the name of the parameter and the index of
+///   the element in the whole parameter, so that all layouts have the same bits.
+/// - frozen: parameters without gradients and moments. With `lora` all parameters but its own are frozen.
+/// - end_of_document: a token of the vocabulary, which ends each document. The tokens of a document attend
+///   to that document alone, from position 0 on. A document that began before the sequence begins with it.
+///   -1: a sequence is one document.
+/// Units: seq in tokens, global_batch in sequences per step; clip 0: no clipping; decay_steps 0: lr is
+///        constant after the warm-up.
+/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, RC264, from `check_batch`, `check_recipe`,
+///         `check_recompute` and `tuning`.
 struct training {
   int seq, global_batch;
   rankc::precision precision = bf16;
   double lr = 3e-4, weight_decay = 0.1, clip = 1.0;
-  double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
   int warmup_steps = 0, decay_steps = 0;
   double min_lr = 0;
   rankc::lr_schedule lr_schedule = {};
   bool deterministic = false;
   recomputation recompute = {};
-  optimizer_kind optimizer = adamw;
-  double momentum = 0;
-  bool nesterov = false;
+  rankc::optimizer optimizer = adamw{};
   rankc::precision moments = f32;
   rankc::precision reductions = f32;
   linear_precision linears = linear_precision::plain;

@@ -123,14 +123,14 @@ TEST_CASE("the examples of plans break their rules, and what mends them does") {
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .lr = -1e-3}) == "RC233");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .lr = 0}) == "");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .clip = -1}) == "RC234");
-  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .beta1 = 1}) == "RC235");
-  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .eps = 0}) == "RC236");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .optimizer = adamw{.beta1 = 1}}) == "RC235");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .optimizer = adamw{.eps = 0}}) == "RC236");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .warmup_steps = -1}) == "RC237");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .warmup_steps = 9, .decay_steps = 1}) == "");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .recompute = {.full = true, .every = 3}}) ==
         "RC239");
-  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .momentum = 0.9}) == "RC241");
-  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .optimizer = sgd, .momentum = 0.9}).empty());
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .optimizer = sgd{.momentum = 1}}) == "RC241");
+  CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .optimizer = sgd{.momentum = 0.9}}).empty());
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .moments = f64}) == "RC242");
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .moments = bf16, .rounding = stochastic}).empty());
   CHECK(broken(gpt, {}, 1, {.seq = 8, .global_batch = 8, .master_weights = false}) == "RC243");

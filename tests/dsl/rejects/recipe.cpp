@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC239, RC241 to RC249: numbers that no step can use, recomputation of nothing, what no optimizer
-// keeps, and parameters that are not there or cannot be adapted or trained.
+// RC233 to RC239, RC241 to RC249, RC264: numbers out of range, recomputation of nothing, state that no
+// optimizer keeps, an optimizer of matrices, and parameters that do not exist or cannot be adapted or trained.
 #include "reject.hpp"
 
 #include <rankc/schedules/looped_bfs.hpp>
@@ -52,18 +52,19 @@ inline constexpr auto rc234_clip_to_infinity =
 //        off, 1 is usual
 static_assert(valid<rc234_clip_to_infinity>);
 
-inline constexpr auto rc235_betas_of_one =
-    trained({.seq = 8, .global_batch = 4, .beta1 = fault(1.0, 0.0), .beta2 = fault(1.5, 0.999)});
+inline constexpr auto rc235_betas_of_one = trained(
+    {.seq = 8, .global_batch = 4, .optimizer = adamw{.beta1 = fault(1.0, 0.0), .beta2 = fault(1.5, 0.999)}});
 // error: RC235: beta1=1; it is at least 0 and less than 1: 0.9 is usual. RC235: beta2=1.5; it is at least 0
 //        and less than 1: 0.95 and 0.999 are usual
 static_assert(valid<rc235_betas_of_one>);
 
-inline constexpr auto rc236_eps_of_zero = trained({.seq = 8, .global_batch = 4, .eps = fault(0.0, 1e-30)});
+inline constexpr auto rc236_eps_of_zero =
+    trained({.seq = 8, .global_batch = 4, .optimizer = adamw{.eps = fault(0.0, 1e-30)}});
 // error: RC236: eps=0; it divides, so in f32 it is at least 1.2e-38, and finite: 1e-8 is usual
 static_assert(valid<rc236_eps_of_zero>);
 
 inline constexpr auto rc236_eps_that_f32_rounds_to_zero =
-    trained({.seq = 8, .global_batch = 4, .precision = fault(f32, f64), .eps = 1e-50});
+    trained({.seq = 8, .global_batch = 4, .precision = fault(f32, f64), .optimizer = adamw{.eps = 1e-50}});
 // error: RC236: eps=1e-50; it divides, so in f32 it is at least 1.2e-38, and finite: 1e-8 is usual
 static_assert(valid<rc236_eps_that_f32_rounds_to_zero>);
 
@@ -205,21 +206,27 @@ inline constexpr auto rc239_no_such_op =
 static_assert(valid<rc239_no_such_op>);
 
 inline constexpr auto rc241_momentum_of_one =
-    trained({.seq = 8, .global_batch = 4, .optimizer = sgd, .momentum = fault(1.0, 0.9)});
+    trained({.seq = 8, .global_batch = 4, .optimizer = sgd{.momentum = fault(1.0, 0.9)}});
 // error: RC241: momentum=1; it is at least 0 and less than 1: 0.9 is usual
 static_assert(valid<rc241_momentum_of_one>);
 
-inline constexpr auto rc241_momentum_of_adamw =
-    trained({.seq = 8, .global_batch = 4, .optimizer = fault(adamw, sgd), .momentum = 0.9});
-// error: RC241: momentum=0.9 is of sgd, and the optimizer is adamw, which has beta1; leave it out, or take
-//        optimizer=sgd
-static_assert(valid<rc241_momentum_of_adamw>);
-
 inline constexpr auto rc241_nesterov_alone =
-    trained({.seq = 8, .global_batch = 4, .optimizer = sgd, .momentum = fault(0.0, 0.9), .nesterov = true});
+    trained({.seq = 8, .global_batch = 4, .optimizer = sgd{.momentum = fault(0.0, 0.9), .nesterov = true}});
 // error: RC241: nesterov looks ahead along sgd's momentum, and momentum=0; take momentum=0.9, or leave
 //        nesterov out
 static_assert(valid<rc241_nesterov_alone>);
+
+struct muon {
+  static constexpr optimizer_row row{.name = "muon",
+                                     .title = "Muon",
+                                     .moments = {{"momentum", "Muon's"}},
+                                     .granularity = fault(granularity::matrix, granularity::element)};
+  constexpr std::array<double, 0> numbers() const { return {}; }
+};
+inline constexpr auto rc264_whole_matrices = trained({.seq = 8, .global_batch = 4, .optimizer = muon{}});
+// error: RC264: optimizer muon updates whole matrices, and STEP updates the elements of a rank's shards and
+//        gathers no matrix; take an optimizer by element, as adamw{}
+static_assert(valid<rc264_whole_matrices>);
 
 inline constexpr auto rc242_wide_moments =
     trained({.seq = 8, .global_batch = 4, .moments = fault(f64, bf16)});
@@ -227,7 +234,7 @@ inline constexpr auto rc242_wide_moments =
 static_assert(valid<rc242_wide_moments>);
 
 inline constexpr auto rc242_moments_of_none =
-    trained({.seq = 8, .global_batch = 4, .optimizer = sgd, .momentum = fault(0.0, 0.9), .moments = bf16});
+    trained({.seq = 8, .global_batch = 4, .optimizer = sgd{.momentum = fault(0.0, 0.9)}, .moments = bf16});
 // error: RC242: moments=bf16, and sgd without momentum keeps none; leave it out, or take momentum=0.9
 static_assert(valid<rc242_moments_of_none>);
 

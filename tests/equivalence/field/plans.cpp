@@ -109,10 +109,7 @@ std::vector<plan_data> tiny_plans() {
     const bool is_odd = all.size() / 2 % 2;  // tied or not
     const double momentum = momentum_of(all.size());
     training recipe{.seq = 4, .global_batch = 4};
-    if (momentum >= 0) {
-      recipe.optimizer = sgd;
-      recipe.momentum = momentum;
-    }
+    if (momentum >= 0) recipe.optimizer = sgd{.momentum = momentum};
     const int ffn = l.shards == 4 ? 10 : 12;  // rows that do not divide by 4 shards
     all.push_back(make(models::gpt2{.layers = layers,
                                     .hidden = 8,

@@ -1,27 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC237, RC241 to RC245: the numbers of a recipe, each in its range, and what the optimizer keeps.
-// RC239: what is recomputed.
+// RC233, RC234, RC237, RC242 to RC245: each number of a recipe has its range, and moments and weights their
+// types. RC239: the ops that backward recomputes.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/recipe/training.hpp>
+#include <rankc/rules/values/optimizer.hpp>
 #include <rankc/trace/op_row.hpp>
-
-#include <limits>
 
 namespace rankc {
 
 namespace detail {
-
-/// Whether a number that is at least `lowest` stays finite in the precision of a step; a NaN does not.
-constexpr bool is_from(double lowest, double x, precision p) {
-  const double largest = p == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
-  return x >= lowest && x <= largest;
-}
-/// The smallest eps, above the smallest normal number: less may be rounded to 0.
-constexpr double smallest_eps(precision p) { return p == f64 ? 2.3e-308 : 1.2e-38; }
-
-/// What the dtype of weights and moments is called.
-constexpr std::string_view widest(precision p) { return p == f64 ? "f64" : "f32"; }
 
 /// The first piece of the learning rate's schedule that `is` so; -1: none.
 constexpr int first_piece(const training& r, bool (*is)(const runtime::lr_piece&, const training&)) {
@@ -64,21 +52,6 @@ inline constexpr recipe_rule recipe_rules[]{
        t << "clip=" << r.clip << "; the norm that gradients are clipped to is at least 0 and finite in "
          << widest(r.precision) << ": 0 turns it off, 1 is usual";
      }},
-    // RC235
-    {235, [](const training& r) { return r.beta1 >= 0 && r.beta1 < 1; },
-     [](sentence& t, const training& r) {
-       t << "beta1=" << r.beta1 << "; it is at least 0 and less than 1: 0.9 is usual";
-     }},
-    {235, [](const training& r) { return r.beta2 >= 0 && r.beta2 < 1; },
-     [](sentence& t, const training& r) {
-       t << "beta2=" << r.beta2 << "; it is at least 0 and less than 1: 0.95 and 0.999 are usual";
-     }},
-    // RC236
-    {236, [](const training& r) { return is_from(smallest_eps(r.precision), r.eps, r.precision); },
-     [](sentence& t, const training& r) {
-       t << "eps=" << r.eps << "; it divides, so in " << widest(r.precision) << " it is at least "
-         << smallest_eps(r.precision) << ", and finite: 1e-8 is usual";
-     }},
     // RC237
     {237, [](const training& r) { return r.warmup_steps >= 0; },
      [](sentence& t, const training& r) {
@@ -110,29 +83,19 @@ inline constexpr recipe_rule recipe_rules[]{
        t << "piece " << i << " of lr_schedule leads to " << r.lr_schedule.pieces[i].to
          << "; it is at least 0 and at most lr=" << r.lr;
      }},
-    // RC241
-    {241, [](const training& r) { return r.momentum >= 0 && r.momentum < 1; },
-     [](sentence& t, const training& r) {
-       t << "momentum=" << r.momentum << "; it is at least 0 and less than 1: 0.9 is usual";
-     }},
-    {241, [](const training& r) { return r.optimizer == sgd || r.momentum == 0; },
-     [](sentence& t, const training& r) {
-       t << "momentum=" << r.momentum
-         << " is of sgd, and the optimizer is adamw, which has beta1; leave it out, or take optimizer=sgd";
-     }},
-    {241, [](const training& r) { return !r.nesterov || r.momentum != 0; },
-     [](sentence& t, const training&) {
-       t << "nesterov looks ahead along sgd's momentum, and momentum=0; take momentum=0.9, or leave nesterov "
-            "out";
-     }},
     // RC242
     {242, [](const training& r) { return r.moments != f64 || r.precision == f64; },
      [](sentence& t, const training&) {
        t << "moments=f64; they are kept in f32, which is the default and f64 in an f64 plan, or in bf16";
      }},
-    {242, [](const training& r) { return r.moments != bf16 || r.optimizer == adamw || r.momentum != 0; },
-     [](sentence& t, const training&) {
-       t << "moments=bf16, and sgd without momentum keeps none; leave it out, or take momentum=0.9";
+    {242, [](const training& r) { return r.moments != bf16 || !r.optimizer.moments().empty(); },
+     [](sentence& t, const training& r) {
+       const optimizer_row& row = *r.optimizer.row;
+       t << "moments=bf16, and " << row.name;
+       if (row.moments_need.empty()) t << " keeps none; leave it out";
+       else
+         t << " without " << row.moments_need << " keeps none; leave it out, or take " << row.moments_need
+           << "=0.9";
      }},
     // RC243
     {243, [](const training& r) { return r.master_weights || r.precision == bf16; },
@@ -234,12 +197,12 @@ constexpr void check_recompute(report& out, const recomputation& r, int repeated
   }
 }
 
-/// Append the numbers of a recipe that no optimizer takes. Its seq and global_batch are judged by
-/// check_batch.
-/// Errors: RC233 to RC237, RC241 to RC245.
+/// Append the faults of a recipe. `check_batch` checks seq and global_batch.
+/// Errors: RC233 to RC237, RC241 to RC245, RC264.
 constexpr void check_recipe(report& out, const training& recipe) {
   for (const detail::recipe_rule& r : detail::recipe_rules)
     if (!r.holds(recipe)) r.says(refuse(out, r.id), recipe);
+  check_optimizer(out, recipe.optimizer, recipe.precision);
 }
 
 }  // namespace rankc

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel of a user's optimizer as a text sees it here: declared, and recorded (own_op.ipp).
+#pragma once
+#include <span>
+
+#include "silu.hpp"
+
+namespace user {
+
+template <class T>
+void lion(const lane&, rankc::runtime::at weights, rankc::runtime::at gradients, rankc::runtime::at momentum,
+          rankc::runtime::at norm_squared, std::span<const rankc::runtime::range>);
+
+}  // namespace user
