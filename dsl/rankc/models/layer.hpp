@@ -94,23 +94,23 @@ constexpr auto sequential(Layers... layers) {
 
 /// Into a tensor-parallel region: every rank gets all tokens, and makes its part of their gradient.
 constexpr value enter_tp(operand x, const layer_context& c) {
-  return c.sequence_parallel ? all_gather(x, axis::tp, c.tokens.name) : replicate(x, axis::tp);
+  return c.sequence_parallel ? all_gather(x, region_axis, c.tokens.name) : replicate(x, region_axis);
 }
 /// Out of it: the sum over the ranks, sharded along the tokens or the same on every rank.
 constexpr value leave_tp(operand x, const layer_context& c) {
-  return c.sequence_parallel ? reduce_scatter(x, axis::tp, c.tokens.name) : all_reduce(x, axis::tp);
+  return c.sequence_parallel ? reduce_scatter(x, region_axis, c.tokens.name) : all_reduce(x, region_axis);
 }
 
 /// x w^T with a new weight of (out, features of x), the output features sharded over tp; and, in front of
 /// leave_tp, with one whose input features are sharded like x's.
 constexpr value column_parallel(trace& t, operand x, std::string_view weight, dim out, double std = 0.02) {
   const dim in = t.of(x.v).shape[1];
-  return linear(x, t.parameter(weight, {out, in}, {{axis::tp, out.name}}, initial::normal, std, x.from.file,
-                               x.from.line));
+  return linear(x, t.parameter(weight, {out, in}, {{region_axis, out.name}}, initial::normal, std,
+                               x.from.file, x.from.line));
 }
 constexpr value row_parallel(trace& t, operand x, std::string_view weight, dim out, double std) {
   const dim in = t.of(x.v).shape[1];
-  return linear(x, t.parameter(weight, {out, in}, {{axis::tp, in.name}}, initial::normal, std, x.from.file,
+  return linear(x, t.parameter(weight, {out, in}, {{region_axis, in.name}}, initial::normal, std, x.from.file,
                                x.from.line));
 }
 
@@ -150,7 +150,7 @@ constexpr value self_attention(operand q, operand k, operand v, const layer_cont
 /// A table of a row for each token, sharded along them: the embedding's, the head's, or that of both.
 constexpr parameter_handle token_table(dim vocab, dim hidden, std::string_view name = "wte",
                                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return {name, {vocab, hidden}, {{axis::tp, vocab.name}}, initial::normal, 0.02, file, line};
+  return {name, {vocab, hidden}, {{region_axis, vocab.name}}, initial::normal, 0.02, file, line};
 }
 
 struct named_size {

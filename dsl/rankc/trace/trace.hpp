@@ -45,7 +45,7 @@ struct op {
   const op_row* kind = nullptr;
   int in[max_inputs]{-1, -1, -1, -1, -1, -1, -1}, out[max_outputs]{-1, -1, -1};
   int adds_to[max_outputs]{-1, -1, -1};  // the parameter of whose gradient an output is a part
-  axis over = axis::tp;                  // conversions
+  axis over = region_axis;               // conversions
   int along = -1;
   attributes with{};
   here from{};  // the line that made it, or whose backward it is

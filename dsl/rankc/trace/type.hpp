@@ -2,7 +2,7 @@
 // The type of a value in a model: shape, element and, per mesh axis, how the ranks of that axis hold it. The
 // four placements and their duals are the algebra that makes a missing reduction a compile error.
 #pragma once
-#include <rankc/mesh/axis_lists.hpp>
+#include <rankc/mesh/regions.hpp>
 
 namespace rankc {
 
