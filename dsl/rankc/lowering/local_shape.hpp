@@ -74,7 +74,7 @@ constexpr bool fits_fp8(const local_shape& s) {
 
 /// The sequences of a microbatch, some tokens of each of which a rank has.
 constexpr int rows_of(const type& t, int seq, const parallel_dims& d) {
-  return t.shape[0].size / (d.dp_replicate * d.dp_shard) / seq;
+  return t.shape[0].size / static_cast<int>(batch_ranks(d)) / seq;
 }
 
 /// Whether an op has of each sequence the chunks of its rank: on its first operand's word.

@@ -129,12 +129,12 @@ struct node {
   bool repeatable = false;   // of forward: backward may repeat it
   bool again = false;        // of backward: it repeats one of forward
   in_step only = in_step::any;
-  int rows = 0, seq = 0;  // the op's attributes
-  double number = 0;      // the op's; of chunks: the ranks that share out a sequence
-  int slab = 0;           // rows of what ranks of ep send each other
-  axis over = axis::tp;   // of a conversion
-  int converts = -1;      // the value of the trace that it converts
-  bool joins = false;     // it waits for what goes around the ring beside it
+  int rows = 0, seq = 0;    // the op's attributes
+  double number = 0;        // the op's; of chunks: the ranks that shard a sequence
+  int slab = 0;             // rows of what ranks of ep send each other
+  axis over = region_axis;  // of a conversion
+  int converts = -1;        // the value of the trace that it converts
+  bool joins = false;       // it waits for the concurrent shift around the ring
   // with the node so many before it: the one moves rows, the other makes products of them, a part after
   int by_rows = 0;
   // another, and what is between them runs meanwhile; 0: with none

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that ranks of tp gather for a product, or deal out behind one, move beside it: while copy engines
-// bring some, the product of others runs, and what makes gradients of weights, for which nothing in the layer
-// waits. The three stay neighbours, and rows keep their places meanwhile.
+// The ranks of a tensor-parallel region all-gather rows for a product, or reduce-scatter the rows of one.
+// Both overlap with the product: copy engines bring some rows while it computes others. The products that
+// make gradients of weights run meanwhile too, since nothing in the layer waits for them. The three nodes
+// stay neighbours, and rows keep their places.
 #pragma once
 #include <rankc/ops/memory.hpp>
 #include <rankc/lowering/node.hpp>
@@ -20,7 +21,7 @@ namespace detail {
 /// A part begins at a multiple of 16 bytes, whatever a row has: products are slow elsewhere, and lack some of
 /// what follows them.
 constexpr bool moves_rows(const auto& p, const node& n, conversion how) {
-  return n.row->converts == how && n.over == axis::tp && !n.wide && p.part(n).dims[0].width() % 8 == 0;
+  return n.row->converts == how && n.over == region_axis && !n.wide && p.part(n).dims[0].width() % 8 == 0;
 }
 
 /// The product reads what was gathered, once and whole.
