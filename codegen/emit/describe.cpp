@@ -28,10 +28,9 @@ struct parameter_count {
 };
 parameter_count parameters_of(const lowered& l) {
   parameter_count n;
-  const parallel_dims& d = l.plan->dims;
   const auto parts = [&](const layer_parameter& p) {
-    const int tp = p.experts ? d.etp : d.tp;
-    return static_cast<std::size_t>((p.experts ? d.ep : 1) * (p.shard_dim < 0 ? 1 : tp));
+    const int of_experts = p.experts ? l.plan->dims.ep : 1;
+    return static_cast<std::size_t>(of_experts * p.shards_of_dim[0].ranks * p.shards_of_dim[1].ranks);
   };
   for (const pipeline_rank& r : l.ranks)
     for (const placed_parameter& p : r.parameters)
@@ -316,10 +315,11 @@ std::string describe_text(const lowered& l) {
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
   std::string out = fmt::format(
-      "{}: {} parameters, {} ranks = pp {} x dp {} x {}{}tp {}{}, {} for {}\n", p.name,
+      "{}: {} parameters, {} ranks = pp {} x dp {} x {}{}{} {}{}, {} for {}\n", p.name,
       parameters_of(l).all(), p.dims.world, p.dims.pp, data_ranks_text(p.dims),
-      repeats_tokens(p.dims) ? fmt::format("ep {} x ", p.dims.ep) : "", context_ranks_text(p.dims), p.dims.tp,
-      p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type), name_of(l.target));
+      repeats_tokens(p.dims) ? fmt::format("ep {} x ", p.dims.ep) : "", context_ranks_text(p.dims),
+      name(region_axis), region_ranks(p.dims), p.dims.sequence_parallel ? " with sequence parallelism" : "",
+      name_of(l.type), name_of(l.target));
   out +=
       fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n",
                   p.recipe.global_batch, p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
@@ -388,7 +388,7 @@ std::string describe_json(const lowered& l) {
            {"dp_replicate", p.dims.dp_replicate},
            {"dp_shard", p.dims.dp_shard},
            {"cp", p.dims.cp},
-           {"tp", p.dims.tp},
+           {name(region_axis), region_ranks(p.dims)},
            {"sequence_parallel", p.dims.sequence_parallel}}},
          {"recipe",
           {{"seq", p.recipe.seq},
