@@ -11,6 +11,8 @@ add_executable(rankc_dsl_test
   dsl/schedules_test.cpp
   dsl/split_layers_test.cpp
   dsl/models/models_test.cpp
+  dsl/axes/regions_test.cpp
+  dsl/axes/searched_test.cpp
   dsl/axes/table_test.cpp
   dsl/trace/collectives_test.cpp
   dsl/trace/gradients_test.cpp
