@@ -117,7 +117,8 @@ std::string experts_text(const lowered& l) {
 
 /// "2", "2 x 4 shards"
 std::string data_ranks_text(const parallel_dims& d) {
-  return std::to_string(d.dp_replicate) + (d.dp_shard > 1 ? fmt::format(" x {} shards", d.dp_shard) : "");
+  return std::to_string(batch_ranks(d) / d.dp_shard) +
+         (d.dp_shard > 1 ? fmt::format(" x {} shards", d.dp_shard) : "");
 }
 
 /// "cp 4 (ulysses 2) x ": the ranks that share out sequences, and of how many a group is that exchanges
@@ -382,14 +383,7 @@ std::string describe_json(const lowered& l) {
          {"target", name_of(l.target)},
          {"dtype", name_of(l.type)},
          {"parameters", parameters_of(l).all()},
-         {"dims",
-          {{"world", p.dims.world},
-           {"pp", p.dims.pp},
-           {"dp_replicate", p.dims.dp_replicate},
-           {"dp_shard", p.dims.dp_shard},
-           {"cp", p.dims.cp},
-           {name(region_axis), region_ranks(p.dims)},
-           {"sequence_parallel", p.dims.sequence_parallel}}},
+         {"dims", {{"world", p.dims.world}, {"sequence_parallel", p.dims.sequence_parallel}}},
          {"recipe",
           {{"seq", p.recipe.seq},
            {"global_batch", p.recipe.global_batch},
@@ -405,6 +399,8 @@ std::string describe_json(const lowered& l) {
          {"bubble_per_rank", t.bubble_per_rank},
          {"peak_activations", t.peak_activations},
          {"plan_hash", fmt::format("{:016x}", l.hash)}};
+  for (const named_degree& a : all_degrees)
+    if (row(a.along).fills == fills::world) j["dims"][std::string(a.name)] = p.dims.*a.degree;
   if (p.dims.ulysses > 1) j["dims"]["ulysses"] = p.dims.ulysses;
   if (spreads_experts(p.dims))
     j["dims"].update({{"ep", p.dims.ep},

@@ -67,7 +67,8 @@ class rank_lister {
       std::string notes;
       for (int d = 0; d < p.as.ndim; ++d)
         for (axis a : axes)
-          if (p.as.shards_of_dim[d].over.has(a)) notes += fmt::format(", dim {} sharded over {}", d, name(a));
+          if (p.as.shards_of_dim[d].over.has(a))
+            notes += fmt::format(", dim {} sharded over {}", d, rankc::name(a));
       if (l_.is_sharded()) notes += fmt::format(", rows in shards of {}", p.as.shard_rows);
       if (p.copy) notes += ", copy";
       put("{:>10} {:<24} {} x {}{}", p.element, p.name, p.as.rows, p.as.cols, notes);
@@ -78,7 +79,7 @@ class rank_lister {
   void buckets() {
     for (const bucket& b : r_.buckets)
       put("{}: elements {} + {}{}{}{}", b.name, b.first, b.count,
-          b.over_region ? ", sum over " + std::string(name(region_axis)) : "",
+          b.over_region ? ", sum over " + std::string(rankc::name(region_axis)) : "",
           b.over_dp ? ", sum over dp" : "", b.tied ? ", sum with its copy" : "");
   }
   void ranges() {
