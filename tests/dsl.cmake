@@ -12,6 +12,8 @@ add_executable(rankc_dsl_test
   dsl/schedules_test.cpp
   dsl/split_layers_test.cpp
   dsl/models/models_test.cpp
+  dsl/axes/regions_test.cpp
+  dsl/axes/searched_test.cpp
   dsl/axes/table_test.cpp
   dsl/trace/collectives_test.cpp
   dsl/trace/gradients_test.cpp
@@ -131,9 +133,9 @@ find_program(RANKC_TEST_CLANGXX NAMES clang++-19 clang++-18 clang++-17)
 if(RANKC_TEST_GXX)
   # Rules call deep: where results of more than the eight outermost calls are remembered, a sixth of the time is saved.
   rankc_front_end(g++ "${RANKC_TEST_GXX}" -fconstexpr-ops-limit=2147483647 -fconstexpr-cache-depth=64 ${rankc_gxx_without_collection})
-  rankc_added_axis(g++ "${RANKC_TEST_GXX}")
+  rankc_added_axis(g++ "${RANKC_TEST_GXX};-fconstexpr-ops-limit=2147483647")
 endif()
 if(RANKC_TEST_CLANGXX)
   rankc_front_end(clang++ "${RANKC_TEST_CLANGXX}" -fconstexpr-steps=2147483647 -ferror-limit=0)
-  rankc_added_axis(clang++ "${RANKC_TEST_CLANGXX}")
+  rankc_added_axis(clang++ "${RANKC_TEST_CLANGXX};-fconstexpr-steps=2147483647")
 endif()

@@ -28,10 +28,9 @@ struct parameter_count {
 };
 parameter_count parameters_of(const lowered& l) {
   parameter_count n;
-  const parallel_dims& d = l.plan->dims;
   const auto parts = [&](const layer_parameter& p) {
-    const int tp = p.experts ? d.etp : d.tp;
-    return static_cast<std::size_t>((p.experts ? d.ep : 1) * (p.shard_dim < 0 ? 1 : tp));
+    const int of_experts = p.experts ? l.plan->dims.ep : 1;
+    return static_cast<std::size_t>(of_experts * p.shards_of_dim[0].ranks * p.shards_of_dim[1].ranks);
   };
   for (const pipeline_rank& r : l.ranks)
     for (const placed_parameter& p : r.parameters)
@@ -118,7 +117,8 @@ std::string experts_text(const lowered& l) {
 
 /// "2", "2 x 4 shards"
 std::string data_ranks_text(const parallel_dims& d) {
-  return std::to_string(d.dp_replicate) + (d.dp_shard > 1 ? fmt::format(" x {} shards", d.dp_shard) : "");
+  return std::to_string(batch_ranks(d) / d.dp_shard) +
+         (d.dp_shard > 1 ? fmt::format(" x {} shards", d.dp_shard) : "");
 }
 
 /// "cp 4 (ulysses 2) x ": the ranks that share out sequences, and of how many a group is that exchanges
@@ -320,10 +320,11 @@ std::string describe_text(const lowered& l) {
   const timing t = time(p.actions, p.expected);
   const std::vector<double> shares = shares_of_stages(p);
   std::string out = fmt::format(
-      "{}: {} parameters, {} ranks = pp {} x dp {} x {}{}tp {}{}, {} for {}\n", p.name,
+      "{}: {} parameters, {} ranks = pp {} x dp {} x {}{}{} {}{}, {} for {}\n", p.name,
       parameters_of(l).all(), p.dims.world, p.dims.pp, data_ranks_text(p.dims),
-      repeats_tokens(p.dims) ? fmt::format("ep {} x ", p.dims.ep) : "", context_ranks_text(p.dims), p.dims.tp,
-      p.dims.sequence_parallel ? " with sequence parallelism" : "", name_of(l.type), name_of(l.target));
+      repeats_tokens(p.dims) ? fmt::format("ep {} x ", p.dims.ep) : "", context_ranks_text(p.dims),
+      name(region_axis), region_ranks(p.dims), p.dims.sequence_parallel ? " with sequence parallelism" : "",
+      name_of(l.type), name_of(l.target));
   out +=
       fmt::format("step: {} sequences of {} tokens = {} microbatches x {} dp ranks x {} rows\n",
                   p.recipe.global_batch, p.recipe.seq, p.actions.microbatches, batch_ranks(p.dims), p.rows);
@@ -386,14 +387,7 @@ std::string describe_json(const lowered& l) {
          {"target", name_of(l.target)},
          {"dtype", name_of(l.type)},
          {"parameters", parameters_of(l).all()},
-         {"dims",
-          {{"world", p.dims.world},
-           {"pp", p.dims.pp},
-           {"dp_replicate", p.dims.dp_replicate},
-           {"dp_shard", p.dims.dp_shard},
-           {"cp", p.dims.cp},
-           {"tp", p.dims.tp},
-           {"sequence_parallel", p.dims.sequence_parallel}}},
+         {"dims", {{"world", p.dims.world}, {"sequence_parallel", p.dims.sequence_parallel}}},
          {"recipe",
           {{"seq", p.recipe.seq},
            {"global_batch", p.recipe.global_batch},
@@ -409,6 +403,8 @@ std::string describe_json(const lowered& l) {
          {"bubble_per_rank", t.bubble_per_rank},
          {"peak_activations", t.peak_activations},
          {"plan_hash", fmt::format("{:016x}", l.hash)}};
+  for (const named_degree& a : all_degrees)
+    if (row(a.along).fills == fills::world) j["dims"][std::string(a.name)] = p.dims.*a.degree;
   if (p.dims.ulysses > 1) j["dims"]["ulysses"] = p.dims.ulysses;
   if (spreads_experts(p.dims))
     j["dims"].update({{"ep", p.dims.ep},

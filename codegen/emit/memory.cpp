@@ -178,7 +178,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
     ranges(norm_over_names[static_cast<int>(c)], r.squares_of(c), what);
   };
   squares(norm_over::experts, "What counts in the norm on every rank with other experts");
-  squares(norm_over::tp, "What counts in the norm on every tensor-parallel rank");
+  squares(norm_over::region, "What counts in the norm on every tensor-parallel rank");
   squares(norm_over::nothing, "What counts in the norm once");
   ranges("updates", r.updates, "What the optimizer updates");
   return fill(templates::program_memory_hpp, {{"version", version},

@@ -27,6 +27,17 @@ bool has_experts(const pipeline_rank& r) {
                      [](const placed_parameter& p) { return p.as.experts; });
 }
 
+/// The dim of a parameter that ranks shard; -1: none.
+/// Errors: std::logic_error where they shard both, which the runtime's tables cannot say.
+int sharded_dim(const placed_parameter& p) {
+  const auto& [rows, cols] = p.as.shards_of_dim;
+  if (rows.ranks > 1 && cols.ranks > 1)
+    throw std::logic_error("parameter '" + p.name +
+                           "' is sharded along both of its dims; a program shards one");
+  if (rows.ranks > 1) return 0;
+  return cols.ranks > 1 ? 1 : -1;
+}
+
 std::string parameter_table(const pipeline_rank& r) {
   if (r.parameters.empty()) return "";
   std::string out = fmt::format(
@@ -35,7 +46,7 @@ std::string parameter_table(const pipeline_rank& r) {
       has_experts(r) ? ", experts" : "", r.index);
   for (const placed_parameter& p : r.parameters)
     out += fmt::format("    {{\"{}\", {}, {}, {}, {}, {}, {}, {}, {}{}}},\n", p.name, p.as.rows, p.as.cols,
-                       p.as.shard_dim, p.element, fill_names[static_cast<int>(p.as.start)], p.as.std,
+                       sharded_dim(p), p.element, fill_names[static_cast<int>(p.as.start)], p.as.std,
                        p.as.ndim > 1, p.copy, p.as.experts ? ", true" : "");
   return out + "};\n";
 }
@@ -163,7 +174,7 @@ std::string tables(const lowered& l, const std::vector<kept_logits>& logits) {
                                   l.communicator_of[r][k]));
     if (!words.empty())
       out += fmt::format("constexpr lane_communicator links_{}[]{{{}}};\n", r, wrap(words, ",", "    "));
-    rows += fmt::format("    {{{}, {}, {}, {}{}}},\n", c[axis::pp], dp_of(d, c), c[axis::tp],
+    rows += fmt::format("    {{{}, {}, {}, {}{}}},\n", c[axis::pp], dp_of(d, c), c[region_axis],
                         words.empty() ? "{}" : fmt::format("links_{}", r), cp_and_ep_text(d, c));
   }
   std::string columns = "pp, dp, tp";
@@ -300,7 +311,7 @@ std::string emit_program(const lowered& l, const std::string& target,
        {"dtype", name_of(l.type)},
        {"pp", std::to_string(p.dims.pp)},
        {"dp", std::to_string(batch_ranks(p.dims))},
-       {"tp", std::to_string(p.dims.tp)},
+       {"tp", std::to_string(region_ranks(p.dims))},
        {"shards", shares_text(l)},
        {"microbatches", std::to_string(p.actions.microbatches)},
        {"rows", std::to_string(p.rows)},

@@ -93,14 +93,14 @@ json lane_of(const plan_data& plan, const std::vector<timed>& times, const std::
   for (auto& [rank, r] : rows) {
     const coord c = layout(plan.dims).at(rank);
     busy += r.busy;
-    lane["rows"].push_back(
-        {{"rank", rank},
-         {"place", fmt::format("pp {} dp {} tp {}", c[axis::pp], c[axis::dp_replicate], c[axis::tp])},
-         {"bubble", makespan > 0 ? 1 - r.busy / makespan : 0},
-         {"peak", r.peak},
-         {"lanes", std::move(r.lanes)},
-         {"boxes", std::move(r.boxes)},
-         {"held", std::move(r.held)}});
+    lane["rows"].push_back({{"rank", rank},
+                            {"place", fmt::format("pp {} dp {} {} {}", c[axis::pp], c[axis::dp_replicate],
+                                                  name(region_axis), c[region_axis])},
+                            {"bubble", makespan > 0 ? 1 - r.busy / makespan : 0},
+                            {"peak", r.peak},
+                            {"lanes", std::move(r.lanes)},
+                            {"boxes", std::move(r.boxes)},
+                            {"held", std::move(r.held)}});
   }
   lane["bubble"] = makespan > 0 ? 1 - busy / (makespan * static_cast<double>(rows.size())) : 0;
   return lane;
@@ -125,9 +125,10 @@ std::string schedule_html(const plan_data& plan, const std::string& measured) {
   }
   return fill(templates::timeline_html,
               {{"title", std::string(plan.name)},
-               {"about", fmt::format("{}, {} microbatches, {} stages on {} ranks (pp {} x dp {} x tp {})",
+               {"about", fmt::format("{}, {} microbatches, {} stages on {} ranks (pp {} x dp {} x {} {})",
                                      plan.schedule, plan.actions.microbatches, plan.actions.stages(),
-                                     plan.dims.world, plan.dims.pp, plan.dims.dp_replicate, plan.dims.tp)},
+                                     plan.dims.world, plan.dims.pp, plan.dims.dp_replicate, name(region_axis),
+                                     region_ranks(plan.dims))},
                {"lanes", in_page(lanes)}});
 }
 

@@ -19,7 +19,7 @@ std::string schedule_trace(const plan_data& plan) {
   }
   for (int r = 0; r < plan.dims.world; ++r) {
     const coord c = layout(plan.dims).at(r);
-    head.ranks.push_back({c[axis::pp], c[axis::dp_replicate], c[axis::tp], {}});
+    head.ranks.push_back({c[axis::pp], c[axis::dp_replicate], c[region_axis], {}});
   }
   return runtime::trace_events(head, events);
 }

@@ -293,10 +293,11 @@ static std::vector<view> views_of(const body& b, const node& n, const std::vecto
         if (d < of.shape.ndim && !of.shape.dim[d].unit.empty()) v.unit = s.dims[d].unit;
         if (d >= of.shape.ndim || of.shape.dim[d].first.empty()) continue;
         v.of_experts = s.dims[d].over.has(axis::ep);
-        if (s.dims[d].over.has(axis::tp) || v.of_experts) v.first = s.dims[d].width();
+        if (s.dims[d].over.has(region_axis) || v.of_experts) v.first = s.dims[d].width();
         const bool of_groups = s.dims[d].over.has(axis::ring);
         if (s.dims[d].over.has(axis::cp) || of_groups)
-          v.next_first = s.dims[d].width() * (s.dims[d].over.has(axis::tp) ? b.setting.dims.tp : 1);
+          v.next_first =
+              s.dims[d].width() * (s.dims[d].over.has(region_axis) ? region_ranks(b.setting.dims) : 1);
         if (of_groups) v.alike = b.setting.dims.ulysses;
       }
       if (s.ndim > 1) v.stride = s.stride.width();

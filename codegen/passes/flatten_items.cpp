@@ -97,14 +97,14 @@ static holding_kind held_kind(int region) {
   }
 }
 
-/// The part of a parameter that a region holds, as rank 1 of tp has it: along the dim that tp shards, the
-/// part begins at its own length. Its rows are those of the first shard.
+/// The part of a parameter that a region of the arena holds on rank 1 of the region axis. Along a dim that
+/// the axis shards, the part begins at its own length. Its rows are those of the first shard.
 static holding held(int region, const placed_parameter& p) {
   holding h{.kind = held_kind(region), .name = p.name};
   h.expert_rows = p.as.experts ? p.as.rows : 0;
   for (int d = 0; d < p.as.ndim; ++d) {
     const std::int64_t count = d == 0 ? p.as.rows : p.as.cols;
-    h.box.push_back({p.as.shard_dim == d ? count : 0, d == 0 ? p.as.shard_rows : count});
+    h.box.push_back({p.as.shards_of_dim[d].ranks > 1 ? count : 0, d == 0 ? p.as.shard_rows : count});
   }
   return h;
 }

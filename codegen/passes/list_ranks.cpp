@@ -65,8 +65,10 @@ class rank_lister {
   void parameters() {
     for (const placed_parameter& p : r_.parameters) {
       std::string notes;
-      if (p.as.shard_dim >= 0)
-        notes += fmt::format(", dim {} sharded over {}", p.as.shard_dim, p.as.experts ? "etp" : "tp");
+      for (int d = 0; d < p.as.ndim; ++d)
+        for (axis a : axes)
+          if (p.as.shards_of_dim[d].over.has(a))
+            notes += fmt::format(", dim {} sharded over {}", d, rankc::name(a));
       if (l_.is_sharded()) notes += fmt::format(", rows in shards of {}", p.as.shard_rows);
       if (p.copy) notes += ", copy";
       put("{:>10} {:<24} {} x {}{}", p.element, p.name, p.as.rows, p.as.cols, notes);
@@ -76,7 +78,8 @@ class rank_lister {
   }
   void buckets() {
     for (const bucket& b : r_.buckets)
-      put("{}: elements {} + {}{}{}{}", b.name, b.first, b.count, b.over_tp ? ", sum over tp" : "",
+      put("{}: elements {} + {}{}{}{}", b.name, b.first, b.count,
+          b.over_region ? ", sum over " + std::string(rankc::name(region_axis)) : "",
           b.over_dp ? ", sum over dp" : "", b.tied ? ", sum with its copy" : "");
   }
   void ranges() {
@@ -85,7 +88,7 @@ class rank_lister {
         put("{}: elements {} + {}{}", what, x.first, x.count, x.decay ? ", with decay" : "");
     };
     list("norm of experts", r_.squares_of(norm_over::experts));
-    list("norm of sharded gradients", r_.squares_of(norm_over::tp));
+    list("norm of sharded gradients", r_.squares_of(norm_over::region));
     list("norm of whole gradients", r_.squares_of(norm_over::nothing));
     list("optimizer", r_.updates);
   }

@@ -103,7 +103,8 @@ class namer {
     for (const layer_parameter& p : b_.parameters)
       if (p.shared) scope_.take("into_" + p.name.text());
     scope_.take("into_experts");
-    if (b_.setting.dims.tp > 1) name_constant(rankc::name(axis::tp), b_.setting.dims.tp);
+    if (const int ranks = region_ranks(b_.setting.dims); ranks > 1)
+      name_constant(rankc::name(region_axis), ranks);
     name_traced();
     name_sizes();
     name_made();

@@ -165,14 +165,14 @@ class regions {
   void place() {
     each_layer([&](int s, int i) { place(group::own, s, i); });
     each_layer([&](int s, int i) { place(group::experts, s, i); });
-    const std::size_t over_tp = at_;
-    each_layer([&](int s, int i) { place(group::over_tp, s, i); });
-    if (at_ > over_tp)
+    const std::size_t over_region = at_;
+    each_layer([&](int s, int i) { place(group::over_region, s, i); });
+    if (at_ > over_region)
       r_.buckets.push_back({.name = "replicated parameters",
                             .id = {},
-                            .first = over_tp,
-                            .count = at_ - over_tp,
-                            .over_tp = true});
+                            .first = over_region,
+                            .count = at_ - over_region,
+                            .over_region = true});
     each_layer([&](int s, int i) { place_shared(r_.stages[s], r_.stages[s].layers[i], true); });
     r_.trained_elements = at_;
     each_layer([&](int s, int i) { place(group::frozen, s, i); });
@@ -279,7 +279,7 @@ void pair_copies(lowered& l) {
 
 norm_over norm_over_of(const layer_parameter& p) {
   if (p.differs_over_replicas || p.differs_over_ep) return norm_over::experts;
-  return p.differs_over_tp ? norm_over::tp : norm_over::nothing;
+  return p.differs_over_region ? norm_over::region : norm_over::nothing;
 }
 
 /// Makes the buckets of shared parameters, decides how each bucket is summed, and drops those that are not.
@@ -302,7 +302,7 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
                          .id = {},
                          .first = p->element,
                          .count = aligned_elements(p->as.shard()),
-                         .over_tp = p->as.sum_over_tp});
+                         .over_region = p->as.sum_over_region});
   name_scope ids;
   for (bucket& b : r.buckets) {
     const auto has = [&](auto what) {
@@ -319,7 +319,7 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
     if (b.name == "replicated parameters")
       b.name += " of pipeline rank " + std::to_string(b.tied ? (*pair)[0] : r.index);
   }
-  std::erase_if(r.buckets, [](const bucket& b) { return !b.over_dp && !b.over_tp && !b.tied; });
+  std::erase_if(r.buckets, [](const bucket& b) { return !b.over_dp && !b.over_region && !b.tied; });
 }
 
 }  // namespace

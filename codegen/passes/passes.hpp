@@ -2,6 +2,7 @@
 // The passes over a lowered plan, in the order in which they run. Each is one file and does one thing.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
+#include <rankc/mesh/regions.hpp>
 #include <rankc/schedule/communicate.hpp>
 
 #include <array>
@@ -11,38 +12,40 @@
 
 namespace rankc::codegen {
 
-/// A rank's place among those that share out sequences.
-inline int cp_of(const parallel_dims& d, const coord& at) {
-  return at[axis::ring] * d.ulysses + at[axis::ulysses];
+/// A rank's place among those along the axes of the dense view that an axis joins, outermost first.
+inline int place_along(axis joined, const parallel_dims& d, const coord& at) {
+  int place = 0;
+  for (const axis_row& r : axis_rows)
+    if (parts_of(joined).has(r.id)) place = place * ranks_along(d, r.id) + at[r.id];
+  return place;
 }
+/// Its place among the ranks that share sequences.
+inline int cp_of(const parallel_dims& d, const coord& at) { return place_along(axis::cp, d, at); }
+/// Its place among the ranks that have sequences of their own.
+inline int dp_of(const parallel_dims& d, const coord& at) { return place_along(axis::batch, d, at); }
 
-/// Which of the shards of each weight it keeps.
-inline int shard_of(const parallel_dims& d, const coord& at) {
-  return d.cp_weights == cp_weights::shard ? at[axis::dp_shard] * d.cp + cp_of(d, at) : at[axis::dp_shard];
+/// A rank's place in its group across an axis of either view.
+inline int place_in_group(axis across, const parallel_dims& d, const coord& at) {
+  const layout mesh(d);
+  return mesh.groups(across).place(mesh.flat(at));
 }
-
-/// Which of the experts of each layer it has, which columns, and which of the shards of these.
-inline int ep_of(const parallel_dims& d, const coord& at) {
-  return layout(d).expert_at(layout(d).flat(at))[axis::ep];
-}
+/// Its place among the ranks that shard each dense weight.
+inline int shard_of(const parallel_dims& d, const coord& at) { return place_in_group(axis::fsdp, d, at); }
+/// Its place among the ranks that have different experts of a layer.
+inline int ep_of(const parallel_dims& d, const coord& at) { return place_in_group(axis::ep, d, at); }
+/// Its place among the ranks that shard the features of each expert.
 inline int etp_of(const parallel_dims& d, const coord& at) {
-  return layout(d).expert_at(layout(d).flat(at))[axis::etp];
+  return place_in_group(expert_region_axis, d, at);
 }
+/// Its place among the ranks that shard the weights of the same experts.
 inline int expert_shard_of(const parallel_dims& d, const coord& at) {
-  return layout(d).groups(axis::efsdp).place(layout(d).flat(at));
-}
-
-/// A rank's place among those that have sequences of their own: replicas, and the shards of each.
-inline int dp_of(const parallel_dims& d, const coord& at) {
-  return at[axis::dp_replicate] * d.dp_shard + at[axis::dp_shard];
+  return place_in_group(axis::efsdp, d, at);
 }
 
 /// The rank of another pipeline coordinate at the same place on the other axes.
 inline int rank_at(const parallel_dims& d, int pp, const coord& at) {
-  return layout(d).flat(coord(along<axis::pp>(pp), along<axis::dp_replicate>(at[axis::dp_replicate]),
-                              along<axis::dp_shard>(at[axis::dp_shard]), along<axis::ep>(at[axis::ep]),
-                              along<axis::ring>(at[axis::ring]), along<axis::ulysses>(at[axis::ulysses]),
-                              along<axis::tp>(at[axis::tp])));
+  const layout mesh(d);
+  return mesh.flat(at) + (pp - at[axis::pp]) * mesh.dense().find(axis::pp)->stride;
 }
 
 /// Layers to stages, parameters to groups, groups to regions; buckets of gradients and ranges of the

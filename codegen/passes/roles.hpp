@@ -2,6 +2,7 @@
 // The runtime's kinds of communicators, by the groups of the table of axes that are lowered.
 #pragma once
 #include <rankc/mesh/communicators.hpp>
+#include <rankc/mesh/regions.hpp>
 #include <rankc/runtime/program.hpp>
 
 namespace rankc::codegen {
@@ -19,9 +20,9 @@ inline constexpr role_row role_rows[]{{axis::pp, purpose::messages, runtime::ove
                                       {axis::fsdp, purpose::weights, runtime::over::shard},
                                       {axis::ring, purpose::keys_and_values, runtime::over::cp},
                                       {axis::ulysses, purpose::heads, runtime::over::ulysses},
-                                      {axis::tp, purpose::activations, runtime::over::tp},
+                                      {region_axis, purpose::activations, runtime::over::tp},
                                       {axis::ep, purpose::tokens, runtime::over::ep},
-                                      {axis::etp, purpose::activations, runtime::over::etp},
+                                      {expert_region_axis, purpose::activations, runtime::over::etp},
                                       {axis::efsdp, purpose::weights, runtime::over::efsdp}};
 
 constexpr const role_row* find_role(axis over, purpose as) {

@@ -7,7 +7,7 @@ namespace rankc::codegen {
 
 namespace {
 
-constexpr axis asked = axis::tp;  // along which both tokens and features may be sharded
+constexpr axis asked = region_axis;  // along which both tokens and features may be sharded
 
 /// The dim of a tensor that one of the symbols counts; -1: none.
 int find_any(const typed_port& p, const std::vector<std::string_view>& counts) {

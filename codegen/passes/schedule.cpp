@@ -252,7 +252,7 @@ class builder {
       i.message = l_.message(i.name, i.bytes);
       issue(i);
     };
-    if (k.over_tp) over(role_over(axis::tp), over_axis(axis::tp));
+    if (k.over_region) over(role_over(region_axis), over_axis(region_axis));
     if (k.over_dp) over(role_over(axis::replicas), over_axis(axis::replicas));
     if (k.tied)
       over(runtime::over::tied,
@@ -285,8 +285,8 @@ class builder {
       square(norm_over::experts, "norm of experts");
       sum(repeats_tokens(l_.plan->dims) ? axis::ep : axis::replicas);
     }
-    if (!r_.squares_of(norm_over::tp).empty()) square(norm_over::tp, "norm of sharded gradients");
-    if (counts && l_.plan->dims.tp > 1) sum(axis::tp);
+    if (!r_.squares_of(norm_over::region).empty()) square(norm_over::region, "norm of sharded gradients");
+    if (counts && region_ranks(l_.plan->dims) > 1) sum(region_axis);
     const bool any = counts || !r_.squares_of(norm_over::nothing).empty();
     if (!r_.squares_of(norm_over::nothing).empty() || !counts)
       square(norm_over::nothing, "norm of whole gradients");

@@ -18,15 +18,21 @@ namespace {
 /// The largest world whose every rank is in the program.
 constexpr int all_of = 64;
 
-/// Whether a rank is in a program that has two along each of dp_replicate, dp_shard and tp, whatever their
-/// number. Chunks of sequences do not lie in line: of groups that cp is a part of, all ranks are; and of
-/// those that exchange slots of experts.
-bool represents(const parallel_dims& d, const coord& at) {
-  const bool with_shards = d.cp > 1 && d.cp_weights == cp_weights::shard,
-             with_replicas = d.cp > 1 && !with_shards;
-  const bool with_experts = spreads_experts(d);
-  return (with_replicas || spreads_experts_over_replicas(d) || at[axis::dp_replicate] < 2) &&
-         (with_shards || with_experts || at[axis::dp_shard] < 2) && (with_experts || at[axis::tp] < 2);
+/// Whether a program has all ranks along an axis of the dense view. Pipeline ranks differ. Ranks of groups
+/// that include cp have chunks of sequences, which are not contiguous. Ranks of ep exchange slots of experts.
+bool has_all_along(axis a, const parallel_dims& d) {
+  const axis_row& r = row(a);
+  if (!spans_region(a) && r.shares != part::sequences) return true;
+  const bool is_of_experts = holds_replicas(r) ? spreads_experts_over_replicas(d) : spreads_experts(d);
+  const bool joins_cp = holds_replicas(r) ? replicates_over_cp(d) : d.cp_weights == cp_weights::shard;
+  return is_of_experts || (r.shares == part::sequences && d.cp > 1 && joins_cp);
+}
+
+/// Whether a rank is in a program that has all ranks along some axes, and two along each of the others.
+bool represents(const layout& mesh, const coord& at) {
+  return std::all_of(mesh.dense().begin(), mesh.dense().end(), [&](const axis_extent& x) {
+    return at[x.axis] < 2 || has_all_along(x.axis, mesh.dims());
+  });
 }
 
 /// The ranks of a program: all, or those that represent them.
@@ -36,7 +42,7 @@ class representatives {
       : l_(l), local_(l.plan->dims.world, -1), communicator_(l.communicators.size(), -1) {
     const parallel_dims& d = l.plan->dims;
     for (int r = 0; r < d.world; ++r)
-      if (const coord c = layout(d).at(r); d.world <= all_of || represents(d, c)) {
+      if (const coord c = layout(d).at(r); d.world <= all_of || represents(layout(d), c)) {
         local_[r] = static_cast<int>(ranks_.size());
         ranks_.push_back(r);
       }
@@ -107,16 +113,16 @@ class representatives {
 
   /// How the members of a communicator lie to its first, in the order in which it lists them: how far along
   /// each axis, and on which pipeline rank.
-  std::vector<std::array<int, 7>> shape_of(int index) const {
+  std::vector<std::array<int, listed_axes.size()>> shape_of(int index) const {
     const layout mesh(l_.plan->dims);
     const std::vector<int>& ranks = l_.communicators[index].ranks;
     const coord first = mesh.at(ranks.front());
-    std::vector<std::array<int, 7>> out;
+    std::vector<std::array<int, listed_axes.size()>> out;
     for (int member : ranks) {
       const coord c = mesh.at(member);
-      const auto along = [&](axis a) { return c[a] - first[a]; };
-      out.push_back({c[axis::pp], along(axis::dp_replicate), along(axis::dp_shard), along(axis::ep),
-                     along(axis::ring), along(axis::ulysses), along(axis::tp)});
+      int* along = out.emplace_back().data();
+      for (const axis_extent& x : mesh.dense())
+        *along++ = x.axis == axis::pp ? c[x.axis] : c[x.axis] - first[x.axis];
     }
     return out;
   }
@@ -210,10 +216,10 @@ std::int64_t rows_before(const parallel_dims& d, const coord& at, std::int64_t e
                          : shard_of(d, at) * kept;
 }
 
-/// Where a rank's shards begin, of what an op says for rank 1 of tp, or of ep, and rank 0 of the others.
+/// Where a rank's shards begin, given where those of rank 1 of the region axis, or of ep, begin.
 void place_shards(op& o, const parallel_dims& d, std::int64_t tokens_of_replica, const coord& at) {
   for (view& v : o.views)
-    v.first = v.first * (std::exchange(v.of_experts, false) ? ep_of(d, at) : at[axis::tp]) +
+    v.first = v.first * (std::exchange(v.of_experts, false) ? ep_of(d, at) : at[region_axis]) +
               std::exchange(v.next_first, 0) * (cp_of(d, at) / std::exchange(v.alike, 1));
   for (holding& h : o.holds) {
     const bool of_tokens = h.kind == holding_kind::ids || h.kind == holding_kind::targets;
@@ -229,7 +235,7 @@ void place_shards(op& o, const parallel_dims& d, std::int64_t tokens_of_replica,
             (i % 2 == 0 ? 1 : -1) * cp_of(d, at) * b.count;  // chunks from the front, and from the back
         continue;
       }
-      b.first *= h.expert_rows > 0 ? etp_of(d, at) : at[axis::tp];
+      b.first *= h.expert_rows > 0 ? etp_of(d, at) : at[region_axis];
       if (!h.name.empty() && i == 0) b.first += rows_before(d, at, h.expert_rows, b.count);  // of a parameter
     }
   }

@@ -44,17 +44,17 @@ struct strokes {
 constexpr strokes top{"┌", "┐", "┬", "─", "─"}, middle{"│", "│", "│", " ", " "},
     bottom{"└", "┘", "┴", "─", "─"};
 
-/// One line of the boxes of ranks `first` to `last`. Along tp the ranks of a group are neighbours.
+/// One line of the boxes of ranks `first` to `last`. The ranks of a tensor-parallel region are neighbours.
 std::string draw_line(const strokes& s, int first, const std::vector<std::string>& texts, std::size_t width,
-                      const group_shape& tp) {
+                      const group_shape& regions) {
   std::string out;
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const int place = tp.place(first + static_cast<int>(i));
+    const int place = regions.place(first + static_cast<int>(i));
     if (place == 0) out.append(i ? " " : "").append(s.left);
     else out += i ? s.between : s.open;
     out.append(s.along).append(texts[i]);
     for (std::size_t k = texts[i].size(); k <= width; ++k) out += s.along;
-    if (place == tp.size() - 1) out += s.right;
+    if (place == regions.size() - 1) out += s.right;
     else if (i + 1 == texts.size()) out += s.open;
   }
   out.erase(out.find_last_not_of(' ') + 1);
@@ -69,16 +69,16 @@ std::string draw_row(const std::string& label, int first, int count, const layou
     boxes.push_back(describe(r, axes));
     for (const std::string& text : boxes.back()) width = std::max(width, text.size());
   }
-  const group_shape tp = l.groups(axis::tp);
+  const group_shape regions = l.groups(region_axis);
   const std::vector<std::string> blank(boxes.size());
   const std::string margin(label.size(), ' ');
-  std::string out = margin + draw_line(top, first, blank, width, tp) + "\n";
+  std::string out = margin + draw_line(top, first, blank, width, regions) + "\n";
   for (std::size_t k = 0; k < boxes[0].size(); ++k) {
     std::vector<std::string> texts;
     for (const auto& box : boxes) texts.push_back(box[k]);
-    out += (k == 0 ? label : margin) + draw_line(middle, first, texts, width, tp) + "\n";
+    out += (k == 0 ? label : margin) + draw_line(middle, first, texts, width, regions) + "\n";
   }
-  return out + margin + draw_line(bottom, first, blank, width, tp) + "\n";
+  return out + margin + draw_line(bottom, first, blank, width, regions) + "\n";
 }
 
 std::string legend(const std::vector<shown_axis>& axes) {
@@ -94,7 +94,7 @@ std::string draw_nodes(const layout& l, int per_node) {
   const std::vector<shown_axis> axes = shown_axes(l);
   std::string out = fmt::format("nodes of {} ranks", per_node);
   if (!axes.empty()) out += fmt::format(" ({})", legend(axes));
-  if (l.dims().tp > 1) out += "; a frame is a tp group";
+  if (region_ranks(l.dims()) > 1) out += fmt::format("; a frame is a {} group", name(region_axis));
   out += "\n";
   int drawn = 0;
   for (int row = 0; row < most_rows && drawn < l.ranks(); ++row) {

@@ -15,7 +15,7 @@ parallel_dims read_degrees(const fields& f) {
     d.expert_layout = static_cast<expert_layout>(*i);
   if (const auto i = f.one_of("cp_weights", cp_weights_names)) d.cp_weights = static_cast<cp_weights>(*i);
   // Sequences are to divide as if it were on, unless the line says otherwise.
-  d.sequence_parallel = f.flag("sequence_parallel").value_or(resolve(d).tp > 1);
+  d.sequence_parallel = f.flag("sequence_parallel").value_or(region_ranks(resolve(d)) > 1);
   return d;
 }
 

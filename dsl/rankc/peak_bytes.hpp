@@ -91,7 +91,7 @@ constexpr void offer_cheap_mends(offers& found, const plan_data& p, const auto& 
   }
   parallel_dims sharded = given;
   sharded.sequence_parallel = true;
-  if (p.dims.tp > 1 && !given.sequence_parallel &&
+  if (region_ranks(p.dims) > 1 && !given.sequence_parallel &&
       would_fit(model, sharded, schedule, p.recipe, p.machines, stage_layers))
     found.next() << "sequence_parallel=true";
   training repeating = p.recipe;
@@ -112,7 +112,7 @@ constexpr void check_memory(plan_data& p, const auto& model, const parallel_dims
   offers found;
   offer_cheap_mends(found, p, model, given, schedule, stage_layers);
   if (found.view().empty())  // other degrees take a compiler long to try
-    for (const auto degree : {&parallel_dims::tp, &parallel_dims::pp})
+    for (const auto degree : {row(region_axis).degree, &parallel_dims::pp})
       found.add_degree(given, degree, find_nearest_degree(given, degree, false, [&](const parallel_dims& d) {
                          return d.*degree > p.dims.*degree &&
                                 would_fit(model, d, schedule, p.recipe, p.machines, stage_layers);

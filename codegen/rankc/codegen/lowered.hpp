@@ -146,7 +146,8 @@ struct bucket {
   std::string name;
   std::string id;  // in the generated text
   std::size_t first = 0, count = 0;
-  bool over_dp = false, over_tp = false, tied = false;  // tied: with the rank that holds the same parameters
+  bool over_dp = false, over_region = false;
+  bool tied = false;                 // with the rank that holds the same parameters
   int stage = -1, after_layer = -1;  // complete after this layer's last backward (-1: at the end of the step)
 };
 
@@ -236,10 +237,11 @@ enum class item_kind {
   update
 };
 
-/// Over which ranks squares of a gradient are summed in the norm, beside those that share out weights: over
-/// none, over those of tp, where each has another part, or over replicas or ranks of ep too, which hold the
-/// same dense weights and other experts.
-enum class norm_over : unsigned char { nothing, tp, experts };
+/// The ranks over which the norm sums squares of a gradient, besides those that shard weights.
+///   nothing  none
+///   region   those of a tensor-parallel region, where each has another part
+///   experts  also replicas or ranks of ep, which hold the same dense weights and other experts
+enum class norm_over : unsigned char { nothing, region, experts };
 inline constexpr int n_norm_over = 3;
 inline constexpr const char* norm_over_names[]{"squares_whole", "squares_sharded", "squares_of_experts"};
 

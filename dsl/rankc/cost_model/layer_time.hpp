@@ -34,27 +34,10 @@ struct spent {
   }
 };
 
-/// Between ranks that have tokens of their own.
-constexpr int stride_of_data(const parallel_dims& d) { return d.tp * (repeats_tokens(d) ? d.ep : 1); }
-
-/// The ranks of an axis that layers communicate over.
-constexpr span span_of(axis over, const parallel_dims& d, int ranks_per_node) {
-  if (over == axis::tp) return span_of(d.tp, 1, ranks_per_node);
-  if (over == axis::ring) return span_of(ring_ranks(d), d.tp * (d.cp / ring_ranks(d)), ranks_per_node);
-  if (over == axis::ulysses) return span_of(d.ulysses, d.tp, ranks_per_node);
-  if (over == axis::cp) return span_of(d.cp, d.tp, ranks_per_node);
-  if (over == axis::etp) return span_of(d.etp, 1, ranks_per_node);
-  if (over == axis::ep) return span_of(d.ep, repeats_tokens(d) ? d.cp * d.tp : d.etp, ranks_per_node);
-  if (over == axis::replicas)
-    return span_of(weight_replicas(d), stride_of_data(d) * weight_shards(d), ranks_per_node);
-  if (over == axis::fsdp) return span_of(weight_shards(d), stride_of_data(d), ranks_per_node);
-  return span_of(d.dp_replicate * d.dp_shard * d.cp, stride_of_data(d), ranks_per_node);
-}
-
 /// Of the time of a conversion that is not beside computation, the share that computation waits.
 constexpr double share_waited(const gpu_speed& g, const framework& f, const small_products& products,
                               const lowering::node& n, lowering::phase does) {
-  if (n.over != axis::tp) return 1;
+  if (n.over != region_axis) return 1;
   const conversion by = n.row->converts;
   if (by == conversion::all_gather) return f.waits_for_tensor * products.gathered;
   const bool sums = by == conversion::all_reduce || by == conversion::reduce_scatter;
@@ -76,6 +59,7 @@ constexpr spent time_of(const gpu_speed& g, const lowering::layer_program& l,
                         const lowering::layer_setting& s, lowering::phase does, int ranks_per_node,
                         const framework& f = rankc_itself) {
   const kernel_times kernels(g, l, s, f);
+  const layout mesh(s.dims);
   spent all;
   const std::span<const lowering::node> list = l.calls(does);
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -86,7 +70,7 @@ constexpr spent time_of(const gpu_speed& g, const lowering::layer_program& l,
           const auto bytes = static_cast<double>(part.elements()) *
                              static_cast<double>(s.bytes(n.wide ? lowering::element_kind::wide
                                                                 : lowering::element_kind::real));
-          const span ranks = span_of(n.over, s.dims, ranks_per_node);
+          const span ranks = span_of(mesh, n.over, ranks_per_node);
           const bool of_shard =
               n.row->converts == conversion::all_gather || n.row->converts == conversion::reduce_scatter;
           const std::size_t product = f.by_rows ? lowering::find_partner(list, i) : i;

@@ -4,7 +4,7 @@
 #include <rankc/recipe/training.hpp>
 #include <rankc/cost_model/framework.hpp>
 #include <rankc/cost_model/gpu_speed.hpp>
-#include <rankc/mesh/axes.hpp>
+#include <rankc/mesh/layout.hpp>
 #include <rankc/trace/op_row.hpp>
 
 #include <algorithm>
@@ -23,6 +23,17 @@ constexpr span span_of(int ranks, int stride, int ranks_per_node) {
   const int block = ranks * stride;
   if (ranks_per_node % block == 0) return {ranks, ranks};
   return {ranks, std::max(1, std::gcd(block, ranks_per_node) / stride)};
+}
+
+/// The groups of an axis. The ranks of a run of a group lie at one stride.
+constexpr span span_of(const layout& l, axis over, int ranks_per_node) {
+  span all;
+  for (const group_shape::run& r : l.groups(over)) {
+    const span one = span_of(r.size, r.stride, ranks_per_node);
+    all.ranks *= one.ranks;
+    all.in_node *= one.in_node;
+  }
+  return all;
 }
 
 /// Whether computation runs beside a collective, or copies do, which slow it as much; or nothing does.

@@ -105,8 +105,9 @@ constexpr double beside(const gpu_speed& g, const parallel_dims& d, int ranks_pe
   const auto real = static_cast<double>(s.bytes(lowering::element_kind::real)),
              wide = static_cast<double>(s.bytes(lowering::element_kind::wide));
   const double sum = recipe.reductions == bf16 ? real : wide;
-  const span shards = span_of(weight_shards(d), stride_of_data(d), ranks_per_node),
-             replicas = span_of(weight_replicas(d), stride_of_data(d) * weight_shards(d), ranks_per_node);
+  const layout mesh(d);
+  const span shards = span_of(mesh, axis::fsdp, ranks_per_node),
+             replicas = span_of(mesh, axis::replicas, ranks_per_node);
   const bool again = reshards_after_layer(d);
   const double times = again ? microbatches : 1;
   return gathering_time(g, shards, h.gathered * real, waiting::beside) * times * (again ? 2 : 1) +

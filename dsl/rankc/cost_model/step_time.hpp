@@ -146,10 +146,10 @@ class predictor {
   constexpr double in_flight_time() const { return f_.sends_beside ? sending_time() : 0; }
   constexpr double sending_time() const {
     const double bytes = bytes_between_stages();
-    if (!f_.scatters_messages || p_.dims.tp == 1 || p_.dims.sequence_parallel)
+    if (!f_.scatters_messages || region_ranks(p_.dims) == 1 || p_.dims.sequence_parallel)
       return message_time(g_, across_stages(), bytes);
-    const span gather = span_of(axis::tp, p_.dims, p_.machines.ranks_per_node);
-    return message_time(g_, across_stages(), bytes / p_.dims.tp) +
+    const span gather = span_of(layout(p_.dims), region_axis, p_.machines.ranks_per_node);
+    return message_time(g_, across_stages(), bytes / region_ranks(p_.dims)) +
            gathering_time(g_, gather, bytes, waits_for(f_));
   }
 

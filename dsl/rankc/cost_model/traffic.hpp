@@ -26,7 +26,7 @@ struct traffic {
 constexpr double sent_by(const lowering::layer_program& l, const lowering::node& n,
                          const lowering::layer_setting& s) {
   const conversion by = n.row->converts;
-  const double ranks = span_of(n.over, s.dims, 1).ranks;
+  const double ranks = layout(s.dims).groups(n.over).size();
   const auto bytes = static_cast<double>(lowering::message_bytes(l, n, s));
   const bool is_part =
       by == conversion::all_gather || by == conversion::reduce_scatter || n.over == axis::etp;
@@ -212,7 +212,7 @@ class traffic_counter {
     const auto is_reduction = [](action_kind k) { return k == action_kind::reduce_grad; };
     double all = 0;
     for (const tensor& t : tensors_)
-      all += summed(t) * (t.as->sum_over_tp ? 1 : count(t.stage, is_reduction));
+      all += summed(t) * (t.as->sum_over_region ? 1 : count(t.stage, is_reduction));
     for (const tensor& t : shared_) all += summed(t);
     return all;
   }
@@ -220,9 +220,9 @@ class traffic_counter {
     if (!t.as->trainable) return 0;
     const auto elements = static_cast<double>(lowering::aligned_elements(t.as->shard()));
     const double wide = elements * static_cast<double>(s_.bytes(lowering::element_kind::wide)),
-                 replicas = weight_replicas(s_.dims), tp = s_.dims.tp;
+                 replicas = weight_replicas(s_.dims), region = region_ranks(s_.dims);
     double all = 0;
-    if (t.as->sum_over_tp) all += 2 * (tp - 1) / tp * wide;
+    if (t.as->sum_over_region) all += 2 * (region - 1) / region * wide;
     if (is_summed_ && !t.as->differs_over_replicas)
       all += 2 * (replicas - 1) / replicas * elements * sum_bytes_;
     return is_tied(t) ? all + wide : all;

@@ -70,7 +70,7 @@ constexpr void run_passes(layer_program& p, const auto& t, std::vector<layer_par
   around("settle_backward", [&] { settle_backward(p, s); });
   around("send_ahead", [&] { send_ahead(p); });
   around("pair_by_rows", [&] {
-    if (s.to == target::cuda && s.dims.tp > 1) pair_by_rows(p);
+    if (s.to == target::cuda && region_ranks(s.dims) > 1) pair_by_rows(p);
   });
   around("place_values", [&] { place_values(p); });
 }

@@ -74,7 +74,7 @@ constexpr bool fits_fp8(const local_shape& s) {
 
 /// The number of sequences of a microbatch on a data-parallel rank. A cp rank has some tokens of each.
 constexpr int rows_of(const type& t, int seq, const parallel_dims& d) {
-  return t.shape[0].size / (d.dp_replicate * d.dp_shard) / seq;
+  return t.shape[0].size / static_cast<int>(batch_ranks(d)) / seq;
 }
 
 /// True if an op gets only the rank's chunks of each sequence: its first operand is sharded over cp.

@@ -6,10 +6,15 @@
 
 #include <cstddef>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace rankc::lowering {
+
+/// The axes of more than one rank that shard the features of a dim, and how many ranks these have.
+struct dim_shards {
+  axis_set over{};
+  int ranks = 1;
+};
 
 /// A parameter of a layer, sized for one rank.
 struct layer_parameter {
@@ -18,27 +23,29 @@ struct layer_parameter {
   int shards = 1;                    // number of ranks that shard it (FSDP)
   // Rows of one shard, and of all shards together. The last rows of the latter are padding.
   int shard_rows = 1, stored_rows = 1;
-  int shard_dim = -1;            // the dim sharded over tp, or over etp for experts sharded over ep; -1: none
-  bool experts = false;          // sharded over ep; `rows` are those of the rank's experts
-  bool differs_over_tp = false;  // each tp rank has a different part
+  dim_shards shards_of_dim[2]{};       // of rows and columns, within a tensor-parallel region or over etp
+  bool experts = false;                // sharded over ep; `rows` are those of the rank's experts
+  bool differs_over_region = false;    // each rank of a region has a different part
   bool differs_over_replicas = false;  // dense replicas have different experts, or different columns of them
   bool differs_over_ep = false;        // the ep ranks are dense replicas and have different experts
   initial start = initial::zeros;
   double std = 0;
-  bool sum_over_tp = false;  // its gradient is a partial sum over tp
-  bool sum_over_dp = false;  // its gradient is a partial sum over the ranks that replicate it
-  bool shared = false;       // another layer uses the same tensor
-  bool trainable = true;     // false: no gradient is computed
-  load_balance balances{};   // a router's bias
+  bool sum_over_region = false;  // its gradient is a partial sum over the ranks of a region
+  bool sum_over_dp = false;      // its gradient is a partial sum over the ranks that replicate it
+  bool shared = false;           // another layer uses the same tensor
+  bool trainable = true;         // false: no gradient is computed
+  load_balance balances{};       // a router's bias
+  constexpr bool has_sharded_dim() const { return shards_of_dim[0].ranks > 1 || shards_of_dim[1].ranks > 1; }
   constexpr std::size_t elements() const { return static_cast<std::size_t>(rows) * cols; }
   constexpr std::size_t shard() const { return static_cast<std::size_t>(shard_rows) * cols; }
   constexpr bool has_padding() const { return stored_rows != rows; }
   constexpr std::size_t stored() const { return static_cast<std::size_t>(stored_rows) * cols; }
 };
 
-/// The groups of a layer's parameters, by how their gradients are reduced: over dp only, over tp too,
-/// experts, frozen, and shared with another layer. Each group except the last is contiguous in memory.
-enum class group : unsigned char { own, over_tp, experts, frozen, shared };
+/// The groups of a layer's parameters, by how their gradients are reduced: over dp only, over the ranks of a
+/// region too, experts, frozen, and shared with another layer. Each group except the last is contiguous in
+/// memory.
+enum class group : unsigned char { own, over_region, experts, frozen, shared };
 inline constexpr int n_groups = 4;  // the contiguous groups
 
 /// The offset of each parameter in its group.
@@ -70,25 +77,28 @@ constexpr layer_parameter local_parameter(const weight_info& w, const parallel_d
   int* const sizes[]{&p.rows, &p.cols};
   for (int i = 0; i < w.holds.ndim; ++i) {
     *sizes[i] = w.holds.shape[i].size;
-    for (const auto& [over, ranks] : {std::pair(axis::tp, d.tp), {axis::etp, d.etp}})
-      if (w.holds[over] == V(i) && ranks > 1) {
-        *sizes[i] /= ranks;
-        p.shard_dim = i;
-      }
+    for (axis a : axes) {
+      if (row(a).shares != part::features || w.holds[a] != V(i) || ranks_along(d, a) == 1) continue;
+      p.shards_of_dim[i].over = p.shards_of_dim[i].over | a;
+      p.shards_of_dim[i].ranks *= ranks_along(d, a);
+    }
+    *sizes[i] /= p.shards_of_dim[i].ranks;
   }
   p.experts = d.ep > 1 && w.holds[axis::ep] == V(0);
   if (p.experts) p.rows /= d.ep;
-  p.differs_over_tp = d.tp > 1 && (p.shard_dim >= 0 || p.experts);
+  const bool has_regions = region_ranks(d) > 1;
+  p.differs_over_region = has_regions && (p.has_sharded_dim() || p.experts);
   p.shards = p.experts ? expert_weight_shards(d) : weight_shards(d);
   p.shard_rows = (p.rows + p.shards - 1) / p.shards;
   p.stored_rows = p.shard_rows * p.shards;
-  p.sum_over_tp = !p.experts && w.has_gradient && w.gradient[axis::tp] == P && d.tp > 1;
+  p.sum_over_region = !p.experts && w.has_gradient && w.gradient[region_axis] == P && has_regions;
   const auto is_part = [&](axis a) { return w.has_gradient && w.gradient[a] == P && d.*row(a).degree > 1; };
   const bool joins_shards = d.cp_weights == cp_weights::shard;
   p.differs_over_replicas = p.experts && spreads_experts_over_replicas(d);
   p.differs_over_ep = p.experts && repeats_tokens(d);
-  p.sum_over_dp =
-      !p.differs_over_replicas && (is_part(axis::dp_replicate) || (!joins_shards && is_part(axis::cp)));
+  bool is_part_of_replicas = !joins_shards && is_part(axis::cp);
+  for (axis a : axes) is_part_of_replicas |= holds_replicas(row(a)) && is_part(a);
+  p.sum_over_dp = !p.differs_over_replicas && is_part_of_replicas;
   return p;
 }
 
@@ -111,7 +121,7 @@ constexpr group group_of(const layer_parameter& p) {
   if (p.shared) return group::shared;
   if (!p.trainable) return group::frozen;
   if (p.experts) return group::experts;
-  return p.sum_over_tp ? group::over_tp : group::own;
+  return p.sum_over_region ? group::over_region : group::own;
 }
 
 /// True if several ranks shard the group's weights and all-gather them (FSDP).
@@ -123,7 +133,7 @@ constexpr bool is_shared_out(group g, const parallel_dims& d) {
 /// So tensors that the optimizer treats alike are adjacent, and its kernels cover long ranges.
 constexpr int order_of(const layer_parameter& p) {
   const bool matrix = p.ndim > 1;
-  if (p.shard_dim >= 0) return matrix ? 0 : 1;
+  if (p.has_sharded_dim()) return matrix ? 0 : 1;
   return matrix ? 3 : 2;
 }
 

@@ -2,6 +2,7 @@
 // What the ranks of a pipeline coordinate open on their GPUs: lanes that compute, and communicators.
 #pragma once
 #include <rankc/mesh/communicators.hpp>
+#include <rankc/mesh/regions.hpp>
 #include <rankc/contract/device_memory.hpp>
 #include <rankc/schedule/neighbours.hpp>
 
@@ -26,8 +27,9 @@ constexpr cuda::opened opened_by(const layout& l, const action_table& t, int ran
   if (rounds) o.rounding_lanes = 1;
   if (overlaps(t, rank)) {
     ++o.computing_lanes;
-    for (const axis a : {axis::tp, axis::ring, axis::ulysses, axis::ep}) o.groups += l.groups(a).size() > 1;
-    o.groups += l.dims().ep > 1 && l.dims().etp > 1;
+    for (const axis_row& r : axis_rows)
+      if (is_within_layers(r.carries.purpose) && (is_dense(r.id) || spreads_experts(l.dims())))
+        o.groups += l.groups(r.id).size() > 1;
   }
   for (const axis a : {axis::fsdp, axis::replicas})
     if (of_batch && l.groups(a).size() > 1) o.groups += 1 + overlaps(t, rank);

@@ -157,13 +157,14 @@ struct axis_row {
   communication_of carries{};
 };
 
-/// The ranks that share out each dense weight, and those that hold the same share of it.
+/// The ranks that shard each dense weight.
 /// Source: torchtitan, whose fsdp is dp_shard * cp.
 constexpr int weight_shards(const parallel_dims& d) {
   return d.dp_shard * (d.cp_weights == cp_weights::shard ? d.cp : 1);
 }
-constexpr int weight_replicas(const parallel_dims& d) {
-  return d.dp_replicate * (d.cp_weights == cp_weights::replicate ? d.cp : 1);
+/// Whether several ranks of cp hold the same shard of each dense weight.
+constexpr bool replicates_over_cp(const parallel_dims& d) {
+  return d.cp_weights == cp_weights::replicate && d.cp > 1;
 }
 
 /// The ranks that hand on keys and values, each for its group of ulysses; 1: none do.
@@ -203,12 +204,8 @@ constexpr int expert_weight_shards(const parallel_dims& d) {
 /// Whether ranks of ep have the same tokens, and compute dense layers alike; else each has tokens of its own.
 constexpr bool repeats_tokens(const parallel_dims& d) { return d.ep > 1 && detail::is_independent(d); }
 
-/// Whether experts are spread over ranks, and whether over all of a stage, though several of these hold the
-/// same dense weights.
+/// Whether experts are spread over ranks.
 constexpr bool spreads_experts(const parallel_dims& d) { return d.ep > 1; }
-constexpr bool spreads_experts_over_replicas(const parallel_dims& d) {
-  return spreads_experts(d) && weight_replicas(d) > 1 && expert_region(d) == d.world / d.pp;
-}
 
 /// Whether ranks share out weights, those of experts or the others, so that layers read what is gathered.
 constexpr bool shards_weights(const parallel_dims& d) {
@@ -366,6 +363,22 @@ constexpr std::string_view name(axis a) { return row(a).name; }
 /// The ranks along an axis that is declared or of a view, of dims whose degrees are known.
 constexpr int ranks_along(const parallel_dims& d, axis a) {
   return row(a).size ? row(a).size(d) : d.*row(a).degree;
+}
+
+/// Whether the ranks along an axis have sequences of their own and the same shards of dense weights.
+constexpr bool holds_replicas(const axis_row& r) {
+  return r.shares == part::sequences && !row(axis::fsdp).joins.has(r.id);
+}
+/// The ranks that hold the same shard of each dense weight.
+constexpr int weight_replicas(const parallel_dims& d) {
+  int ranks = d.cp_weights == cp_weights::replicate ? d.cp : 1;
+  for (const axis_row& r : axis_rows)
+    if (holds_replicas(r)) ranks *= d.*r.degree;
+  return ranks;
+}
+/// Whether experts are spread over all ranks of a stage, though several of these hold the same dense weights.
+constexpr bool spreads_experts_over_replicas(const parallel_dims& d) {
+  return spreads_experts(d) && weight_replicas(d) > 1 && expert_region(d) == d.world / d.pp;
 }
 
 }  // namespace rankc

@@ -62,6 +62,7 @@ constexpr sentence check_axes(std::span<const axis_row> rows, int declared) {
     return ((s << "axis '" << r.name << "' ") << ... << what);
   };
   int degrees = 0;
+  const axis_row* region = nullptr;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const axis_row& r = rows[i];
     if (static_cast<std::size_t>(r.id) != i)
@@ -69,6 +70,13 @@ constexpr sentence check_axes(std::span<const axis_row> rows, int declared) {
                    ", which is that of another; rows are in the order of the enum, one each");
     if (const std::string_view what = detail::fault_of(r); !what.empty()) return fault(r, what);
     degrees += r.degree != nullptr;
+    const bool spans_region = r.shares == part::features && r.dense == seen::always;
+    if (spans_region && r.lowered == lowered_values::all) {
+      if (region)
+        return fault(r, "is lowered and shards the features of dense layers, as '", region->name,
+                     "' does; tensor-parallel regions span one axis");
+      region = &r;
+    }
     for (std::size_t j = 0; j < i; ++j) {
       if (rows[j].name == r.name) return fault(r, "has the name of another");
       if (r.degree && rows[j].degree == r.degree) return fault(r, "has the degree of '", rows[j].name, "'");

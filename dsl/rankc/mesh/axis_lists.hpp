@@ -58,6 +58,11 @@ consteval lists_of_axes list_axes() {
         axis_set& parts = l.parts[static_cast<int>(j)];
         if (parts.has(a.along)) parts = parts.without(a.along) | row(a.along).joins;
       }
+  // An axis of replicas belongs to each axis that joins dp_replicate.
+  for (axis j : l.joined)
+    if (axis_set& parts = l.parts[static_cast<int>(j)]; parts.has(axis::dp_replicate))
+      for (const axis_row& r : axis_rows)
+        if (holds_replicas(r)) parts = parts | r.id;
   for (const bool dense : {true, false})
     for (axis a : either)
       if (l.dense.has(l.parts[static_cast<int>(a)]) == dense) l.listed.add(a);

@@ -55,9 +55,9 @@ struct block_setting {
   /// A column-parallel linear layer, with a bias if the block has biases.
   constexpr value column(trace& t, value x, std::string_view weight, std::string_view shift, dim out) const {
     const dim in = t.of(x).shape[1];
-    value w = t.parameter(weight, {out, in}, {{axis::tp, out.name}}, initial::normal, initial_std);
+    value w = t.parameter(weight, {out, in}, {{region_axis, out.name}}, initial::normal, initial_std);
     if (!biases) return linear(x, w);
-    value b = t.parameter(shift, {out}, {{axis::tp, out.name}}, initial::zeros);
+    value b = t.parameter(shift, {out}, {{region_axis, out.name}}, initial::zeros);
     return bias(linear(x, w), b);
   }
   /// The row-parallel linear layer at the end of a half. `name` names its partial sums in generated text.
@@ -144,7 +144,7 @@ struct head {
     value n = as("n", apply_norm(x, weights, norm_eps)), h = as("h", enter_tp(n, c));
     value logits = as("logits", linear(h, out));
     add_router_losses(t, c.routers, c.sequence_parallel, c.loss_scale);
-    return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
+    return cross_entropy(logits, c.targets, region_axis, c.loss_scale);
   }
 };
 

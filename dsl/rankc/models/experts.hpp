@@ -87,7 +87,8 @@ struct expert_weights {
     if (by_columns)
       return t.parameter(name, {all, ffn}, {{axis::ep, all.name}, {axis::etp, ffn.name}}, initial::normal,
                          std);
-    return t.parameter(name, {all, ffn}, {by_experts ? shard{axis::ep, all.name} : shard{axis::tp, ffn.name}},
+    return t.parameter(name, {all, ffn},
+                       {by_experts ? shard{axis::ep, all.name} : shard{region_axis, ffn.name}},
                        initial::normal, std);
   }
 };

@@ -95,14 +95,14 @@ constexpr auto sequential(Layers... layers) {
 /// Shapes: x (tokens, hidden).
 /// Errors: RC210.
 constexpr value enter_tp(operand x, const layer_context& c) {
-  return c.sequence_parallel ? all_gather(x, axis::tp, c.tokens.name) : replicate(x, axis::tp);
+  return c.sequence_parallel ? all_gather(x, region_axis, c.tokens.name) : replicate(x, region_axis);
 }
 /// Leaves a tensor-parallel region: reduce-scatters partial sums along the tokens with sequence parallelism,
 /// else all-reduces them.
 /// Shapes: x (tokens, hidden).
 /// Errors: RC210.
 constexpr value leave_tp(operand x, const layer_context& c) {
-  return c.sequence_parallel ? reduce_scatter(x, axis::tp, c.tokens.name) : all_reduce(x, axis::tp);
+  return c.sequence_parallel ? reduce_scatter(x, region_axis, c.tokens.name) : all_reduce(x, region_axis);
 }
 
 /// x w^T with a new weight whose output features are sharded over tp. It follows enter_tp.
@@ -110,15 +110,15 @@ constexpr value leave_tp(operand x, const layer_context& c) {
 /// Errors: RC210.
 constexpr value column_parallel(trace& t, operand x, std::string_view weight, dim out, double std = 0.02) {
   const dim in = t.of(x.v).shape[1];
-  return linear(x, t.parameter(weight, {out, in}, {{axis::tp, out.name}}, initial::normal, std, x.from.file,
-                               x.from.line));
+  return linear(x, t.parameter(weight, {out, in}, {{region_axis, out.name}}, initial::normal, std,
+                               x.from.file, x.from.line));
 }
 /// x w^T with a new weight whose input features are sharded over tp, as x's are. leave_tp follows it.
 /// Shapes: x (tokens, in), sharded along in; weight (out, in); result (tokens, out), a partial sum over tp.
 /// Errors: RC210.
 constexpr value row_parallel(trace& t, operand x, std::string_view weight, dim out, double std) {
   const dim in = t.of(x.v).shape[1];
-  return linear(x, t.parameter(weight, {out, in}, {{axis::tp, in.name}}, initial::normal, std, x.from.file,
+  return linear(x, t.parameter(weight, {out, in}, {{region_axis, in.name}}, initial::normal, std, x.from.file,
                                x.from.line));
 }
 
@@ -169,7 +169,7 @@ constexpr value self_attention(operand q, operand k, operand v, const layer_cont
 /// Shapes: (vocab, hidden).
 constexpr parameter_handle token_table(dim vocab, dim hidden, std::string_view name = "wte",
                                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return {name, {vocab, hidden}, {{axis::tp, vocab.name}}, initial::normal, 0.02, file, line};
+  return {name, {vocab, hidden}, {{region_axis, vocab.name}}, initial::normal, 0.02, file, line};
 }
 
 /// A size of a model, with the name that a message shows.

@@ -60,7 +60,7 @@ constexpr type statistics_type(const layer_context& c) {
   t.shape[1] = c.routers.of_layers();
   t.holds = element::wide;
   type tokens = token_type(c.tokens);
-  if (c.sequence_parallel) tokens[axis::tp] = V(0);
+  if (c.sequence_parallel) tokens[region_axis] = V(0);
   for (axis a : axes) t[a] = sum_of_tokens(a, tokens, c.routers.groups);
   return t;
 }

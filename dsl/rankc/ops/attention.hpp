@@ -47,7 +47,7 @@ constexpr void ring_attention(complaint& c, types in, type* out, const op& o) {
         c.found(a, who[i], in[i], "sharded along the tokens (V)",
                 "a ring hands on the shards of its ranks: do not gather it");
       else if (in[i][a] != in[0][a]) c.found(a, who[i], in[i], "q's placement", "convert it as q is");
-      else if (a == axis::tp) whole_sequences(c, who[i], in[i]);
+      else if (spans_region(a)) whole_sequences(c, who[i], in[i]);
     }
   check_passed(c, "q", in[0], 0);
   check_passed(c, "k", in[1], o.with.step);

@@ -304,7 +304,7 @@ constexpr void add_router_losses(trace& t, const router_statistics& s, bool sequ
   const double experts = s.of.experts, tokens = s.tokens, layers = s.of.layers,
                share = detail::share_of_group(s, loss_scale);
   value sums = t.handed_statistics();
-  if (sequence_parallel) sums = all_reduce(sums, axis::tp);
+  if (sequence_parallel) sums = all_reduce(sums, region_axis);
   const value whole = by.local ? all_reduce(sums, axis::cp) : all_reduce_batch(sums);
   if (!by.local) t.routers_kept = whole.id;
   if (by.balance != 0) {

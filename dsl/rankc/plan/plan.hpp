@@ -120,7 +120,7 @@ constexpr layer_context context_of(const auto& model, const plan_data& p) {
           d.ep,
           d.etp,
           repeats_tokens(d),
-          ranks * d.cp * (d.sequence_parallel ? d.tp : 1),
+          ranks * d.cp * token_shards(d),
           statistics_of(model, tokens.size, tokens.size, ranks)};
 }
 

@@ -6,7 +6,7 @@
 #include <rankc/base/divisors.hpp>
 #include <rankc/recipe/training.hpp>
 #include <rankc/cost_model/gpu_speed.hpp>
-#include <rankc/mesh/dims.hpp>
+#include <rankc/mesh/regions.hpp>
 #include <rankc/schedules/portfolio.hpp>
 
 #include <vector>
@@ -43,36 +43,67 @@ inline constexpr recomputation recomputations[]{{}, {.activations = true, .norms
 
 namespace detail {
 
-constexpr int sharing_from = 16384;  // tokens of a sequence that ranks may share out
+constexpr int sharing_from = 16384;  // tokens of a sequence that ranks may shard
+
+/// The axes that divide the ranks before data parallelism takes the rest: layers, then what communicates
+/// within a node, then the others.
+consteval rankc::detail::list_of<axis> list_searched_axes() {
+  rankc::detail::list_of<axis> out;
+  const auto add = [&](auto is_next) {
+    for (const named_degree& a : all_degrees) {
+      const axis_row& r = row(a.along);
+      const bool divides_ranks = r.fills == fills::world && r.shares != part::sequences;
+      if (divides_ranks && r.lowered == lowered_values::all && is_next(r)) out.add(r.id);
+    }
+  };
+  add([](const axis_row& r) { return r.shares == part::layers; });
+  add([](const axis_row& r) { return r.stays_in_node; });
+  add([](const axis_row& r) { return r.shares != part::layers && !r.stays_in_node; });
+  return out;
+}
+inline constexpr rankc::detail::list_of<axis> searched_axes = list_searched_axes();
+
+/// Whether a search tries a degree above 1.
+constexpr bool tries(const question& q, const axis_row& r, int degree) {
+  if (r.stays_in_node && degree > q.machines.ranks_per_node) return false;
+  return r.shares != part::positions || q.recipe.seq >= sharing_from;
+}
+
+/// Add the ways to shard weights and experts among `data` ranks, the other degrees being chosen.
+constexpr void add_data_ranks(std::vector<parallel_dims>& all, int experts, int data, parallel_dims d) {
+  const int of_sequence = static_cast<int>(ranks_along_each(d, cuts_sequences));
+  d.ulysses = d.cp;
+  d.sequence_parallel = region_ranks(d) > 1;
+  for (const int shards : divisors(data))
+    for (const int ep : divisors(experts > 1 ? shards * of_sequence : 1)) {
+      if (ep > 1 && experts % ep != 0) continue;
+      d.dp_replicate = data / shards;
+      d.dp_shard = shards;
+      d.ep = ep;
+      d.reshard = reshard::standard;
+      all.push_back(d);
+      if (weight_shards(d) == 1 || d.pp > 1) continue;
+      d.reshard = reshard::after_step;
+      all.push_back(d);
+    }
+}
+
+/// Add the dims with each degree of the searched axes from number `next` on, of `ranks` that are left.
+constexpr void add_dims(std::vector<parallel_dims>& all, const question& q, int experts, int ranks,
+                        const parallel_dims& chosen, std::size_t next = 0) {
+  if (next == searched_axes.size()) return add_data_ranks(all, experts, ranks, chosen);
+  const axis_row& r = row(searched_axes[next]);
+  for (const int degree : divisors(ranks)) {
+    if (degree > 1 && !tries(q, r, degree)) break;
+    parallel_dims d = chosen;
+    d.*r.degree = degree;
+    add_dims(all, q, experts, ranks / degree, d, next + 1);
+  }
+}
 
 constexpr std::vector<parallel_dims> dims_of(const question& q, int experts) {
   std::vector<parallel_dims> all;
-  for (const int pp : divisors(q.gpus))
-    for (const int tp : divisors(q.gpus / pp)) {
-      if (tp > q.machines.ranks_per_node) break;
-      for (const int cp : divisors(q.gpus / pp / tp)) {
-        if (cp > 1 && q.recipe.seq < sharing_from) break;
-        const int data = q.gpus / pp / tp / cp;
-        for (const int shards : divisors(data))
-          for (const int ep : divisors(experts > 1 ? shards * cp * tp : 1)) {
-            if (ep > 1 && experts % ep != 0) continue;
-            parallel_dims d{.world = q.gpus,
-                            .dp_replicate = data / shards,
-                            .dp_shard = shards,
-                            .cp = cp,
-                            .tp = tp,
-                            .pp = pp};
-            d.ep = ep;
-            d.ulysses = cp;
-            d.sequence_parallel = tp > 1;
-            all.push_back(d);
-            if (shards * cp > 1 && pp == 1) {
-              d.reshard = reshard::after_step;
-              all.push_back(d);
-            }
-          }
-      }
-    }
+  add_dims(all, q, experts, q.gpus, {.world = q.gpus});
   return all;
 }
 
@@ -94,7 +125,7 @@ constexpr void add_all(std::vector<schedules::listed>& all, int microbatches,
 constexpr std::vector<unscheduled> unscheduled_choices(const question& q, int experts) {
   std::vector<unscheduled> all;
   for (const parallel_dims& d : detail::dims_of(q, experts)) {
-    const int ranks = d.dp_replicate * d.dp_shard;
+    const int ranks = static_cast<int>(batch_ranks(d));
     if (q.recipe.global_batch % ranks != 0) continue;
     for (const int microbatches : divisors(q.recipe.global_batch / ranks)) {
       if (microbatches < d.pp) continue;

@@ -65,8 +65,10 @@ struct alike_layers {
 
   constexpr bool are_of(const parallel_dims& d, int rows_of_microbatch) const {
     const int shards = weight_shards(dims), others = weight_shards(d);
-    return rows == rows_of_microbatch && dims.tp == d.tp && dims.cp == d.cp && dims.ulysses == d.ulysses &&
-           dims.ep == d.ep && (shards == others || (divisor % shards == 0 && divisor % others == 0)) &&
+    for (const axis_row& r : axis_rows)
+      if (shapes_layers(r) && dims.*r.degree != d.*r.degree) return false;
+    return rows == rows_of_microbatch &&
+           (shards == others || (divisor % shards == 0 && divisor % others == 0)) &&
            ((dims.ep == 1 && !sum_over_batch) || (dims.pp == d.pp && dims.dp_replicate == d.dp_replicate));
   }
 };

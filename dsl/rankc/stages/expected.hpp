@@ -61,8 +61,8 @@ constexpr costs expected_costs(const plan_data& p) {
   if (p.machines.flops == 0 || bandwidth == 0) return c;
   const double tokens = static_cast<double>(p.rows) * p.recipe.seq;
   const type& x = p.kinds.back().ops.values[p.kinds.back().ops.input];  // as every boundary is
-  const double bytes = tokens * x.shape[1].size / (p.dims.sequence_parallel ? p.dims.tp : 1) *
-                       static_cast<double>(size_of(p.recipe.precision));
+  const double bytes =
+      tokens * x.shape[1].size / token_shards(p.dims) * static_cast<double>(size_of(p.recipe.precision));
   const double forward = mean * x.shape[0].size / (p.actions.inference ? 1 : 3);
   c.send = bytes / bandwidth / (forward / (p.machines.flops * utilization));
   return c;

@@ -33,10 +33,11 @@ constexpr void per_feature(complaint& c, const type& x, const type& w) {
          << x.shape[x.last()].size << ")";
 }
 
-/// Complains if a tp rank has only some tokens of each sequence. Over cp that is allowed.
+/// Complains if a rank of a tensor-parallel region has only some tokens of each sequence. Over cp that is allowed.
 constexpr void whole_sequences(complaint& c, std::string_view who, const type& x) {
-  if (x[axis::tp] == V(0))
-    c.found(axis::tp, who, x, "whole sequences on each rank", "all_gather it over the tokens first");
+  for (axis a : axes)
+    if (spans_region(a) && x[a] == V(0))
+      c.found(a, who, x, "whole sequences on each rank", "all_gather it over the tokens first");
 }
 
 /// Complains if the tokens come from several cp ranks, because a rank knows only the positions of its tokens.
@@ -240,13 +241,13 @@ constexpr void attention(complaint& c, types in, type* out, const op&) {
   for (axis a : axes)
     for (int i = 0; i < 3; ++i) {
       const placement q = in[0][a], p = in[i][a];
-      const bool splits_sequences = q == V(0) && (a == axis::cp || a == axis::tp);
+      const bool splits_sequences = q == V(0) && cuts_sequences(a);
       if (p == P) c.found(a, who[i], in[i], any_but_pending, reduce_first);
       else if (i > 0 && splits_sequences ? p != R : p != q)
         c.found(a, who[i], in[i],
                 splits_sequences ? "replicated (R): every query meets every key" : "q's placement",
                 "all_gather it over the tokens first");
-      else if (a == axis::tp) whole_sequences(c, who[i], in[i]);
+      else if (spans_region(a)) whole_sequences(c, who[i], in[i]);
     }
   heads_of_attention(c, in);
 }

@@ -34,7 +34,7 @@ struct op {
   const op_row* kind = nullptr;
   int in[max_inputs]{-1, -1, -1, -1, -1, -1, -1}, out[max_outputs]{-1, -1, -1};
   int adds_to[max_outputs]{-1, -1, -1};  // the parameter to whose gradient an output is added
-  axis over = axis::tp;                  // the axis of a conversion
+  axis over = region_axis;               // the axis of a conversion
   int along = -1;
   attributes with{};
   here from{};  // the source line of the op, or of the forward op if this is backward

@@ -2,7 +2,7 @@
 // The type of a value: shape, element type and, for each mesh axis, its placement on the ranks of that axis.
 // With four placements and their duals a missing reduction is a compile error.
 #pragma once
-#include <rankc/mesh/axis_lists.hpp>
+#include <rankc/mesh/regions.hpp>
 
 namespace rankc {
 

@@ -1,16 +1,25 @@
 # cmake -DFOLDER=<dsl> "-DCOMPILER=<compiler and flags>" -DSOURCE=<added.cpp> -DOUT=<folder> -P add_axis.cmake
 #
-# An axis `xp` is added to a copy of rankc/mesh/axes.hpp, the one file that this takes: SOURCE must compile with it before
-# FOLDER. Then what is missing of the axis must be a sentence.
+# Two axes are added to a copy of rankc/mesh/axes.hpp, the one file that this takes, each by a member, a value and a row:
+# `xp`, which shards features and is not lowered, and `np`, which shards sequences and is lowered for tokens. SOURCE must
+# compile with the copy before FOLDER. Then what is missing of an axis must be a sentence.
 cmake_minimum_required(VERSION 3.25)
 set(field_from " = 1, pp = 1,")
 set(field_to " = 1, xp = 1, pp = 1,")
+set(tokens_field_from "dp_shard = 1, cp = 1,")
+set(tokens_field_to "dp_shard = 1, np = 1, cp = 1,")
 set(value_from "  tp,\n  edp_inner,\n")
 set(value_to "  tp,\n  xp,\n  edp_inner,\n")
+set(tokens_value_from "  dp_shard,\n  cp,\n")
+set(tokens_value_to "  dp_shard,\n  np,\n  cp,\n")
 set(row_from "    {.id = axis::edp_inner,")
 set(row_to "    {.id = axis::xp, .name = \"xp\", .help = \"extra\", .degree = &parallel_dims::xp, .dense = seen::always,
      .shares = part::features, .places = true, .letter = 'z', .carries = {purpose::activations, \"parts of features\"}},
     {.id = axis::edp_inner,")
+set(tokens_row_from "    {.id = axis::cp,")
+set(tokens_row_to "    {.id = axis::np, .name = \"np\", .help = \"more replicas\", .degree = &parallel_dims::np, .dense = seen::always,
+     .shares = part::sequences, .places = true, .lowered = lowered_values::tokens, .letter = 'n'},
+    {.id = axis::cp,")
 set(join_value_from "  embedding\n};")
 set(join_value_to "  embedding,\n  tp_xp\n};")
 set(join_row_from "\"tied embeddings\"}},\n};")
@@ -35,7 +44,7 @@ function(compile_with source)
 endfunction()
 
 file(REMOVE_RECURSE "${OUT}")
-compile_with("${SOURCE}" field value row join_value join_row)
+compile_with("${SOURCE}" field value row join_value join_row tokens_field tokens_value tokens_row)
 if(failed)
   message(SEND_ERROR "an axis takes more than axes.hpp:\n${said}")
 endif()
@@ -51,4 +60,8 @@ function(expect sentence)
 endfunction()
 expect("an axis of the enum has no row, or rows are in another order" value)
 expect("an axis has no row in axis_rows" join_value)
+set(second_region_from ".places = true, .letter = 'z'")
+set(second_region_to ".places = true, .lowered = lowered_values::all, .letter = 'z'")
+expect("axis 'xp' is lowered and shards the features of dense layers, as 'tp' does; tensor-parallel regions span one axis"
+       field value row second_region)
 expect("parallel_dims has 9 degrees, and 8 have a row" field)

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all headers make of an axis `xp` that a copy of the table has besides: add_axis.cmake writes it.
+// All headers with a copy of the table of axes that has two more: `xp` shards features and is not lowered,
+// `np` shards sequences and is lowered for tokens. add_axis.cmake writes the copy.
 #include <rankc/mesh/axes_check.hpp>
 #include <rankc/mesh/communicators.hpp>
+#include <rankc/peak_bytes.hpp>
 #include <rankc/rankc.hpp>
+#include <rankc/step_time.hpp>
 
 using namespace rankc;
 
 // Degrees: multiplied, inferred, named in refusals.
 constexpr parallel_dims twelve{.world = 12, .tp = 2, .xp = infer, .pp = 2};
 static_assert(resolve(twelve).xp == 3);
-static_assert(all_degrees.size() == 9 && all_degrees[5].name == "xp" && written_degrees[4].name == "xp");
+static_assert(all_degrees.size() == 10 && all_degrees[6].name == "xp" && written_degrees[5].name == "xp");
 constexpr bool says(const parallel_dims& d, std::string_view text) {
   report out;
   if (check_dims(out, d)) detail::check_lowered(out, resolve(d));
@@ -21,8 +24,8 @@ static_assert(says({.xp = 0}, "xp=0; a degree is at least 1, or `infer`"));
 
 // What is not lowered is refused.
 static_assert(says(twelve,
-                   "xp=3 is not lowered in this version; dp_replicate, dp_shard, cp, tp, ep, etp, pp and "
-                   "ulysses are: set xp=1"));
+                   "xp=3 is not lowered in this version; dp_replicate, dp_shard, np, cp, tp, ep, etp, pp "
+                   "and ulysses are: set xp=1"));
 
 // Views, coordinates, groups; experts are spread over its ranks too.
 constexpr layout mesh(resolve(twelve));
@@ -41,7 +44,7 @@ constexpr bool has_communicator() {
 static_assert(has_communicator());
 
 // Typed values: placements, shards, conversions, and token types.
-static_assert(n_axes == 7 && index(axis::xp) == 5 && name(axis::xp) == "xp");
+static_assert(n_axes == 8 && index(axis::xp) == 6 && name(axis::xp) == "xp");
 constexpr placement after_gather() {
   trace t;
   type x;
@@ -55,13 +58,40 @@ constexpr placement after_gather() {
 static_assert(after_gather() == R);
 static_assert(detail::token_type({"tokens", 6})[axis::xp] == I);
 
-// A plan on one rank of it is as it was; on two it is refused at the user's static_assert.
-constexpr auto made(int xp) {
+// A plan on one rank of an axis is as it was. Two ranks of xp are refused at the user's static_assert.
+constexpr auto made(parallel_dims dims) {
   return plan{.model = models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64},
-              .dims = parallel_dims{.world = xp, .xp = xp},
+              .dims = dims,
               .schedule = schedules::gpipe{.microbatches = 1},
               .recipe = training{.seq = 8, .global_batch = 4},
-              .cluster = clusters::cpu};
+              .cluster = clusters::h200<1>};
 }
-inline constexpr auto on_one = made(1), on_two = made(2);
+inline constexpr auto on_one = made({.world = 1}), on_two = made({.world = 2, .xp = 2});
 static_assert(valid<on_one> && !valid<on_two>);
+
+// Ranks of np have sequences of their own and hold replicas of the weights, as those of dp_replicate do.
+constexpr parallel_dims four{.world = 4, .np = 2, .tp = 2, .sequence_parallel = true},
+    as_replicas{.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true};
+static_assert(batch_ranks(four) == 2 && weight_replicas(four) == 2 && weight_shards(four) == 1);
+static_assert(layout(four).groups(axis::replicas).members(3) == std::vector{1, 3});
+static_assert(layout(four).groups(axis::loss) == layout(as_replicas).groups(axis::loss));
+static_assert(detail::token_type({"tokens", 6})[axis::np] == V(0));
+inline constexpr auto replicated = made(four), alike = made(as_replicas);
+static_assert(valid<replicated>);
+static_assert(peak_bytes<replicated> == peak_bytes<alike>);
+static_assert(comm_bytes<replicated> == comm_bytes<alike>);
+static_assert(step_time<replicated> == step_time<alike>);
+constexpr bool sums_gradients_over_np() {
+  report out;
+  const detail::counted_plan p = detail::count_plan(out, replicated);
+  const auto weights = lowering::local_parameters(p.kinds, 1, p.dims);
+  for (const lowering::layer_parameter& w : weights)
+    if (!w.sum_over_dp) return false;
+  return !weights.empty();
+}
+static_assert(sums_gradients_over_np());
+
+// Experts that are spread over ranks of np, while replicas hold the same ones, are refused.
+static_assert(says({.world = 8, .dp_replicate = 2, .np = 2, .cp = 2, .ep = 2},
+                   "np=2 with ep=2 and dp_replicate=2 is not lowered in this version, for ranks of np have "
+                   "other experts and replicas the same: set np=1, or expert_layout=folded_over_replicas"));

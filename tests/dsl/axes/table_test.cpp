@@ -62,6 +62,9 @@ TEST_CASE("a fault of the table is a sentence that names the axis") {
         "axis 'cp' joins others and is in a view; it is one or the other");
   CHECK(said_of([](rows& r) { of(r, axis::tp).dense = seen::never; }) ==
         "axis 'tp' is in no view and joins nothing");
+  CHECK(said_of([](rows& r) { of(r, axis::etp).dense = seen::always; }) ==
+        "axis 'etp' is lowered and shards the features of dense layers, as 'tp' does; "
+        "tensor-parallel regions span one axis");
   CHECK(said_of([](rows& r) { of(r, axis::ring).size = nullptr; }) ==
         "axis 'ring' is in a view without a size or a degree");
   CHECK(said_of([](rows& r) { of(r, axis::ep).help = ""; }) ==

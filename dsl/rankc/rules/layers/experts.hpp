@@ -2,6 +2,7 @@
 // What a traced layer does wrong to experts and their routers: RC210, RC226, RC240, RC256, RC258.
 #pragma once
 #include <rankc/models/trace_layer.hpp>
+#include <rankc/rules/values/dims.hpp>
 
 namespace rankc::detail {
 
@@ -59,13 +60,14 @@ constexpr void check_limits(report& out, const trace& t, const parallel_dims& d,
                                    << " positions in line, and of seq=" << seq_of_plan;
     if (d.cp > 1) s << " a rank of cp=" << d.cp << " has two runs";
     if (d.sequence_parallel)
-      s << (d.cp > 1 ? ", which" : "") << " tp=" << d.tp << " shares out (sequence_parallel)";
+      s << (d.cp > 1 ? ", which" : "") << " " << name(region_axis) << "=" << region_ranks(d)
+        << " shares out (sequence_parallel)";
     s << "; a group is to lie whole on one rank" << found.view();
     return;
   }
 }
 
-/// The divisor of dp_shard * cp * tp in the number of ranks that share out an expert's weight.
+/// The divisor of `factors_of_replica` in the number of ranks that shard an expert's weight.
 constexpr std::string_view expert_divisor(const parallel_dims& d) {
   if (repeats_tokens(d)) return "";
   return d.etp > 1 ? " / (ep * etp)" : " / ep";
@@ -80,7 +82,9 @@ constexpr void check_expert_shards(report& out, const trace& t, const parallel_d
     if (w.holds[axis::ep] != V(0) || rows % shards == 0) continue;
     offers found;
     const bool over_replicas = d.expert_layout == expert_layout::folded_over_replicas && d.dp_replicate > 1;
-    const int all = d.dp_shard * d.dp_replicate, each = d.cp * d.tp, experts = w.holds.shape[0].count();
+    const int all = static_cast<int>(batch_ranks(d)),
+              each = static_cast<int>(ranks_along_each(d, cuts_sequences)),
+              experts = w.holds.shape[0].count();
     const bool apart = repeats_tokens(d);
     const auto divide = [&](int dp, int ep) {       // a rank's rows of so many ranks' experts
       const int spread = (apart ? 1 : ep) * d.etp;  // of these ranks
@@ -94,8 +98,9 @@ constexpr void check_expert_shards(report& out, const trace& t, const parallel_d
     if (over_replicas && divide(d.dp_shard, d.ep)) found.next() << "expert_layout=folded";
     refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of ep=" << d.ep
                      << ", and they do not divide by the " << shards << " ranks that share these out, "
-                     << (over_replicas ? "dp_replicate * " : "") << "dp_shard * cp * tp" << expert_divisor(d)
-                     << (over_replicas ? "" : " (dp_replicate takes the rest)") << found.view();
+                     << (over_replicas ? "dp_replicate * " : "") << factors_of_replica().view()
+                     << expert_divisor(d) << (over_replicas ? "" : " (dp_replicate takes the rest)")
+                     << found.view();
     return;
   }
 }
@@ -116,11 +121,12 @@ constexpr void check_expert_columns(report& out, const trace& t, const parallel_
   }
 }
 
-/// Whether what is sent over ep is of tokens that ranks of tp, which are ranks of ep too, have all of.
-constexpr bool sends_tokens_of_tp(const trace& t, const op& o, const parallel_dims& d) {
-  if (d.tp == 1 || repeats_tokens(d)) return false;
+/// Whether a layer sends tokens over ep that all ranks of a tensor-parallel region have, which are ranks of
+/// ep too.
+constexpr bool sends_tokens_of_region(const trace& t, const op& o, const parallel_dims& d) {
+  if (region_ranks(d) == 1 || repeats_tokens(d)) return false;
   const type& sent = t.values[static_cast<std::size_t>(o.in[0])];
-  return o.kind == &ops::share_offsets ? sent[axis::tp] != P : sent[axis::tp] != V(0);
+  return o.kind == &ops::share_offsets ? sent[region_axis] != P : sent[region_axis] != V(0);
 }
 
 /// RC210: what takes ranks of ep to have the same tokens where each has its own, or the other way.
@@ -130,13 +136,14 @@ constexpr void check_tokens_of_experts(report& out, const trace& t, const parall
     const bool exchanges = is_one_of(o.kind, {&ops::to_experts, &ops::from_experts, &ops::share_offsets});
     const bool repeats = o.kind == &ops::own_slots ||
                          (o.over == axis::ep && is_one_of(o.kind, {&ops::replicate, &ops::all_reduce}));
-    const bool of_tp = exchanges && sends_tokens_of_tp(t, o, d);
-    if (!of_tp && (repeats_tokens(d) ? !exchanges : !repeats)) continue;
+    const bool of_region = exchanges && sends_tokens_of_region(t, o, d);
+    if (!of_region && (repeats_tokens(d) ? !exchanges : !repeats)) continue;
     complaint c{o.kind->name, {}, o.from};
-    if (of_tp)
-      c.begin() << "it sends tokens over ep=" << d.ep << ", and of its ranks those of tp=" << d.tp
-                << " have the same; expected a part on each, as "
-                << "sequence_parallel has it (V): let the layers before leave tp (leave_tp), or take tp=1";
+    if (of_region)
+      c.begin() << "it sends tokens over ep=" << d.ep << ", and of its ranks those of " << name(region_axis)
+                << "=" << region_ranks(d) << " have the same; expected a part on each, as "
+                << "sequence_parallel has it (V): let the layers before leave " << name(region_axis)
+                << " (leave_tp), or take " << name(region_axis) << "=1";
     else if (exchanges)
       c.begin() << "it sends tokens over ep=" << d.ep
                 << ", whose ranks have the same (expert_layout=independent); take own_slots, and sum up what "

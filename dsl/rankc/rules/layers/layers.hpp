@@ -116,24 +116,24 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
   return count == 1 || y == x;
 }
 
-/// RC240: the rows of a parameter that tp shares out divide among the ranks that share weights too. Those of
-/// others may end in padding.
+/// RC240: the rows of a parameter that a tensor-parallel region shards divide among the ranks that shard
+/// weights too. Those of other parameters may end in padding.
 constexpr void check_row_shards(report& out, const trace& t, const parallel_dims& given) {
   const parallel_dims d = resolve(given);
   const int shards = weight_shards(d), of_cp = shards / d.dp_shard;
-  if (shards == 1 || d.tp == 1) return;
+  const int of_region = region_ranks(d), data = static_cast<int>(batch_ranks(d));
+  if (shards == 1 || of_region == 1) return;
   for (const weight_info& w : t.weights) {
     const dim& of = w.holds.shape[0];
-    const int rows = of.size / d.tp;
-    if (w.holds[axis::tp] != V(0) || rows % shards == 0) continue;
+    const int rows = of.size / of_region;
+    if (w.holds[region_axis] != V(0) || rows % shards == 0) continue;
     offers found;
-    found.add("dp_shard", find_nearest(d.dp_shard, d.dp_shard * d.dp_replicate, [&](int n) {
-                return d.dp_shard * d.dp_replicate % n == 0 && rows % (n * of_cp) == 0;
-              }));
+    found.add("dp_shard", find_nearest(d.dp_shard, data,
+                                       [&](int n) { return data % n == 0 && rows % (n * of_cp) == 0; }));
     found.add(of.name, find_nearest(of.count(), std::numeric_limits<int>::max() / of.unit,
-                                    [&](int n) { return n * of.unit % (d.tp * shards) == 0; }));
-    sentence& s = refuse(out, 240) << "parameter '" << w.name << "' has " << rows
-                                   << " rows on each rank of tp=" << d.tp
+                                    [&](int n) { return n * of.unit % (of_region * shards) == 0; }));
+    sentence& s = refuse(out, 240) << "parameter '" << w.name << "' has " << rows << " rows on each rank of "
+                                   << name(region_axis) << "=" << of_region
                                    << ", and they do not divide by dp_shard=" << d.dp_shard;
     if (of_cp > 1) s << " * cp=" << of_cp;
     s << " (dp_replicate takes the rest)" << found.view();

@@ -5,14 +5,6 @@
 
 namespace rankc {
 
-/// The ranks that have sequences of their own. Independent expert ranks share theirs.
-constexpr long long batch_ranks(const parallel_dims& d) {
-  long long ranks = 1;
-  for (const named_degree& a : all_degrees)
-    if (row(a.along).shares == part::sequences) ranks *= detail::known(d.*a.degree);
-  return ranks;
-}
-
 namespace detail {
 
 /// Sequences of a microbatch on all ranks, as far as the batch divides.

@@ -77,10 +77,12 @@ inline constexpr rule dims_rules[]{
      },
      offer_world},
     // RC106
-    {106, [](const setting& s) { return !s.dims.sequence_parallel || s.dims.tp != 1; },
-     [](sentence& t, const setting&) { t << "sequence_parallel=true with tp=1 shards nothing"; },
+    {106, [](const setting& s) { return !s.dims.sequence_parallel || ranks_along(s.dims, region_axis) != 1; },
+     [](sentence& t, const setting&) {
+       t << "sequence_parallel=true with " << name(region_axis) << "=1 shards nothing";
+     },
      [](search& a) {
-       a.vary(&parallel_dims::tp);
+       a.vary(row(region_axis).degree);
        a.found().next() << "sequence_parallel=false";
      }},
     // RC107

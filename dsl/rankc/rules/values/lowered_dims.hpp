@@ -3,6 +3,7 @@
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/mesh/dims.hpp>
+#include <rankc/mesh/regions.hpp>
 
 namespace rankc::detail {
 
@@ -18,30 +19,40 @@ constexpr sentence lowered_degrees() {
 
 /// RC103: expert layouts that no pass lowers yet.
 constexpr void check_experts_lowered(report& out, const parallel_dims& d) {
+  constexpr std::string_view region = name(region_axis);
+  const int of_region = region_ranks(d);
   if (d.ep == 1) {
-    if (d.etp > 1 && d.etp != d.tp)
-      refuse(out, 103) << "etp=" << d.etp << " with ep=1 and tp=" << d.tp
+    if (d.etp > 1 && d.etp != of_region)
+      refuse(out, 103) << "etp=" << d.etp << " with ep=1 and " << region << "=" << of_region
                        << " is not lowered in this version; experts that are on all ranks "
-                       << "are split over tp: set etp=" << d.tp << ", or ep above 1";
+                       << "are split over " << region << ": set etp=" << of_region << ", or ep above 1";
     return;
   }
   if (repeats_tokens(d) && d.etp > 1)
     refuse(out, 103) << "expert_layout=independent with etp=" << d.etp
                      << " is not lowered in this version: set etp=1, or expert_layout=folded";
-  else if (repeats_tokens(d) && weight_replicas(d) > d.dp_replicate)
+  else if (repeats_tokens(d) && replicates_over_cp(d))
     refuse(out, 103) << "expert_layout=independent with cp_weights=replicate and cp=" << d.cp
                      << " is not lowered in this version: set cp_weights=shard, or expert_layout=folded";
-  else if (d.tp > 1 && !d.sequence_parallel)
+  else if (of_region > 1 && !d.sequence_parallel)
     refuse(out, 103)
-        << "ep=" << d.ep << " with tp=" << d.tp
+        << "ep=" << d.ep << " with " << region << "=" << of_region
         << " and whole tokens on each of its ranks is not lowered in this version, for each would "
-        << "send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or "
-           "tp=1";
-  else if (weight_replicas(d) > d.dp_replicate && d.dp_replicate > 1 && !spreads_experts_over_replicas(d))
+        << "send the same tokens to experts, which compute them " << region
+        << " times: set sequence_parallel=true, or " << region << "=1";
+  else if (replicates_over_cp(d) && d.dp_replicate > 1 && !spreads_experts_over_replicas(d))
     refuse(out, 103) << "cp_weights=replicate with ep=" << d.ep << " and dp_replicate=" << d.dp_replicate
                      << " is not lowered in this version, for ranks of cp "
                      << "have other experts and replicas the same: set cp_weights=shard, or "
                         "expert_layout=folded_over_replicas";
+  for (const axis_row& r : axis_rows)
+    if (holds_replicas(r) && r.id != axis::dp_replicate && d.*r.degree > 1 &&
+        !spreads_experts_over_replicas(d))
+      refuse(out, 103) << r.name << "=" << d.*r.degree << " with ep=" << d.ep
+                       << " and dp_replicate=" << d.dp_replicate
+                       << " is not lowered in this version, for ranks of " << r.name
+                       << " have other experts and replicas the same: set " << r.name
+                       << "=1, or expert_layout=folded_over_replicas";
 }
 
 /// RC103: degrees that may be declared but that no pass lowers yet.

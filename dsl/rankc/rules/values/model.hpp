@@ -10,19 +10,19 @@
 
 namespace rankc {
 
-/// What the length of a sequence must be a multiple of. A ring rank in zig-zag order has two parts of a
-/// sequence, each sharded over tp with sequence parallelism.
+/// The length of a sequence must be a multiple of this. A ring rank in zig-zag order has two parts of a
+/// sequence, and sequence parallelism shards each over the region axis.
 constexpr long long sequence_divisor(const parallel_dims& d, bool zig_zag) {
-  const int tp = d.sequence_parallel ? detail::known(d.tp) : 1, cp = detail::known(d.cp);
+  const int of_region = token_shards(d), cp = detail::known(d.cp);
   const bool two_parts = zig_zag && cp > detail::known(d.ulysses);
-  return static_cast<long long>(cp) * (two_parts ? std::lcm(2, tp) : tp);
+  return static_cast<long long>(cp) * (two_parts ? std::lcm(2, of_region) : of_region);
 }
 
 namespace detail {
 
-constexpr long long head_ways(const setting& s) {
-  return static_cast<long long>(known(s.dims.tp)) * known(s.dims.ulysses);
-}
+/// Whether heads are sharded along an axis: as features of a region, or by an exchange of heads.
+constexpr bool shards_heads(axis a) { return row(a).shares == part::heads || spans_region(a); }
+constexpr long long head_ways(const setting& s) { return ranks_along_each(s.dims, shards_heads); }
 constexpr bool divides(long long ways, int size) { return size <= 0 || size % ways == 0; }
 
 /// "heads=12 does not divide by tp=8".
@@ -30,12 +30,19 @@ constexpr sentence& put_shards(sentence& t, std::string_view size, int value, st
                                long long ways) {
   return t << size << "=" << value << " does not divide by " << over << "=" << ways;
 }
-constexpr std::string_view head_axes(const setting& s) {
-  if (known(s.dims.ulysses) == 1) return "tp";
-  return known(s.dims.tp) == 1 ? "ulysses" : "tp * ulysses";
+/// "tp * ulysses": the axes of more than one rank that heads are sharded along.
+constexpr sentence head_axes(const setting& s) {
+  sentence names;
+  for (const named_degree& a : all_degrees)
+    if (shards_heads(a.along) && known(s.dims.*a.degree) > 1) names << (names.empty() ? "" : " * ") << a.name;
+  return names;
 }
-constexpr std::string_view ffn_axis(const setting& s) { return s.model.experts > 0 ? "etp" : "tp"; }
-constexpr int ffn_ways(const setting& s) { return known(s.model.experts > 0 ? s.dims.etp : s.dims.tp); }
+constexpr void vary_head_axes(search& a) {
+  for (const named_degree& each : all_degrees)
+    if (shards_heads(each.along)) a.vary(each.degree);
+}
+constexpr axis ffn_axis(const setting& s) { return s.model.experts > 0 ? expert_region_axis : region_axis; }
+constexpr int ffn_ways(const setting& s) { return known(ranks_along(s.dims, ffn_axis(s))); }
 /// Whether its heads are parts of hidden.
 constexpr bool divides_into_heads(const model_sizes& m) {
   return m.hidden > 0 && m.heads > 0 && m.head_dim == 0;
@@ -81,29 +88,34 @@ inline constexpr rule model_rules[]{
      [](search& a) { a.vary(&model_sizes::vocab_used).vary(&model_sizes::vocab); }},
     // RC202
     {202, [](const setting& s) { return divides(head_ways(s), s.model.heads); },
-     [](sentence& t, const setting& s) { put_shards(t, "heads", s.model.heads, head_axes(s), head_ways(s)); },
-     [](search& a) { a.vary(&parallel_dims::tp).vary(&parallel_dims::ulysses).vary(&model_sizes::heads); }},
+     [](sentence& t, const setting& s) {
+       put_shards(t, "heads", s.model.heads, head_axes(s).view(), head_ways(s));
+     },
+     [](search& a) {
+       vary_head_axes(a);
+       a.vary(&model_sizes::heads);
+     }},
     {202, [](const setting& s) { return divides(head_ways(s), s.model.kv_heads); },
      [](sentence& t, const setting& s) {
-       put_shards(t, "kv_heads", s.model.kv_heads, head_axes(s), head_ways(s))
+       put_shards(t, "kv_heads", s.model.kv_heads, head_axes(s).view(), head_ways(s))
            << " (they are not replicated in this version)";
      },
      [](search& a) {
-       a.vary(&parallel_dims::tp).vary(&parallel_dims::ulysses).vary(&model_sizes::kv_heads);
+       vary_head_axes(a);
+       a.vary(&model_sizes::kv_heads);
      }},
     {202, [](const setting& s) { return divides(ffn_ways(s), s.model.ffn); },
-     [](sentence& t, const setting& s) { put_shards(t, "ffn", s.model.ffn, ffn_axis(s), ffn_ways(s)); },
-     [](search& a) {
-       a.vary(a.written().model.experts > 0 ? &parallel_dims::etp : &parallel_dims::tp)
-           .vary(&model_sizes::ffn);
-     }},
-    {202, [](const setting& s) { return divides(known(s.dims.tp), s.model.vocab); },
-     [](sentence& t, const setting& s) { put_shards(t, "vocab", s.model.vocab, "tp", known(s.dims.tp)); },
+     [](sentence& t, const setting& s) { put_shards(t, "ffn", s.model.ffn, name(ffn_axis(s)), ffn_ways(s)); },
+     [](search& a) { a.vary(row(ffn_axis(a.written())).degree).vary(&model_sizes::ffn); }},
+    {202, [](const setting& s) { return divides(region_ranks(s.dims), s.model.vocab); },
+     [](sentence& t, const setting& s) {
+       put_shards(t, "vocab", s.model.vocab, name(region_axis), region_ranks(s.dims));
+     },
      [](search& a) {  // a vocabulary is padded: it never gets smaller than what is used of it
        setting padded = a.written();
        int& used = padded.model.vocab_used;
        if (used == 0) used = padded.model.vocab;
-       a.vary(&parallel_dims::tp);
+       a.vary(row(region_axis).degree);
        const int grown = find_nearest(padded.model.vocab, std::numeric_limits<int>::max() - 1, [&](int v) {
                            setting x = padded;
                            x.model.vocab = v;
@@ -132,10 +144,11 @@ inline constexpr rule model_rules[]{
        t << "seq=" << s.model.seq << " does not divide by " << sequence_divisor(s.dims, s.zig_zag) << " = cp("
          << known(s.dims.cp) << ")";
        if (s.dims.sequence_parallel)
-         t << (rings ? " * lcm(2, tp(" : " * tp(") << known(s.dims.tp) << (rings ? "))" : ")");
+         t << (rings ? " * lcm(2, " : " * ") << name(region_axis) << "(" << region_ranks(s.dims)
+           << (rings ? "))" : ")");
        else if (rings) t << " * 2";
      },
-     [](search& a) { a.vary(&parallel_dims::cp).vary(&parallel_dims::tp).vary(&model_sizes::seq); }},
+     [](search& a) { a.vary(&parallel_dims::cp).vary(row(region_axis).degree).vary(&model_sizes::seq); }},
     // RC219
     {219, [](const setting& s) { return !s.model.tied_embeddings || known(s.dims.pp) == 1; },
      [](sentence& t, const setting& s) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules judge, as plain values, and how a table of rules is asked: each broken one says its
-// sentence, with the nearest changes of one field that mend it and break no other rule of the table.
+// The values that rules check, and a check of a table of rules. Each broken rule prints its sentence, with
+// the nearest changes of one field that mend it and break no other rule of the table.
 #pragma once
+#include <rankc/mesh/regions.hpp>
 #include <rankc/recipe/cluster.hpp>
 #include <rankc/recipe/training.hpp>
 #include <rankc/rules/values/alternatives.hpp>
@@ -65,9 +66,6 @@ inline constexpr named_field<batch_sizes> batch_fields[]{{"global_batch", &batch
                                                          {"seq", &batch_sizes::seq}};
 inline constexpr named_field<cluster> cluster_fields[]{{"nodes", &cluster::nodes},
                                                        {"ranks_per_node", &cluster::ranks_per_node}};
-
-/// A degree that is not known counts as 1: what is wrong with it is said elsewhere.
-constexpr int known(int degree) { return degree < 1 ? 1 : degree; }
 
 }  // namespace detail
 
