@@ -18,8 +18,8 @@ struct result {
 };
 constexpr int steps = 5;
 
-/// Lion moves the biases of keys by the whole learning rate: their gradient is 0, and the sign of its rounding
-/// is another on each layout. They are left out; no score depends on them.
+/// Lion moves the biases of keys by the whole learning rate: their gradient is 0, and the sign of its
+/// rounding differs from layout to layout. They are left out; no score depends on them.
 result train(const registered& program) {
   run r(program, "arith", 0.01);
   for (int n = 0; n < steps; ++n) r.step();
