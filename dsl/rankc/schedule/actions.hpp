@@ -123,6 +123,7 @@ constexpr action_table collect(const Schedule& schedule, int pp, auto finish) {
   return t;
 }
 
+/// The actions of a schedule on `pp` ranks.
 template <class Schedule>
 constexpr action_table collect(const Schedule& schedule, int pp) {
   if constexpr (requires { schedule.table(pp); }) return schedule.table(pp);
