@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest plan: a byte-level GPT on one rank. Everything that a plan says is here.
+// The smallest plan: a byte-level GPT on one rank. It has every part of a plan: model, dims, schedule, recipe
+// and cluster.
 #pragma once
 #include <rankc/rankc.hpp>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two pipeline stages: the same GPT, its four layers split between two ranks, 1F1B with four microbatches.
+// Two pipeline stages: the same GPT with its four layers split over two ranks, and 1F1B with four
+// microbatches.
 #pragma once
 #include "01_gpt_one_rank.hpp"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight ranks: data, tensor and pipeline parallel by two each, with sequence parallelism. One degree is
-// inferred.
+// Eight ranks: dp, tp and pp of two each, with sequence parallelism. The degree of dp is inferred.
 #pragma once
 #include "01_gpt_one_rank.hpp"
 

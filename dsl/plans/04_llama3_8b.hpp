@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of this day on one node of eight H200s: Llama 3 8B in bf16, data, tensor and pipeline parallel by
-// two each.
+// A current model on one node of eight H200s: Llama 3 8B in bf16, with dp, tp and pp of two each.
 #pragma once
 #include <rankc/peak_bytes.hpp>
 #include <rankc/rankc.hpp>

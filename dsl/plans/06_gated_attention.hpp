@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of your own: Llama's, with queries and keys normalised in each head and a gate on what attention
-// gives.
+// A custom block: Llama's, with queries and keys normalised in each head and a gate on the output of
+// attention.
 // Source: Henry et al. 2020; Qiu et al. 2025.
 #pragma once
 #include "01_gpt_one_rank.hpp"
@@ -34,7 +34,7 @@ struct gated_block {
   }
 };
 
-/// A model is its layers, and what is to be said of its sizes.
+/// A model has a stack of layers and a check of its sizes.
 struct gated_llama {
   int layers, hidden, heads, ffn, vocab;
   int vocab_used = 0;

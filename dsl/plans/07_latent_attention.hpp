@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Multi-head latent attention: queries, keys and values are made of normalised rows of low rank, and rotary
-// positions turn a part of each head. Here each head has a rotary key of its own, made of the latent, and
-// values have heads of the keys' size; DeepSeek's heads share one rotary key, made of x. Source: DeepSeek-AI
-// 2024 (DeepSeek-V2).
+// Multi-head latent attention: queries, keys and values are made from normalised rows of low rank, and rotary
+// positions turn a part of each head. Here each head has a separate rotary key, made from the latent row, and
+// a value head has the size of a key head. In DeepSeek's models all heads share one rotary key, made from x.
+// Source: DeepSeek-AI 2024 (DeepSeek-V2).
 #pragma once
 #include "01_gpt_one_rank.hpp"
 
@@ -10,7 +10,7 @@ namespace plans {
 
 struct latent_block {
   static constexpr std::string_view name = "block";
-  dim hidden, heads, plain, turned, of_q, of_kv, ffn;  // heads: of plain and turned elements
+  dim hidden, heads, plain, turned, of_q, of_kv, ffn;  // a head has plain and turned elements
   int layers;
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -34,7 +34,8 @@ struct latent_block {
   }
 
  private:
-  /// Normalised rows of low rank: the same on every tp rank, or of its tokens.
+  /// Normalised rows of low rank: the same on every tp rank or, with sequence parallelism, of the rank's
+  /// tokens.
   static constexpr value latent(trace& t, value h, std::string_view weight, std::string_view gain, dim rank) {
     value w = t.parameter(weight, {rank, t.of(h).shape[1]}, {}, initial::normal, 0.02);
     value y = linear(h, w);
@@ -43,7 +44,7 @@ struct latent_block {
 };
 
 struct latent_gpt {
-  int layers, hidden, heads, plain, turned, of_q, of_kv, ffn, vocab;  // plain and turned elements of a head
+  int layers, hidden, heads, plain, turned, of_q, of_kv, ffn, vocab;  // plain, turned: elements of a head
   int vocab_used = 0;
 
   constexpr void check(report& out) const {

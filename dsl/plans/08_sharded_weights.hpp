@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four ranks that share out the weights, their gradients and AdamW's moments: each keeps a quarter, and
-// gathers the weights of a layer while the one before it is computed.
+// Four ranks that shard the weights, gradients and AdamW moments (FSDP). Each rank keeps a quarter, and
+// all-gathers the weights of a layer while the previous layer is computed.
 #pragma once
 #include "01_gpt_one_rank.hpp"
 
@@ -13,8 +13,8 @@ inline constexpr plan gpt_sharded{.model = byte_gpt,
                                   .cluster = clusters::cpu};
 static_assert(valid<gpt_sharded>);
 
-// The same ranks, each with all weights during a step: they are gathered once, and each gradient is dealt out
-// once.
+// The same ranks with complete weights during a step: each weight is all-gathered once, and each gradient is
+// reduce-scattered once.
 inline constexpr plan gpt_sharded_moments{
     .model = byte_gpt,
     .dims = parallel_dims{.world = 4, .dp_shard = infer, .reshard = reshard::after_step},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of low rank, trained beside the queries' and values' weights, which stay as they are with all
-// others.
+// LoRA: products of low rank are added to the queries and values, and trained. All other weights are frozen.
 #pragma once
 #include "01_gpt_one_rank.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fastest plan that fits, found by the compiler: best_plan<model, cluster, recipe>(). The one include
-// does not have it: it costs a compiler a minute on eight GPUs. `rankc search` finds the same in
+// The fastest plan that fits, found by the compiler: best_plan<model, cluster, recipe>(). rankc.hpp does not
+// include it, because it takes a compiler a minute for eight GPUs. `rankc search` finds the same plan in
 // milliseconds, and writes it as a header.
 #pragma once
 #include <rankc/plan/plan_value.hpp>
@@ -16,10 +16,10 @@ struct no_plan_fits {
 };
 }  // namespace detail
 
-/// The plan whose step is predicted to be the fastest of all that break no rule and fit, on all GPUs of a
-/// cluster: of every degree, published schedule, size of microbatches, and, where the recipe leaves it open,
-/// recomputation.
-/// Errors: not a constant where no plan fits, or the cluster names no GPU that rankc knows.
+/// The plan with the shortest predicted step of all that use all GPUs of a cluster, break no rule and fit.
+/// The search covers every degree, published schedule and size of microbatches and, if the recipe leaves it
+/// open, recomputation.
+/// Errors: not a constant if no plan fits, or if the cluster names no GPU that rankc knows.
 template <const auto& Model, const auto& Cluster, const auto& Recipe>
 consteval auto best_plan() {
   const plan_search::question q{Cluster, &detail::speed_of(Cluster), Recipe,

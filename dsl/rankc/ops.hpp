@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the header of a user's op includes: the ops that there are, and what a row is made of.
+// The include for the header of a user's op: all ops, and the parts of an op's row.
 #pragma once
 #include <rankc/ops/table.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one include that a plan needs.
 #pragma once
-// first: an error names the way to `valid`, and the shortest is the best to read
+// First, because a compiler error prints the chain of includes to `valid`, and a short chain is easier to
+// read.
 #include <rankc/base/diagnostic.hpp>
 
 #include <rankc/models/gpt2.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of a plan takes and sends, by the compiler: step_time<plan>, tokens_per_second<plan>, mfu<plan>
-// as predicted, and comm_bytes<plan>. The one include does not have it: it costs a compiler about as much
-// again.
+// The predicted time and traffic of a plan's step, at compile time: step_time<plan>, tokens_per_second<plan>,
+// mfu<plan> and comm_bytes<plan>. rankc.hpp does not include it, because it doubles the time to compile a
+// plan.
 #pragma once
 #include <rankc/recipe/cluster.hpp>
 #include <rankc/cost_model/calibrations.hpp>
@@ -14,7 +14,7 @@ namespace rankc {
 
 namespace detail {
 
-/// The plan's cluster must name a GPU that rankc knows; or say how fast yours is: step_time<plan, my_gpu>.
+/// The plan's cluster must name a GPU that rankc knows. For another GPU, write step_time<plan, my_gpu>.
 struct unknown_gpu {
   std::string_view name;
 };
@@ -26,22 +26,24 @@ constexpr const cost_model::gpu_speed& speed_of(const cluster& machines) {
 
 }  // namespace detail
 
-/// A step of a plan on GPUs of a kind: those of its cluster, or others.
-/// Units: seconds. Errors: not a constant where the plan breaks a rule, or its cluster names no GPU that
-/// rankc knows.
+/// The predicted step of a plan on the GPUs of its cluster, or on others.
+/// Units: seconds.
+/// Errors: not a constant if the plan breaks a rule, or if its cluster names no GPU that rankc knows.
 template <const auto& Plan, const cost_model::gpu_speed& Gpu = detail::speed_of(Plan.cluster)>
 inline constexpr cost_model::step_prediction predicted_step =
     [] { return cost_model::predict_step(detail::legal_data(Plan), Gpu); }();
 
+/// The predicted time of a step.
+/// Units: seconds.
 template <const auto& Plan, const cost_model::gpu_speed& Gpu = detail::speed_of(Plan.cluster)>
 inline constexpr double step_time = predicted_step<Plan, Gpu>.step;
 
-/// Of all ranks together.
+/// The predicted tokens per second of all ranks together.
 template <const auto& Plan, const cost_model::gpu_speed& Gpu = detail::speed_of(Plan.cluster)>
 inline constexpr double tokens_per_second =
     static_cast<double>(Plan.recipe.global_batch) * Plan.recipe.seq / step_time<Plan, Gpu>;
 
-/// The share of the GPUs' stated peak that the model's operations have.
+/// Model FLOPs utilisation: the model's operations in a step over the stated peak of all GPUs in that time.
 /// Source: PaLM (Chowdhery et al. 2022), appendix B.
 template <const auto& Plan, const cost_model::gpu_speed& Gpu = detail::speed_of(Plan.cluster)>
 inline constexpr double mfu = [] {
@@ -51,10 +53,11 @@ inline constexpr double mfu = [] {
   return tokens_per_second<Plan, Gpu> * flops_per_token(p.kinds, whole) / (Gpu.peak * p.dims.world);
 }();
 
-/// What the rank that sends most sends in a step, in a ring or to each other rank, but for the loss and the
-/// norm; as
-/// `describe` lists it. Of CUDA, where the plan's cluster has GPUs.
-/// Units: bytes. Errors: not a constant where the plan breaks a rule.
+/// The bytes that the rank that sends most sends in a step, in a ring or to each other rank. The loss and the
+/// norm are not counted. `describe` lists these bytes. They are those of the CUDA program if the plan's
+/// cluster has GPUs.
+/// Units: bytes.
+/// Errors: not a constant if the plan breaks a rule.
 template <const auto& Plan, target To = target_of(Plan.cluster)>
 inline constexpr double comm_bytes = [] {
   const plan_data p = detail::legal_data(Plan);

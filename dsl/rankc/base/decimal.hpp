@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shortest decimal of a double, for sentences that are made while compiling: std::to_chars is not
-// constexpr there.
+// The shortest decimal form of a double, for sentences that are composed at compile time, where std::to_chars
+// is not constexpr.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace rankc::detail {
 
-/// A whole number of any size: 32 bits a limb, the lowest first, no zero limb on top.
+/// A whole number of any size in limbs of 32 bits, the lowest first, without a zero limb on top.
 class whole {
  public:
   constexpr explicit whole(std::uint64_t n) {
@@ -38,7 +38,7 @@ class whole {
     }
     return *this;
   }
-  /// Of a number that is not larger.
+  /// Subtracts a number that is not larger.
   constexpr whole& operator-=(const whole& other) {
     std::int64_t borrow = 0;
     for (std::size_t i = 0; i < limbs_.size(); ++i) {
@@ -49,7 +49,7 @@ class whole {
     while (!limbs_.empty() && limbs_.back() == 0) limbs_.pop_back();
     return *this;
   }
-  /// Below 0, 0 or above, as a is less than b, equal or more.
+  /// Negative, 0 or positive if a is less than b, equal to it or greater.
   friend constexpr int compare(const whole& a, const whole& b) {
     if (a.limbs_.size() != b.limbs_.size()) return a.limbs_.size() < b.limbs_.size() ? -1 : 1;
     for (std::size_t i = a.limbs_.size(); i-- > 0;)
@@ -67,8 +67,8 @@ struct decimal {
   int count = 0, exponent = 0;
 };
 
-/// The fewest digits that only this double is nearest to, and of these the nearest.
-/// Takes: a finite number above 0.
+/// The fewest digits that are nearer to x than to any other double; of several such, those nearest to x. x
+/// must be finite and above 0.
 /// Source: Steele and White 1990, "How to print floating-point numbers accurately", free-format, in whole
 /// numbers.
 constexpr decimal shortest(double x) {
@@ -78,7 +78,7 @@ constexpr decimal shortest(double x) {
   const int exponent = (stored ? stored : 1) - 1075;  // x = mantissa * 2^exponent
   const bool even = mantissa % 2 == 0, below_is_near = low == 0 && stored > 1;
 
-  // x = rest / unit; half the way to the next double above is up / unit, and below down / unit.
+  // x = rest / unit. Half the distance to the next double above is up / unit, and below down / unit.
   whole rest(mantissa), unit(1), up(1), down(1);
   rest <<= 1 + below_is_near + (exponent > 0 ? exponent : 0);
   unit <<= 1 + below_is_near + (exponent < 0 ? -exponent : 0);

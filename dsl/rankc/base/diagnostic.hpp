@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rule book, two readers. A rule is a constexpr function that appends diagnostics to a report; the
-// command lines call it at run time, and the concept `valid` calls it at compile time and puts what it said
-// into the name of a type, which g++ and clang print once, at the user's static_assert.
+// Rules that are checked both at compile time and at run time. A rule is a constexpr function that appends
+// diagnostics to a report. The command-line tools call it at run time. The concept `valid` calls it at
+// compile time and puts the sentences into the name of a type, which g++ and clang print once, at the user's
+// static_assert.
 #pragma once
 #include <rankc/base/text.hpp>
 
@@ -10,9 +11,9 @@
 
 namespace rankc {
 
-/// A broken rule: its number (RC101 is 101; 1xx dims and mesh, 2xx model and stages, 3xx schedule, 4xx memory
-/// and placement, 5xx runtime) and a sentence with the values, the rule and the legal alternatives. A warning
-/// is legal but costs something.
+/// A broken rule: its number and a sentence with the values, the rule and the legal alternatives. The number
+/// of RC101 is 101; 1xx are dims and cluster, 2xx model and recipe, 3xx schedule, 4xx memory, 5xx runtime. A
+/// warning is for a plan that is legal but slower or larger than it needs to be.
 struct diagnostic {
   int id;
   sentence text;
@@ -20,26 +21,26 @@ struct diagnostic {
 };
 using report = std::vector<diagnostic>;
 
-/// Whether nothing is refused; there may be warnings.
+/// True if nothing is refused; warnings are accepted.
 constexpr bool accepts(const report& r) {
   for (const diagnostic& d : r)
     if (!d.warning) return false;
   return true;
 }
 
-/// Start a diagnostic and return its sentence.
+/// Starts a diagnostic and returns its sentence.
 constexpr sentence& refuse(report& r, int id) {
   r.push_back({id, {}, false});
   return r.back().text;
 }
 
-/// Start a warning and return its sentence.
+/// Starts a warning and returns its sentence.
 constexpr sentence& warn(report& r, int id) {
   r.push_back({id, {}, true});
   return r.back().text;
 }
 
-/// Text of exactly its own size, as a template argument. (Padding would make clang print numbers.)
+/// Text without padding, as a template argument: clang prints padded text as numbers.
 template <std::size_t N>
 struct because {
   char text[N + 1]{};
@@ -55,7 +56,8 @@ struct spoken {
   }
 };
 
-/// All sentences but warnings, "RC101: ... RC202: ..."; those that find no room are counted.
+/// All sentences except warnings, as "RC101: ... RC202: ...". Sentences for which there is no room are
+/// counted.
 constexpr spoken speak(const report& all) {
   constexpr std::size_t room_to_count = 64;
   spoken out;

@@ -4,7 +4,7 @@
 
 namespace rankc {
 
-/// The divisors of a number, in order. Shapes: n is at least 1.
+/// The divisors of n in ascending order. n is at least 1.
 constexpr std::vector<int> divisors(int n) {
   std::vector<int> small, large;
   for (int c = 1; c <= n / c; ++c) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text that can be written while compiling: sentences of diagnostics, made with the numbers filled in.
+// Text that is composed at compile time: the sentences of diagnostics, with the numbers filled in.
 #pragma once
 #include <rankc/base/decimal.hpp>
 
@@ -10,7 +10,8 @@
 
 namespace rankc {
 
-/// What names layers, parameters and dims: it stands in generated text, messages and checkpoints.
+/// True if s is a legal name of a layer, parameter or dim. It appears in generated text, messages and
+/// checkpoints.
 constexpr bool is_name(std::string_view s) {
   for (char c : s)
     if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -20,14 +21,15 @@ constexpr bool is_name(std::string_view s) {
 }
 inline constexpr std::string_view legal_names = "a name has letters, digits, '_', '-' and '.'";
 
-/// What names values: it stands in generated text as it is.
+/// True if s is a legal name of a value, which is an identifier in generated text.
 constexpr bool is_identifier(std::string_view s) {
   for (char c : s)
     if (c == '-' || c == '.') return false;
   return is_name(s) && (s[0] < '0' || s[0] > '9');
 }
 
-/// A sentence under construction. (Not std::string: clang cannot evaluate libstdc++ 12's at compile time.)
+/// A sentence under construction. It is not a std::string because clang cannot evaluate that of libstdc++ 12
+/// at compile time.
 class sentence {
  public:
   constexpr sentence& operator<<(std::string_view s) {
@@ -44,7 +46,8 @@ class sentence {
     while (k) text_.push_back(digits[--k]);
     return *this;
   }
-  /// As people write it, 3e-4, 0.95, 1000, -inf or nan, with the fewest digits that are exact.
+  /// Appends a number as people write it, 3e-4, 0.95, 1000, -inf or nan, with the fewest digits that are
+  /// exact.
   constexpr sentence& operator<<(double x) {
     if (x != x) return *this << "nan";
     if (std::bit_cast<std::uint64_t>(x) >> 63) return *this << "-" << -x;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPUs that rankc knows.
+// The speeds of the GPUs that rankc knows.
 #pragma once
 #include <rankc/cost_model/gpu_speed.hpp>
 
 namespace rankc::cost_model {
 
-/// Source: rankc-calibrate on one H200 of 700 W, whose rows are tests/cost_model/h200.jsonl, and rankc
-/// calibrate of these; in_steps: two steps of programs there, of GPT-2 124M and of eight layers of Llama 3
-/// 8B; node.bandwidth, beside and link_power: a step of these layers on two ranks of dp; messages: NCCL 2.28
-/// between two; networks: NVIDIA DGX H200 datasheet, one ConnectX-7 of 400 Gb/s for each GPU.
+/// One H200 of 700 W.
+/// Source: rankc-calibrate on it, whose rows are tests/cost_model/h200.jsonl, and `rankc calibrate` of these
+/// rows. in_steps: two training steps on it, of GPT-2 124M and of eight layers of Llama 3 8B. node.bandwidth,
+/// beside and link_power: a step of these layers on two ranks of dp. Messages: NCCL 2.28 between two GPUs.
+/// Networks: NVIDIA DGX H200 datasheet, one ConnectX-7 of 400 Gb/s for each GPU.
 inline constexpr gpu_speed h200{
     .name = "h200",
     .processors = 132,
@@ -39,8 +40,8 @@ inline constexpr gpu_speed h200{
     .network = {3e-05, 4.2e+10, 4.2e+10},
 };
 
-/// Source: the same of one H100 of 80 GB and 700 W, whose rows are tests/cost_model/h100.jsonl; the rest as
-/// of an H200.
+/// One H100 of 80 GB and 700 W.
+/// Source: rankc-calibrate on it, whose rows are tests/cost_model/h100.jsonl; the rest is an H200's.
 inline constexpr gpu_speed h100{
     .name = "h100",
     .processors = 132,
@@ -71,7 +72,7 @@ inline constexpr gpu_speed h100{
     .network = {3e-05, 4.2e+10, 4.2e+10},
 };
 
-/// Of GPUs whose energy was not measured: what power allows is in how fast they are.
+/// A GPU whose energy was not measured. Its speeds already contain the effect of its power limit.
 constexpr gpu_speed without_energy(gpu_speed g) {
   for (attention_speed* s : {g.forward, g.backward}) s[0].joules = s[1].joules = 0;
   g.joules_of_product = g.joules_of_byte = g.link_power = g.rest = 0;
@@ -79,11 +80,11 @@ constexpr gpu_speed without_energy(gpu_speed g) {
   return g;
 }
 
-/// One A100 of 80 GB. products, stores_beside, passes, node.bandwidth and network.bandwidth are fitted by
-/// every fourth step of Korthikanti et al. 2022, table 5, of Narayanan et al. 2021, table 1, and of vTrain's
-/// on many nodes (tests/cost_model/published.jsonl).
-/// Source: processors, peak, memory, power: NVIDIA A100 datasheet; sweeps: nine tenths of its memory's;
-/// attention: an H100's by the peaks; the rest as of an H100.
+/// One A100 of 80 GB. products, stores_beside, passes, node.bandwidth and network.bandwidth are fitted to
+/// every fourth step of Korthikanti et al. 2022, table 5, of Narayanan et al. 2021, table 1, and of vTrain on
+/// many nodes (tests/cost_model/published.jsonl).
+/// Source: processors, peak, memory, power: NVIDIA A100 datasheet. sweeps: nine tenths of the memory's speed.
+/// Attention: an H100's, scaled by the peaks. The rest is an H100's.
 inline constexpr gpu_speed a100 = [] {
   gpu_speed g = h100;
   g.name = "a100";
@@ -104,11 +105,11 @@ inline constexpr gpu_speed a100 = [] {
   return without_energy(g);
 }();
 
-/// One B200, as an H200 but for what is said here. products is fitted by every fourth step that SimuMax
-/// published of Megatron-LM; attention is an H200's by a factor that is fitted by these and by those of a
-/// GB200.
-/// Source: processors: NVIDIA Blackwell architecture brief; peak, power, passes by 8 TB/s and links by
-/// NVLink's 1.8 TB/s, against an H200's: NVIDIA DGX B200 datasheet.
+/// One B200: an H200 except for the constants below. products is fitted to every fourth step of Megatron-LM
+/// that SimuMax published. Attention is an H200's times a factor, which is fitted to these steps and to those
+/// of a GB200.
+/// Source: processors: NVIDIA Blackwell architecture brief. The rest: NVIDIA DGX B200 datasheet. passes are
+/// scaled from an H200's by the memory's 8 TB/s, and links by NVLink's 1.8 TB/s.
 inline constexpr gpu_speed b200 = [] {
   gpu_speed g = h200;
   g.name = "b200";
@@ -128,8 +129,8 @@ inline constexpr gpu_speed b200 = [] {
   return without_energy(g);
 }();
 
-/// One GPU of a GB200 NVL72, as a B200 but for the power that it has. products is fitted by every fourth step
-/// of NeMo in bf16 in NVIDIA's dgxc-benchmarking, and in MLPerf Training 5.0.
+/// One GPU of a GB200 NVL72: a B200 except for the constants below. products is fitted to every fourth step
+/// of NeMo in bf16 in NVIDIA's dgxc-benchmarking and in MLPerf Training 5.0.
 /// Source: NVIDIA GB200 NVL72 datasheet.
 inline constexpr gpu_speed gb200 = [] {
   gpu_speed g = b200;
@@ -141,11 +142,11 @@ inline constexpr gpu_speed gb200 = [] {
   return g;
 }();
 
-/// By the names that clusters call them.
+/// The GPUs, with the names that clusters use.
 inline constexpr const gpu_speed* known[]{&h200, &h100, &a100, &b200, &gb200};
-/// Those whose kernels were timed.
+/// The GPUs whose kernels were timed.
 inline constexpr const gpu_speed* timed[]{&h200, &h100};
-/// Null where none has the name.
+/// Null if no GPU has the name.
 constexpr const gpu_speed* find_speed(std::string_view name) {
   for (const gpu_speed* g : known)
     if (g->name == name) return g;

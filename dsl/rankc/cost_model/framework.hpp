@@ -1,40 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs of others do otherwise than rankc's, of the same plan: for predicting steps that are
-// published of them.
+// The differences between rankc's program and that of another framework for the same plan. They are needed to
+// predict published steps of such frameworks.
 #pragma once
 #include <string_view>
 
 namespace rankc::cost_model {
 
-/// Products of repeated layers, of smaller numbers than activations have; all against rankc's of 16 bits: how
-/// fast they are, the joules of an operation, and the bytes that tp's gathers send. `cast_bytes` pass through
-/// memory for each element of activations that is made so small.
+/// GEMMs of repeated layers whose operands have fewer bits than activations, relative to rankc's GEMMs of 16
+/// bits: their speed, the joules of an operation, and the bytes that tp's all-gathers send. `cast_bytes` is
+/// the memory traffic for each element of an activation that is cast.
 struct small_products {
   double speed = 1, joules = 1, gathered = 1, cast_bytes = 0;
 };
 
-/// How a program does what a plan says.
-/// Units: bytes of a logit or a parameter, that pass through memory beside those that do in rankc's program.
+/// How a framework runs a plan.
+/// Units: loss_bytes and sweep_bytes are the memory traffic of a logit and of a parameter, in addition to
+/// that in rankc's program.
 struct framework {
   std::string_view name;
-  bool keeps_scores = false;     // attention is batched products, and passes over all scores, masked ones too
-  bool dropouts = false;         // of scores, and of what is added to the residual
-  bool separate_passes = false;  // what follows a product has a kernel of its own
-  bool adds_apart = false;       // and so has adding a microbatch's gradients of weights to those of others
-  bool repeats_whole_layers = false;  // full recomputation repeats what nothing reads, too
+  bool keeps_scores = false;     // attention is batched GEMMs, and kernels over all scores, masked ones too
+  bool dropouts = false;         // of scores, and of the values added to the residual
+  bool separate_passes = false;  // an op that rankc fuses with a GEMM is a separate kernel
+  bool adds_apart = false;       // a separate kernel adds weight gradients of microbatches
+  bool repeats_whole_layers = false;  // full recomputation also repeats ops that nothing reads
   small_products products{};
-  double joules = 1;  // of kernels, against rankc's
+  double joules = 1;  // of kernels, relative to rankc's
   double loss_bytes = 0;
   double sweep_bytes = 0;       // of the optimizer
-  double waits_for_tensor = 1;  // of the time of tp's collectives, the share that computation waits
-  bool by_rows = false;         // they move rows beside products, where the program says so
-  bool copies_to_send =
-      false;  // collectives go by copies in buffers; rankc's read and write the other ranks' tensors
-  bool tensor_sums_beside = false;  // backward's sums over tp go beside products
-  bool sums_beside = true;          // gradients are summed beside backward; else after it
-  bool sends_beside = true;         // messages between stages go beside computation; else the sender waits
+  double waits_for_tensor = 1;  // fraction of the time of tp's collectives that computation waits
+  bool by_rows = false;  // tp's collectives move rows during GEMMs on others, where the program says so
+  bool copies_to_send = false;  // collectives copy through buffers; rankc's access the other ranks' tensors
+  bool tensor_sums_beside = false;  // backward's sums over tp overlap GEMMs
+  bool sums_beside = true;          // gradients are summed during backward; else after it
+  bool sends_beside = true;         // messages between stages overlap computation; else the sender waits
   bool scatters_messages =
-      false;  // ranks of tp that have the same send a part each, which those that receive gather
+      false;  // each tp rank sends a part of a repeated tensor; the receivers all-gather it
 };
 
 inline constexpr framework rankc_itself{.name = "rankc", .by_rows = true};

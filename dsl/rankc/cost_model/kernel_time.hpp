@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel takes, by what it does.
+// The time and the energy of a kernel.
 #pragma once
 #include <rankc/cost_model/framework.hpp>
 #include <rankc/cost_model/kernel_sizes.hpp>
@@ -11,7 +11,8 @@
 
 namespace rankc::cost_model {
 
-/// Units: seconds, where power is no limit; joules beside those of a GPU at rest.
+/// The time and the energy of some work.
+/// Units: seconds, if power is no limit; joules above those of an idle GPU.
 struct effort {
   double seconds = 0, joules = 0;
   constexpr effort& operator+=(const effort& more) {
@@ -22,7 +23,7 @@ struct effort {
   constexpr effort operator*(double times) const { return {seconds * times, joules * times}; }
 };
 
-/// The kernels of a layer on one rank.
+/// The times of the kernels of a layer on one rank.
 class kernel_times : public kernel_sizes {
  public:
   constexpr kernel_times(const gpu_speed& g, const lowering::layer_program& l,
@@ -34,7 +35,7 @@ class kernel_times : public kernel_sizes {
 
   constexpr const small_products& products() const { return products_; }
 
-  /// Errors: none of a node that communicates is asked for.
+  /// The time and the energy of a node that does not communicate.
   constexpr effort of(const lowering::node& n) const {
     const work by = work_of(*n.row);
     const double passing = bytes(n);
@@ -102,8 +103,9 @@ class kernel_times : public kernel_sizes {
     return {s.dims[0].width() * s.dims[1].count / n.seq, n.seq, s.dims[1].unit};
   }
 
-  /// What a node does together with a product, where a program has kernels of their own for that.
-  /// Units: bytes that the product does not pass over, and that these do.
+  /// The ops that rankc fuses with a GEMM, in a framework that runs them as separate kernels.
+  /// Units: bytes of memory traffic that the GEMM saves (not_of_product) and that the kernels have
+  /// (passed_over).
   struct kept_apart {
     bool any = false;
     double not_of_product = 0, passed_over = 0;
@@ -119,7 +121,7 @@ class kernel_times : public kernel_sizes {
     const double read = bytes_beside(n, &port::is_read), beside = read + bytes_beside(n, &port::is_written);
     return {true, beside, has_bias || beside > 0 ? 2 * bytes(n, written) + read : 0};
   }
-  /// Of what an activation had before it, and of the residual.
+  /// Memory traffic of the input of an activation that is fused with the GEMM, and of the residual.
   constexpr double bytes_beside(const lowering::node& n, bool (port::*side)() const) const {
     double all = 0;
     for (std::size_t p = 0; p < n.ports.size(); ++p)
@@ -127,16 +129,16 @@ class kernel_times : public kernel_sizes {
         all += bytes(n, p);
     return all;
   }
-  /// What is added to the residual is dropped in part: forward keeps a byte of each element, of which
-  /// backward makes a pass.
+  /// Dropout of the values added to the residual: forward stores a byte of each element, and a kernel of
+  /// backward reads it.
   constexpr effort dropout(const lowering::node& n) const {
     if (!f_.dropouts || n.row->find("residual") < 0) return {};
     const double dropped = elements(n, "residual");
     return n.row->find("dy") >= 0 ? pass(5 * dropped)
                                   : effort{dropped / g_.passes.per_second, dropped * g_.joules_of_byte};
   }
-  /// Rows of logits whose gradient is made in the visit that sums them, and which shared memory does not hold
-  /// meanwhile.
+  /// True if the kernel of the loss reads the logits twice. It computes their gradient in the same kernel as
+  /// their sums, and shared memory does not hold a row of them.
   constexpr bool is_read_twice(const lowering::node& n) const {
     if (n.only != lowering::in_step::training || n.row->find("dlogits") < 0) return false;
     const auto tokens = static_cast<double>(l_.shape(n["logits"]).dims[0].width());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the phases of a layer take on a rank.
+// The time of a layer's phases on a rank.
 #pragma once
 #include <rankc/cost_model/kernel_time.hpp>
 #include <rankc/cost_model/link_time.hpp>
@@ -10,8 +10,9 @@
 
 namespace rankc::cost_model {
 
-/// What a rank does in some time, by what it is bound by. `links` is what computation waits for.
-/// Units: seconds where power is no limit; joules beside those at rest.
+/// The time and the energy of a rank's work, by the resource that bounds it. `links` is the communication
+/// that computation waits for.
+/// Units: seconds, if power is no limit; joules above those of an idle GPU.
 struct spent {
   effort products{}, attention{}, passes{};
   double links = 0;
@@ -45,16 +46,17 @@ constexpr double share_waited(const gpu_speed& g, const framework& f, const smal
   return f.waits_for_tensor * (f.tensor_sums_beside && sums && backward ? g.beside : 1);
 }
 
-/// Of the time in which rows move, what computation in the meantime does not hide, or takes longer; where
-/// they are dealt out, the sum of what has arrived, too. Units: seconds; `bytes` of all that each rank has
-/// before or after.
+/// The time that a transfer of rows adds to the computation that overlaps it. `moves` is the time of the
+/// transfer and `meanwhile` that of the computation. It is the part of the transfer that is not hidden, the
+/// slowdown of the computation and, in a reduce-scatter (`deals`), the sum of the rows that have arrived.
+/// Units: seconds; `bytes` of the complete tensor, which each rank has before or after.
 constexpr double wait_by_rows(const gpu_speed& g, bool deals, double moves, double meanwhile, int ranks,
                               double bytes) {
   const double hidden = std::min(moves, meanwhile);
   return moves - hidden + g.beside * hidden + (deals ? g.passes.time(bytes * (ranks + 1) / ranks) : 0);
 }
 
-/// What the nodes of a phase take.
+/// The time of the nodes of a phase.
 constexpr spent time_of(const gpu_speed& g, const lowering::layer_program& l,
                         const lowering::layer_setting& s, lowering::phase does, int ranks_per_node,
                         const framework& f = rankc_itself) {
@@ -84,7 +86,7 @@ constexpr spent time_of(const gpu_speed& g, const lowering::layer_program& l,
             break;
           }
           double meanwhile = kernels.of(list[product]).seconds * (ranks.ranks - 1) /
-                             ranks.ranks;  // of other rows than those that move
+                             ranks.ranks;  // on the rows that do not move
           for (std::size_t k = std::min(i, product) + 1; k < std::max(i, product); ++k)
             meanwhile += kernels.of(list[k]).seconds;
           all.links += wait_by_rows(g, n.row->converts == conversion::reduce_scatter, moves, meanwhile,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What collectives and messages take over the links between the ranks of a group.
+// The time of collectives and messages over the links between the ranks of a group.
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/cost_model/framework.hpp>
@@ -12,13 +12,13 @@
 
 namespace rankc::cost_model {
 
-/// Ranks that communicate: so many, of which `in_node` are in one node.
+/// The size of a group of ranks that communicate, and the number of them that are in one node.
 struct span {
   int ranks = 1, in_node = 1;
 };
 
-/// `ranks` ranks, `stride` apart, on nodes of so many. Where groups do not divide a node, some lie on two: of
-/// that which has fewest on a node.
+/// A group of `ranks` ranks, `stride` apart, on nodes of `ranks_per_node`. If groups do not divide a node,
+/// some are on two nodes; `in_node` is then that of the group with the fewest ranks on a node.
 constexpr span span_of(int ranks, int stride, int ranks_per_node) {
   const int block = ranks * stride;
   if (ranks_per_node % block == 0) return {ranks, ranks};
@@ -39,7 +39,7 @@ constexpr span span_of(const layout& l, axis over, int ranks_per_node) {
 /// Whether computation runs beside a collective, or copies do, which slow it as much; or nothing does.
 enum class waiting { beside, alone };
 
-/// Where computation waits for a collective.
+/// How a collective runs that computation waits for.
 constexpr waiting waits_for(const framework& f) {
   return f.copies_to_send ? waiting::beside : waiting::alone;
 }
@@ -47,20 +47,25 @@ constexpr waiting waits_for(const framework& f) {
 constexpr double latency(const gpu_speed& g, const span& s) {
   return s.in_node == s.ranks ? g.node.latency : g.network.latency;
 }
-/// Of the ring of a group: within a node, or between nodes by as many networks as a node has ranks of it. A
-/// collective alone is as fast as a message.
+/// The bandwidth of a group's ring: within a node, or between nodes through as many networks as a node has
+/// ranks of the group. A collective that nothing overlaps is as fast as a message.
 constexpr double bandwidth(const gpu_speed& g, const span& s, waiting how) {
   const auto of = [how](const link& l) { return how == waiting::alone ? l.message_bandwidth : l.bandwidth; };
   return s.in_node == s.ranks ? of(g.node) : std::min(of(g.node), of(g.network) * s.in_node);
 }
 
-/// Units: seconds; `bytes` of all that each rank has before or after.
+/// The time of an all-gather, a reduce-scatter or an all-to-all.
+/// Units: seconds; `bytes` of the complete tensor, which each rank has before or after.
 constexpr double gathering_time(const gpu_speed& g, const span& s, double bytes, waiting how) {
   return s.ranks < 2 ? 0 : latency(g, s) + bytes * (s.ranks - 1) / s.ranks / bandwidth(g, s, how);
 }
+/// The time of an all-reduce.
+/// Units: seconds; bytes of a rank's tensor.
 constexpr double reducing_time(const gpu_speed& g, const span& s, double bytes, waiting how) {
   return s.ranks < 2 ? 0 : latency(g, s) + 2 * bytes * (s.ranks - 1) / s.ranks / bandwidth(g, s, how);
 }
+/// The time of a message between two ranks.
+/// Units: seconds; bytes of the message.
 constexpr double message_time(const gpu_speed& g, const span& s, double bytes) {
   if (s.ranks < 2) return 0;
   const double of_one = s.in_node == s.ranks
@@ -69,7 +74,9 @@ constexpr double message_time(const gpu_speed& g, const span& s, double bytes) {
   return latency(g, s) + bytes / of_one;
 }
 
-/// What a conversion takes. Source: Thakur et al. 2005, rings.
+/// The time of a conversion.
+/// Units: seconds.
+/// Source: Thakur et al. 2005, rings.
 constexpr double conversion_time(const gpu_speed& g, conversion by, const span& s, double bytes,
                                  waiting how) {
   switch (by) {

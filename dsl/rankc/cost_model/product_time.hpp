@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a product of matrices takes on a GPU.
+// The time of a GEMM on a GPU.
 #pragma once
 #include <rankc/cost_model/gpu_speed.hpp>
 
@@ -12,15 +12,16 @@ constexpr long long blocks(long long n, long long size) { return (n + size - 1) 
 
 }  // namespace detail
 
-/// A product of m x k and k x n in tiles that the processors take in waves, of k in so many parts as is
-/// fastest.
-/// `bytes`: of all operands; `share`: of the speed, that what it does besides leaves it.
+/// The time of a GEMM of m x k and k x n, in tiles that the processors run in waves. k is split into the
+/// number of parts that is fastest. `bytes` is the size of all operands. `share` is the fraction of the speed
+/// that other work in the kernel leaves.
+/// Units: seconds.
 constexpr double product_time(const gpu_speed& g, long long m, long long n, long long k, double bytes,
                               double share) {
   constexpr int tiles[][2]{{256, 128}, {128, 256}, {192, 128}, {128, 192},
                            {128, 128}, {128, 64},  {64, 128},  {64, 64}};
   constexpr double widest = 1.0 / 256 + 1.0 / 128;
-  constexpr long long step = 64, least = 256;  // of k: that tiles take at a time, that a part has
+  constexpr long long step = 64, least = 256;  // of k: a tile reads `step` at a time, and a part has `least`
   const double passing = bytes / g.passes.per_second;
   double best = -1;
   for (const auto& [rows, columns] : tiles)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank does in a step, and what that takes where it waits for no other: its layers, its optimizer,
-// what goes over links beside these, and power.
+// The work of a rank in a step, and its time if the rank waits for no other: layers, optimizer, communication
+// that overlaps these, and the power limit.
 #pragma once
 #include <rankc/cost_model/layer_time.hpp>
 #include <rankc/memory/memory.hpp>
@@ -10,13 +10,14 @@
 
 namespace rankc::cost_model {
 
+/// The predicted time of a step and its parts.
 /// Units: seconds.
 struct step_prediction {
   double step = 0;
   double products = 0, attention = 0, passes = 0, optimizer = 0, links = 0,
-         bubble = 0;   // of the rank that has most to do
-  double limited = 0;  // what power makes of these more
-  /// All of these but the start of a step.
+         bubble = 0;   // of the rank with the most work
+  double limited = 0;  // slowdown of these by the power limit
+  /// The sum of these parts, without the fixed time of a step.
   constexpr double sum() const {
     return products + attention + passes + optimizer + links + bubble + limited;
   }
@@ -24,7 +25,7 @@ struct step_prediction {
 
 namespace detail {
 
-/// What each phase of a stage takes.
+/// The time of each phase of a stage.
 struct stage_spent {
   spent forward, input, weight, again;  // a whole backward is `input`
   constexpr spent all() const {
@@ -36,8 +37,8 @@ struct stage_spent {
   }
 };
 
-/// Parameters of a pipeline rank, in elements: that it keeps and trains; that it gathers, and whose gradients
-/// it sums.
+/// Parameters of a pipeline rank, in elements: those that it stores and trains, those that it all-gathers,
+/// and those whose gradients it sums over dp.
 struct held {
   double trained = 0, gathered = 0, summed = 0;
   constexpr held& operator+=(const lowering::layer_parameter& w) {
@@ -54,7 +55,7 @@ struct held {
   }
 };
 
-/// What the phases of a layer take.
+/// The time of the phases of a layer.
 constexpr stage_spent phases_of(const gpu_speed& g, const lowering::layer_program& l,
                                 const lowering::layer_setting& s, int ranks_per_node,
                                 const framework& f = rankc_itself) {
@@ -68,8 +69,8 @@ constexpr stage_spent phases_of(const gpu_speed& g, const lowering::layer_progra
   return one;
 }
 
-/// A form of a plan's layers, as a rank has it.
-/// Units: bytes of what goes between stages.
+/// One lowered layer of a plan, as a rank has it.
+/// Units: boundary, bytes of a message between stages.
 struct timed_form {
   stage_spent takes;
   std::vector<lowering::layer_parameter> parameters;
@@ -98,7 +99,7 @@ constexpr effort sweep(const gpu_speed& g, const training& recipe, const lowerin
           bytes * g.joules_of_byte + operations * g.joules_of_product};
 }
 
-/// What goes over links beside computation: weights that are gathered, gradients that are summed.
+/// The time of communication that overlaps computation: all-gathers of weights and sums of gradients.
 constexpr double beside(const gpu_speed& g, const parallel_dims& d, int ranks_per_node,
                         const training& recipe, const lowering::layer_setting& s, int microbatches,
                         const held& h) {
@@ -115,12 +116,12 @@ constexpr double beside(const gpu_speed& g, const parallel_dims& d, int ranks_pe
          reducing_time(g, replicas, h.summed * sum, waiting::beside);
 }
 
-/// What a rank takes without waiting for other ranks.
+/// The time of a rank that waits for no other rank.
 constexpr step_prediction alone(const gpu_speed& g, const spent& work, const effort& swept, double over_links,
                                 const framework& f = rankc_itself) {
   const double slowed = f.sums_beside ? over_links * g.beside : 0;
   const double waited = work.links + (f.sums_beside ? std::max(0.0, over_links - work.seconds())
-                                                    : over_links);  // what computation is too short to hide
+                                                    : over_links);  // computation does not hide it
   step_prediction out{.products = work.products.seconds,
                       .attention = work.attention.seconds,
                       .passes = work.passes.seconds,
@@ -128,7 +129,7 @@ constexpr step_prediction alone(const gpu_speed& g, const spent& work, const eff
                       .links = waited + slowed};
   const double busy = work.computing().seconds + swept.seconds + slowed + g.step_start;
   out.step = busy + waited;
-  // While a rank waits for a link, power is not saved up for it: clocks follow in milliseconds.
+  // Waiting for a link saves no power for later, because clocks follow the load in milliseconds.
   const double joules = work.computing().joules * f.joules + swept.joules + over_links * g.link_power;
   out.limited = std::max(0.0, joules / (g.power - g.rest) - busy);
   out.step += out.limited;

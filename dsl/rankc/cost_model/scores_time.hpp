@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention takes whose scores are in memory, all of them: products of each head, and the passes
-// between.
+// The time of attention that stores all scores in memory: GEMMs of each head, and memory-bound kernels
+// between them.
 #pragma once
 #include <rankc/cost_model/product_time.hpp>
 
 namespace rankc::cost_model {
 
-/// Heads of all sequences, the tokens of one, the elements of a head of a token.
+/// The heads of all sequences, the tokens of a sequence, and the elements of a head.
 struct attention_sizes {
   long long heads, seq, dim;
 };
 
-/// The softmax scales and masks, too: of what it reads half is masked, and it writes all. Dropout keeps a
-/// byte of each score. A result goes into the order of tokens, and the gradients of queries, keys and values
-/// into one.
-/// Units: seconds. Source: Megatron-LM; Korthikanti et al. 2022, figure 3.
+/// The time of such attention. The kernel of the softmax also scales and masks: it reads the half of the
+/// scores that is not masked, and writes all. Dropout stores a byte of each score. Forward copies the result
+/// into the order of tokens, and backward copies the gradients of queries, keys and values into one tensor.
+/// Units: seconds.
+/// Source: Megatron-LM; Korthikanti et al. 2022, figure 3.
 constexpr double scores_time(const gpu_speed& g, const attention_sizes& a, bool backward, bool dropout) {
   constexpr double element = 2;
   const auto rows = static_cast<double>(a.heads) * static_cast<double>(a.seq);

@@ -13,7 +13,7 @@ namespace detail {
 
 /// Predicts a step of a plan on GPUs of one kind.
 /// Shapes: `forms` as forms_of says.
-template <class Form>
+template <class Plan, class Form>
 class predictor {
  public:
   constexpr predictor(const plan_data& p, const gpu_speed& g, const lowering::layer_setting& s,
@@ -33,12 +33,14 @@ class predictor {
     add_ranks();
   }
 
-  /// The schedule by what its actions take.
+  /// The totals of the schedule, with the predicted times of its actions.
   constexpr totals scheduled() const { return total(p_.actions, action_costs()); }
-  /// Units: seconds, of all actions.
+  /// The prediction for a schedule of a makespan.
+  /// Units: seconds.
   constexpr step_prediction predict(double makespan) const {
     step_prediction out;
-    double slowed = 1, busy = 0;  // by power, of the rank that it limits most; of the one that has most to do
+    // slowed: by power, on the rank that it limits most; busy: of the rank with the most work
+    double slowed = 1, busy = 0;
     for (const pipeline_rank& r : ranks_) {
       slowed = std::max(slowed, 1 + r.alone.limited / (r.alone.step - r.alone.limited));
       if (r.alone.step > out.step) {
@@ -51,8 +53,8 @@ class predictor {
     return out;
   }
 
-  /// What no order of the actions is faster than: a rank begins when a microbatch can have reached it; where
-  /// backward is whole, its last gradient has to reach the first stage.
+  /// A lower bound of the makespan for any order of the actions. A rank cannot begin before a microbatch can
+  /// have reached it. If backward is not split, its last gradient must then reach the first stage.
   constexpr double least_makespan(bool in_halves) const {
     const double send = in_flight_time();
     double longest = 0;
@@ -69,16 +71,17 @@ class predictor {
     return longest;
   }
 
+  /// The time of each stage.
   /// Shapes: (stages).
   constexpr const std::vector<stage_spent>& stages() const { return stages_; }
 
  private:
   struct pipeline_rank {
-    double busy = 0;  // of the schedule
+    double busy = 0;  // in the schedule
     step_prediction alone;
   };
   constexpr void add_ranks() {
-    std::vector<held> own;  // of each form's parameters, but for those that layers share
+    std::vector<held> own;  // parameters of each form, except those that layers share
     for (const Form& l : layers_) {
       held& h = own.emplace_back();
       for (const lowering::layer_parameter& w : l.parameters)
@@ -110,7 +113,7 @@ class predictor {
     return h;
   }
 
-  /// Of each action: stages differ by a factor in forward, and by what they take besides in backward.
+  /// The costs of the actions: stages differ by a factor in forward and by an additional time in backward.
   constexpr costs action_costs() const {
     costs c{.forward = 1, .input_grad = 1, .weight_grad = 1};
     double forward = 0, weight = 0;
@@ -129,11 +132,11 @@ class predictor {
     return c;
   }
 
-  /// Whether a stage's result goes to another rank.
+  /// True if the stage's result is sent to another rank.
   constexpr bool sends(std::size_t stage) const {
     return p_.actions.rank_of_stage[stage] != p_.actions.rank_of_stage[stage + 1];
   }
-  /// Messages that a rank waits for until they are sent.
+  /// Adds the messages that their sender waits for.
   constexpr void add_messages() {
     const double send = sending_time();
     for (std::size_t stage = 0; stage + 1 < stages_.size(); ++stage)
@@ -142,7 +145,7 @@ class predictor {
         stages_[stage + 1].input.links += send;
       }
   }
-  /// Of a message, while its sender goes on.
+  /// The time of a message while its sender continues.
   constexpr double in_flight_time() const { return f_.sends_beside ? sending_time() : 0; }
   constexpr double sending_time() const {
     const double bytes = bytes_between_stages();
@@ -160,7 +163,7 @@ class predictor {
     return static_cast<double>(layers_[static_cast<std::size_t>(forms_.back().back())].boundary);
   }
 
-  /// What a rank does of its stages, of both directions where there are two.
+  /// The work of a rank on its stages, in both directions of a bidirectional schedule.
   constexpr spent work_of(int rank) const {
     const action_table& t = p_.actions;
     const int down = t.bidirectional() ? t.reversed_from : t.microbatches;
@@ -195,8 +198,7 @@ constexpr std::vector<timed_form> time_forms(const plan_data& plan, const gpu_sp
 }  // namespace detail
 
 /// Predicts a step on GPUs of a kind. The plan breaks no rule; `layers` are its forms, lowered for CUDA.
-constexpr step_prediction predict_step(const plan_data& plan, const gpu_speed& g,
-                                       const lowering::layer_setting& s,
+constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, const lowering::layer_setting& s,
                                        const std::vector<lowering::layer_program>& layers,
                                        const framework& f = rankc_itself) {
   const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers, f);
@@ -209,11 +211,12 @@ constexpr step_prediction predict_step(const plan_data& plan, const gpu_speed& g
   return predict_step(plan, g, s, lowering::lower_layers(plan, s), f);
 }
 
-/// What the actions of a stage take, of one microbatch, where power is no limit; backward with what it
-/// repeats. Units: seconds.
+/// The time of a stage's actions for one microbatch, if power is no limit. Backward includes recomputation.
+/// Units: seconds.
 struct stage_times {
   double forward, input, weight;  // a whole backward is `input`
 };
+/// Predicts the time of every stage's actions.
 /// Shapes: the result (stages).
 constexpr std::vector<stage_times> predict_stages(const plan_data& plan, const gpu_speed& g,
                                                   const lowering::layer_setting& s,

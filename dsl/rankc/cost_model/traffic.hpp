@@ -16,8 +16,8 @@ namespace rankc::cost_model {
 /// Units: bytes. Source: (n-1)/n of the elements for all_gather, reduce_scatter and exchanges, twice that for
 /// all_reduce (Patarasuk and Yuan 2009).
 struct traffic {
-  double layers = 0;    // of activations and their gradients, within layers
-  double messages = 0;  // of activations and their gradients, between stages
+  double layers = 0;    // activations and their gradients, within layers
+  double messages = 0;  // activations and their gradients, between stages
   double weights = 0, gradients = 0;
   constexpr double all() const { return layers + messages + weights + gradients; }
 };
@@ -49,7 +49,7 @@ constexpr double sent_of(const lowering::layer_program& l, const lowering::layer
 namespace detail {
 
 /// Counts what the ranks of one pipeline coordinate send.
-template <class Layers>
+template <class Plan, class Layers>
 class traffic_counter {
  public:
   constexpr traffic_counter(const plan_data& plan, const Layers& layers, const lowering::layer_setting& s,
@@ -89,7 +89,7 @@ class traffic_counter {
     int stage, form;
     std::size_t place;
   };
-  /// A parameter of the rank; of a stage, but for those that layers share.
+  /// A parameter of the rank, with its stage. Those that layers share are kept once.
   struct tensor {
     const lowering::layer_parameter* as;
     int stage;
@@ -130,7 +130,7 @@ class traffic_counter {
     return all;
   }
 
-  /// What another rank gets of an action.
+  /// The bytes of an action's result that are sent to another rank.
   constexpr double handed_on(const action& a) const {
     const bool on = a.kind == action_kind::F;
     const int to = a.stage + (on ? 1 : -1);
@@ -139,7 +139,7 @@ class traffic_counter {
     return static_cast<double>(layer(forms(on ? to : a.stage).front()).x_bytes);
   }
 
-  /// How often a rank does something of a stage.
+  /// The number of actions of a stage on the rank whose kind `is` accepts.
   constexpr int count(int stage, auto is) const {
     int n = 0;
     for (int i = t_.begin[rank_]; i < t_.begin[rank_ + 1]; ++i)
@@ -152,7 +152,8 @@ class traffic_counter {
     return static_cast<double>(w.shard()) * (w.shards - 1);
   }
 
-  /// Once, or where the table says so; what layers share, once.
+  /// All-gathers at each UNSHARD, or once if the table has no UNSHARD. Weights that layers share are gathered
+  /// once.
   constexpr double gathered_by_stages() const {
     const auto is_unshard = [](action_kind k) { return k == action_kind::unshard; };
     const bool said = says_unshard(t_);
@@ -194,7 +195,7 @@ class traffic_counter {
     if (p != phase::forward) std::reverse(reads.begin() + static_cast<std::ptrdiff_t>(first), reads.end());
   }
 
-  /// Gradients of weights that ranks share out: in each backward, or at the end of each stage's.
+  /// Reduce-scatters of the gradients of sharded weights: in each backward, or at each stage's REDUCE_GRAD.
   constexpr double dealt_out() const {
     double all = 0;
     const bool by_layers = reshards_after_layer(s_.dims);
@@ -207,7 +208,7 @@ class traffic_counter {
     return all * sum_bytes_;
   }
 
-  /// Gradients that are summed where ranks have the same weights.
+  /// Sums of gradients over ranks that have the same weights.
   constexpr double summed() const {
     const auto is_reduction = [](action_kind k) { return k == action_kind::reduce_grad; };
     double all = 0;
@@ -227,7 +228,7 @@ class traffic_counter {
       all += 2 * (replicas - 1) / replicas * elements * sum_bytes_;
     return is_tied(t) ? all + wide : all;
   }
-  /// Whether another pipeline rank has it, too.
+  /// True if another pipeline rank has the weight, too.
   constexpr bool is_tied(const tensor& t) const {
     if (t_.bidirectional()) return true;
     if (!t.as->shared) return false;
@@ -244,7 +245,7 @@ class traffic_counter {
   const lowering::layer_setting& s_;
   const int rank_;
   const bool is_summed_;
-  double sum_bytes_ = 0;  // of a gradient that is summed over dp
+  double sum_bytes_ = 0;  // of an element of a gradient that is summed over dp
   std::optional<lowering::layer_turns> turns_;
   std::vector<layer_use> uses_;
   std::vector<tensor> tensors_, shared_;
@@ -254,7 +255,7 @@ class traffic_counter {
 
 /// The traffic of the ranks of each pipeline coordinate.
 /// Shapes: `layers` of each of the plan's forms, lowered. The plan breaks no rule.
-constexpr std::vector<traffic> traffic_of(const plan_data& plan, const auto& layers,
+constexpr std::vector<traffic> traffic_of(const auto& plan, const auto& layers,
                                           const lowering::layer_setting& s) {
   std::vector<traffic> all;
   for (int rank = 0; rank < plan.dims.pp; ++rank)

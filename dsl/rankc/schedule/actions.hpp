@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline schedule's actions: which action every rank takes, in which order. A schedule is a struct with
-//   int microbatches, stages_per_rank; static constexpr std::string_view name;
-//   rank_of_stage(stage, pp)             where its stages are
-//   actions(pp, rank, emit)              the actions of a rank in order; or, where the ranks' orders depend
-//                                        on each
-//   table(pp)                            other, the actions of all ranks as an action_table
-//   check(report&, pp)                   optional: where it is undefined, and what is legal (RC3xx)
-//   stages(pp)                           optional: how many, where it is not pp * stages_per_rank
-//   as_written                           optional: true where an I and the W behind it are not to be put
-//                                        together as a B
-//   reversed_rank_of_stage(stage, pp)    optional: every stage is on two ranks, here for the microbatches
-//                                        from
-//   reversed_from()                      this one on
+// The actions of a pipeline schedule: for each rank the actions that it runs, in order. A schedule is a
+// struct with
+//   int microbatches, stages_per_rank
+//   static constexpr std::string_view name
+//   rank_of_stage(stage, pp)             the rank of a stage
+//   actions(pp, rank, emit)              emits the actions of a rank in order; or, if a rank's order depends
+//                                        on other ranks,
+//   table(pp)                            the actions of all ranks as an action_table
+// and optionally
+//   check(report&, pp)                   appends why it is undefined, and the legal alternatives (RC3xx)
+//   stages(pp)                           the number of stages, if it is not pp * stages_per_rank
+//   as_written                           true: an I and the W after it are not merged into a B
+//   inference                            true: forwards only
+//   reversed_rank_of_stage(stage, pp)    the second rank of a stage; it runs the microbatches
+//   reversed_from()                      from this one on
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 
@@ -21,19 +23,19 @@
 
 namespace rankc {
 
-/// F forward, B whole backward, I gradient of inputs, W gradient of weights: of one microbatch. Then what a
-/// stage does for all of them: gather its weights, let the gathered go, reduce its gradients over the ranks
-/// that have it too, and the optimizer's step.
+/// F forward, B whole backward, I input gradient, W weight gradient: each of one microbatch. The others are
+/// of all microbatches of a stage: UNSHARD all-gathers its weights, RESHARD frees the gathered weights,
+/// REDUCE_GRAD reduces its gradients over the ranks that also have the stage, and STEP updates its weights.
 enum class action_kind : unsigned char { F, B, I, W, unshard, reshard, reduce_grad, step };
 inline constexpr std::string_view action_names[]{"F",       "B",       "I",           "W",
                                                  "UNSHARD", "RESHARD", "REDUCE_GRAD", "STEP"};
 
-/// Whether the action is of one microbatch.
+/// True if the action is of one microbatch.
 constexpr bool computes(action_kind k) { return k <= action_kind::W; }
 
-/// One action: `2F0` is the forward of microbatch 0 on stage 2, `2STEP` its optimizer step (microbatch 0
-/// there). With
-/// `overlaps_next` it and the next action of its rank run together, on two streams.
+/// One action. `2F0` is the forward of microbatch 0 on stage 2, and `2STEP` is the optimizer step of stage 2,
+/// whose microbatch is 0. An action with `overlaps_next` runs concurrently with the next action of its rank,
+/// on two streams.
 struct action {
   action_kind kind;
   int stage, microbatch;
@@ -46,12 +48,12 @@ constexpr sentence& operator<<(sentence& s, const action& a) {
   return computes(a.kind) ? s << a.microbatch : s;
 }
 
-/// The actions of all pipeline ranks, flat. In a bidirectional schedule every stage is on two ranks: the
-/// microbatches from `reversed_from` on run where `reversed_rank_of_stage` says.
+/// The actions of all pipeline ranks in one list. In a bidirectional schedule every stage is on two ranks:
+/// the microbatches from `reversed_from` on run on `reversed_rank_of_stage`.
 struct action_table {
   std::vector<action> actions;
-  std::vector<int> begin;          // of each rank, and the end
-  std::vector<int> rank_of_stage;  // placement of the stages
+  std::vector<int> begin;          // index of each rank's first action, and the end
+  std::vector<int> rank_of_stage;  // the rank of each stage
   int microbatches = 0;
   bool inference = false;                        // forwards only
   std::vector<int> reversed_rank_of_stage = {};  // empty: one direction
@@ -63,26 +65,26 @@ struct action_table {
     return bidirectional() && microbatch >= reversed_from ? reversed_rank_of_stage[stage]
                                                           : rank_of_stage[stage];
   }
-  /// Whether the rank runs some of the stage's microbatches, and which rank runs the others (itself if none
-  /// does).
+  /// True if the rank runs microbatches of the stage.
   constexpr bool has_stage(int rank, int stage) const {
     return rank_of_stage[stage] == rank || (bidirectional() && reversed_rank_of_stage[stage] == rank);
   }
+  /// The rank that runs the other microbatches of the stage; the rank itself if it runs all.
   constexpr int shares_stage(int rank, int stage) const {
     if (!bidirectional()) return rank;
     return rank_of_stage[stage] == rank ? reversed_rank_of_stage[stage] : rank_of_stage[stage];
   }
 };
 
-/// How many stages a schedule cuts the model into.
+/// The number of stages that a schedule splits the model into.
 template <class Schedule>
 constexpr int count_stages(const Schedule& schedule, int pp) {
   if constexpr (requires { schedule.stages(pp); }) return schedule.stages(pp);
   else return pp * schedule.stages_per_rank;
 }
 
-/// Collect what a schedule emits for `pp` ranks. `finish(table, rank, first, last)` may add to the actions
-/// [first, last) of each rank, up to two of each stage; it returns their new end.
+/// Collects the actions that a schedule emits for `pp` ranks. `finish(table, rank, first, last)` may insert
+/// up to two actions per stage into the actions [first, last) of a rank; it returns their new end.
 template <class Schedule>
 constexpr action_table collect(const Schedule& schedule, int pp, auto finish) {
   action_table t;
@@ -95,8 +97,8 @@ constexpr action_table collect(const Schedule& schedule, int pp, auto finish) {
       t.reversed_rank_of_stage.push_back(schedule.reversed_rank_of_stage(s, pp));
     t.reversed_from = schedule.reversed_from();
   }
-  // Written in place, since push_back costs a compiler more: into room for the F, I and W of every stage and
-  // microbatch, and for what a stage does once.
+  // Actions are written in place because a compiler evaluates push_back slowly. There is room for the F, I
+  // and W of every stage and microbatch, and for four more actions per stage.
   action *begin = nullptr, *to = nullptr, *end = nullptr;
   const auto make_room = [&](std::size_t n) {
     const std::size_t used = static_cast<std::size_t>(to - begin);
@@ -121,13 +123,14 @@ constexpr action_table collect(const Schedule& schedule, int pp, auto finish) {
   return t;
 }
 
+/// The actions of a schedule on `pp` ranks.
 template <class Schedule>
 constexpr action_table collect(const Schedule& schedule, int pp) {
   if constexpr (requires { schedule.table(pp); }) return schedule.table(pp);
   else return collect(schedule, pp, [](const action_table&, int, action*, action* last) { return last; });
 }
 
-/// Only the forwards of a schedule, in its order: what an evaluation runs.
+/// The forwards of a schedule, in its order. An evaluation runs them.
 constexpr action_table forwards_of(const action_table& all) {
   action_table t = all;
   t.inference = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interval colouring: equal buffers shared by uses at different times.
+// Interval colouring: uses at different times share buffers of equal size.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -7,19 +7,20 @@
 
 namespace rankc {
 
-/// A buffer's use, from before action `first` until after action `last`; `*slot` becomes which buffer it is.
+/// A use of a buffer, from before action `first` until after action `last`. `*slot` receives the buffer's
+/// index.
 struct buffer_use {
   int first, last;
   int* slot;
 };
 
-/// Give every use the slot that has been free longest, which takes as few as are ever in use at once; return
-/// how many.
+/// Assigns a slot to every use, the one that has been free longest. Returns the number of slots, which is the
+/// largest number of concurrent uses.
 constexpr int colour(std::vector<buffer_use>& uses) {
   std::sort(uses.begin(), uses.end(), [](const buffer_use& a, const buffer_use& b) {
     return a.first != b.first ? a.first < b.first : a.last < b.last;
   });
-  std::vector<const buffer_use*> latest;  // of each slot, a heap with the use that ends first in front
+  std::vector<const buffer_use*> latest;  // of each slot; a heap with the use that ends first in front
   const auto ends_later = [](const buffer_use* a, const buffer_use* b) { return a->last > b->last; };
   for (const buffer_use& u : uses) {
     if (latest.empty() || latest.front()->last >= u.first) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of a schedule: when each is sent, when its receive is posted, and into which buffer. Placed
-// from the max-plus solution in which every directed pair of ranks is a queue of its own.
+// The messages of a schedule: when each is sent, when its receive is posted, and which buffers it uses. They
+// follow from the max-plus solution in which every directed pair of ranks has a separate queue.
 #pragma once
 #include <rankc/schedule/colour.hpp>
 #include <rankc/schedule/timing.hpp>
@@ -10,33 +10,35 @@
 
 namespace rankc {
 
-/// The result of one action on its way to another rank. It is sent as soon as it is made; the receive is
-/// issued before the receiver's action `posted`; `left` is the sender's last action that may begin while it
-/// is under way. Messages from one rank to another, forwards and backwards alike, are sent and received in
-/// one order: that of the sender's actions.
-/// Shapes: producer, consumer, posted and left are indices of the table's actions. Units: begin and end as
-/// the costs.
+/// The result of one action, sent to another rank. It is sent as soon as the action has ended. The receive is
+/// posted before the receiver's action `posted`. `left` is the sender's last action that may begin while the
+/// message is in flight. All messages from one rank to another, of forwards and backwards, are sent and
+/// received in the order of the sender's actions.
+/// Shapes: producer, consumer, posted and left are indices into the table's actions.
+/// Units: begin and end as the costs.
 struct message {
   int producer, consumer, posted, left;
   int from, to;  // ranks
   double begin, end;
-  int send_slot = -1, receive_slot = -1;  // buffers, on either rank
+  int send_slot = -1, receive_slot = -1;  // buffers on the sender and on the receiver
 };
 
-/// Shapes: messages in each sender's order; slots (ranks), how many buffers the rank's messages need.
+/// The messages of a schedule.
+/// Shapes: messages, in each sender's order; slots (ranks), the number of buffers that a rank's messages
+/// need.
 struct communication {
   std::vector<message> messages;
-  timing when;  // with queues
+  timing when;  // with the delays of the queues
   std::vector<int> slots;
 };
 
 namespace detail {
 
-/// Where the table's actions are.
+/// The indices of the table's actions by stage and microbatch: `forward` of F, `gradient` of B or I, `last`
+/// of the last action that reads the input of the F, which is B or W (in inference the F).
 /// Shapes: (stages x microbatches).
 struct action_places {
-  std::vector<int> forward, gradient,
-      last;  // F; B or I; the one that ends the use of what F received: B or W
+  std::vector<int> forward, gradient, last;
   constexpr explicit action_places(const action_table& t)
       : forward(static_cast<std::size_t>(t.stages()) * t.microbatches, -1), gradient(forward), last(forward) {
     for (int i = 0; i < static_cast<int>(t.actions.size()); ++i) {
@@ -50,13 +52,13 @@ struct action_places {
   }
 };
 
-/// The solution with a queue for each directed pair of ranks. Receives are left to post.
+/// The solution with a queue for each directed pair of ranks. No receive is posted yet.
 constexpr communication send_all(const action_table& t, const costs& c, const action_places& at) {
   communication out;
   out.when.begin.assign(t.actions.size(), 0);
   out.when.end = out.when.begin;
   std::vector<int> made(t.actions.size(),
-                        -1);  // which message each action makes, in the order in which they are sent
+                        -1);  // the message of each action, in the order of sending
   std::vector<message> sent;
   sent.reserve(t.actions.size());
   std::vector<double> queue_free(static_cast<std::size_t>(t.ranks()) * t.ranks(), 0);
@@ -84,13 +86,13 @@ constexpr communication send_all(const action_table& t, const costs& c, const ac
   return out;
 }
 
-/// The first action of the item that action `i` is in: an OVERLAP is entered and left as one.
+/// The first action of the item that contains action `i`: an OVERLAP begins and ends as one item.
 constexpr int first_of_item(const action_table& t, int rank, int i) {
   return i > t.begin[rank] && t.actions[i - 1].overlaps_next ? i - 1 : i;
 }
 
-/// When a rank goes on after each action: at its end, but where it only starts what runs beside computation,
-/// at once.
+/// The time at which a rank continues after each action: the action's end. After UNSHARD, RESHARD and
+/// REDUCE_GRAD, which run concurrently with computation, the rank continues at once.
 constexpr std::vector<double> find_passed(const action_table& t, const timing& when) {
   std::vector<double> passed = when.end;
   for (int r = 0; r < t.ranks(); ++r)
@@ -100,14 +102,15 @@ constexpr std::vector<double> find_passed(const action_table& t, const timing& w
   return passed;
 }
 
-/// Post every receive as late as it delays nothing: after the actions that have ended when the message could
-/// begin, but before its consumer and not after the receives behind it in the queue. And see when every
-/// message has left.
+/// Posts every receive as late as possible without a delay: after the actions that have ended when the
+/// message can begin, before its consumer, and not after the next receives of its queue. Also finds the last
+/// action that may begin before each message has left.
 constexpr void post_receives(communication& out, const action_table& t) {
-  // Backwards through a queue messages begin and end earlier and earlier.
+  // Each queue is visited from its last message to its first, so begin and end times decrease.
   struct queue {
-    int behind, late,
-        left;  // actions: of the receive behind; the first that ends after a message begins, or has left
+    // Action indices: where the next receive is posted; the first action that ends after this message begins;
+    // the last that may begin before it has left.
+    int behind, late, left;
   };
   std::vector<queue> queues;
   for (int from = 0; from < t.ranks(); ++from)
@@ -127,7 +130,8 @@ constexpr void post_receives(communication& out, const action_table& t) {
   }
 }
 
-/// What is received stays until the backward that reads it has ended; what is sent until it has left.
+/// A receive buffer is in use until the backward that reads it has ended, and a send buffer until its message
+/// has left.
 constexpr void assign_slots(communication& out, const action_table& t, const action_places& at) {
   std::vector<std::vector<buffer_use>> uses(static_cast<std::size_t>(t.ranks()));
   for (message& x : out.messages) {
@@ -141,16 +145,17 @@ constexpr void assign_slots(communication& out, const action_table& t, const act
 
 }  // namespace detail
 
-/// Place the messages of a table that passes check_actions, but for their buffers.
+/// Places the messages of a table that passes check_actions, without buffers.
 constexpr communication place_messages(const action_table& t, const costs& c = {}) {
   communication out = detail::send_all(t, c, detail::action_places(t));
   detail::post_receives(out, t);
   return out;
 }
 
-/// Place the messages of a table that passes check_actions. Whatever the costs, the result cannot deadlock: a
-/// message needs its producer, and of the receiver only what comes before its consumer; its queue is in the
-/// producers' order. In the times of these costs no receive delays a message.
+/// Places the messages of a table that passes check_actions, with buffers. The result cannot deadlock,
+/// whatever the costs: a message waits for its producer and for those of the receiver's actions that are
+/// before its consumer, and its queue has the order of the producers. With these costs no receive delays a
+/// message.
 constexpr communication communicate(const action_table& t, const costs& c = {}) {
   const detail::action_places at(t);
   communication out = detail::send_all(t, c, at);
@@ -159,8 +164,8 @@ constexpr communication communicate(const action_table& t, const costs& c = {}) 
   return out;
 }
 
-/// What a rank issues, in order: calls receive(message), compute(index of an action; of an OVERLAP its
-/// first), and send(message). An action awaits the messages that it uses.
+/// Visits the operations that a rank issues, in order: receive(message), compute(index of an action; of an
+/// OVERLAP its first) and send(message). An action waits for the messages that it reads.
 constexpr void each_step(const action_table& t, const communication& c, int rank, auto receive, auto compute,
                          auto send) {
   std::vector<const message*> sent, received;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a training schedule leaves unsaid: the reductions of gradients and the optimizer's steps.
+// Adds the REDUCE_GRAD and STEP actions that a training schedule leaves out.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -10,15 +10,15 @@ namespace rankc {
 
 namespace detail {
 
-/// How a rank ends with a stage.
+/// The end of a stage on a rank.
 struct stage_end {
   int stage;
-  action* reduced_before;  // where REDUCE_GRAD goes
+  action* reduced_before;  // REDUCE_GRAD is inserted before this action
   bool has_gradient = false, reduces = false, steps = false;
 };
 
-/// How the actions [first, last) of a rank end. Only their tail is read: what a rank says itself comes behind
-/// its gradients.
+/// Finds the end of each stage in the actions [first, last) of a rank. Only the tail is read, because the
+/// schedule's own REDUCE_GRAD and STEP come after the gradients.
 constexpr std::vector<stage_end> find_ends(const action_table& t, int rank, action* first, action* last) {
   std::vector<stage_end> ends;
   std::vector<int> end_of(static_cast<std::size_t>(t.stages()), -1);
@@ -44,13 +44,13 @@ constexpr std::vector<stage_end> find_ends(const action_table& t, int rank, acti
 
 }  // namespace detail
 
-/// Add to the actions [first, last) of a rank what complete() adds; behind them is room for two more of each
-/// stage. Returns their new end.
+/// Inserts the missing actions (see complete) into the actions [first, last) of a rank, behind which there is
+/// room for two more per stage. Returns their new end.
 constexpr action* complete_rank(const action_table& t, int rank, action* first, action* last) {
   if (t.inference || (first != last && last[-1].overlaps_next))
-    return last;  // the latter check_actions refuses
+    return last;  // check_actions refuses the latter
   std::vector<detail::stage_end> ends = detail::find_ends(t, rank, first, last);
-  if (t.bidirectional())  // on both ranks of a stage in one order, that of the stages
+  if (t.bidirectional())  // both ranks of a stage reduce in one order, that of the stages
     for (std::size_t k = 1; k < ends.size(); ++k)
       if (ends[k].reduced_before < ends[k - 1].reduced_before)
         ends[k].reduced_before = ends[k - 1].reduced_before;
@@ -70,9 +70,9 @@ constexpr action* complete_rank(const action_table& t, int rank, action* first, 
   return last;
 }
 
-/// The table with what a training schedule leaves unsaid: REDUCE_GRAD directly after a stage's last gradients
-/// on a rank, or, where a stage is on two ranks, in the order of the stages; and the STEPs at the rank's end.
-/// What the schedule says of these itself stays.
+/// Adds the missing actions of a training schedule. A REDUCE_GRAD comes right after the last gradient of a
+/// stage on a rank; in a bidirectional schedule they are also in the order of the stages. The STEPs come at
+/// the end of the rank. A REDUCE_GRAD or STEP of the schedule itself stays.
 constexpr action_table complete(action_table t) {
   const std::vector<action> said = std::move(t.actions);
   t.actions.assign(said.size() + 2 * t.rank_of_stage.size() * t.begin.size(), action{});
@@ -90,7 +90,7 @@ constexpr action_table complete(action_table t) {
   return t;
 }
 
-/// What a schedule emits, completed: complete(collect(schedule, pp)), and for a compiler hardly more than
+/// The completed actions of a schedule: complete(collect(schedule, pp)), hardly slower to compile than
 /// collect alone.
 template <class Schedule>
 constexpr action_table complete(const Schedule& schedule, int pp) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a schedule that is written down, in PyTorch's notation: a line for each rank, its actions between
-// commas,
+// Reads a schedule in PyTorch's notation: one line for each rank, with its actions between commas,
 //   0F0, 0F1, 0B0, 0B1
 //   1F0, 1B0, 1F1, 1B1
-// Blanks between commas are waits and mean nothing here. Two actions that overlap are OVERLAP(0F1,2B0), or as
-// PyTorch writes it (0F1;2B0)OVERLAP_F_B. What a stage does for all microbatches is 0UNSHARD, 0RESHARD,
-// 0REDUCE_GRAD and 0STEP. Of computations forwards alone make an inference schedule.
+// Blank fields are waits and are ignored. Two actions that overlap are OVERLAP(0F1,2B0), or in PyTorch's form
+// (0F1;2B0)OVERLAP_F_B. The actions of a whole stage are 0UNSHARD, 0RESHARD, 0REDUCE_GRAD and 0STEP. A
+// schedule whose only computations are forwards is for inference.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -24,8 +23,8 @@ constexpr std::string_view trim(std::string_view s) {
   return s;
 }
 
-/// Remove the text up to the first `separator` outside of parentheses, and that separator, from the front of
-/// `rest`; return the text.
+/// Removes the text up to the first `separator` outside of parentheses, and the separator, from the front of
+/// `rest`. Returns the text.
 constexpr std::string_view take_until(std::string_view& rest, char separator) {
   std::size_t end = 0;
   for (int depth = 0; end < rest.size() && (depth > 0 || rest[end] != separator); ++end) {
@@ -37,7 +36,8 @@ constexpr std::string_view take_until(std::string_view& rest, char separator) {
   return taken;
 }
 
-/// Take a number of at most 5 digits, which keeps what a wrong one can ask for small; -1 if there is none.
+/// Removes a number of at most 5 digits from the front; -1 if there is none. The limit bounds the memory that
+/// a mistyped number can request.
 constexpr int take_number(std::string_view& rest) {
   int n = 0;
   std::size_t digits = 0;
@@ -60,7 +60,7 @@ constexpr bool read_action(action& to, std::string_view text) {
   return to.microbatch >= 0 && text.empty();
 }
 
-/// Append the one or two actions of a token.
+/// Appends the one or two actions of a token; false if it cannot be read.
 constexpr bool read_token(std::vector<action>& to, std::string_view text) {
   constexpr std::string_view ours = "OVERLAP(", pytorchs = ")OVERLAP_F_B";
   action a;
@@ -87,8 +87,8 @@ constexpr bool read_token(std::vector<action>& to, std::string_view text) {
   return true;
 }
 
-/// RC313: each number from 0 to the greatest has a forward. (Else the greatest is a slip of the pen, and a
-/// proof over all in between would take for ever.)
+/// RC313: each number from 0 to the largest has a forward. Otherwise the largest is a typing error, and
+/// checking all numbers below it would take too long.
 constexpr bool check_counted(report& out, const std::vector<char>& has_forward, std::string_view of) {
   for (std::size_t i = 0; i < has_forward.size(); ++i)
     if (!has_forward[i]) {
@@ -99,8 +99,8 @@ constexpr bool check_counted(report& out, const std::vector<char>& has_forward, 
   return true;
 }
 
-/// Where the stages are: where their forwards of microbatch 0 are. From the microbatch on whose first and
-/// last stages have changed places, the way is reversed.
+/// Places each stage on the rank that runs its forward of microbatch 0. The direction is reversed from the
+/// first microbatch on whose first and last stage have exchanged their ranks.
 constexpr void place_stages(action_table& t) {
   const int last = t.stages() - 1;
   auto each_forward = [&](auto visit) {
@@ -113,7 +113,7 @@ constexpr void place_stages(action_table& t) {
   });
   const int top = t.rank_of_stage[0], bottom = t.rank_of_stage[last];
   if (top == bottom) return;
-  std::vector<int> changed(static_cast<std::size_t>(t.microbatches), 0);  // 2: both
+  std::vector<int> changed(static_cast<std::size_t>(t.microbatches), 0);  // 2: first and last stage
   each_forward([&](int rank, const action& a) {
     changed[a.microbatch] += (a.stage == 0 && rank == bottom) + (a.stage == last && rank == top);
   });
@@ -126,9 +126,8 @@ constexpr void place_stages(action_table& t) {
 
 }  // namespace detail
 
-/// The actions that `text` says, and where its stages are. Whether they are right is for check_actions to
-/// say.
-/// Errors: RC313 where it cannot be read; the table is empty then.
+/// The actions in `text` and the placement of its stages. check_actions checks them.
+/// Errors: RC313 if the text cannot be read; the table is then empty.
 constexpr action_table parse_csv(report& out, std::string_view text) {
   action_table t;
   const std::size_t before = out.size();
@@ -150,7 +149,7 @@ constexpr action_table parse_csv(report& out, std::string_view text) {
   t.begin.push_back(static_cast<int>(t.actions.size()));
   if (out.size() == before && t.actions.empty())
     refuse(out, 313) << "the text has no actions; write a line for each rank, as 0F0, 0B0";
-  std::vector<char> stages, microbatches;  // those that have a forward
+  std::vector<char> stages, microbatches;  // indices that have a forward
   t.inference = true;
   for (const action& a : t.actions) {
     const std::size_t s = static_cast<std::size_t>(a.stage), m = static_cast<std::size_t>(a.microbatch);

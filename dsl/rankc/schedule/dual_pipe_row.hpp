@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank runs in DualPipe and in DualPipeV. They are one schedule: a rank has two stages, one near the
-// beginning of its microbatches' way and one near the end, and of one stage's forward and the other's
-// backward it runs both at once. In DualPipeV it is the same microbatches' way, in DualPipe that of the other
-// half of the microbatches.
+// The actions of a rank in DualPipe and DualPipeV. In both a rank has two stages, one near the start of its
+// microbatches' path and one near the end, and it overlaps a forward of one stage with a backward of the
+// other. In DualPipeV the same microbatches pass through both stages. In DualPipe each half of the
+// microbatches passes through one of them.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
 namespace rankc::detail {
 
-/// A stage of the rank and the microbatches that come to it there.
+/// A stage of the rank and the microbatches that pass through it on this rank.
 struct dual_pipe_part {
   int stage, first_microbatch, microbatches;
 };
 
-/// Emit the actions of the rank that is `rank` hops from where its first part's microbatches enter, in a V of
-/// `ranks` ranks. Fewer than 2 * ranks microbatches take the same order with what there is not left out.
+/// Emits the actions of a rank in a V of `ranks` ranks. `rank` is its distance from the rank where the
+/// microbatches of its first part enter. With fewer than 2 * ranks microbatches the order stays the same and
+/// the missing ones are skipped.
 /// Source: DeepSeek-V3 report, arXiv:2412.19437, figure 5, and the eight steps of
 /// github.com/deepseek-ai/DualPipe.
 constexpr void dual_pipe_row(int ranks, int rank, dual_pipe_part near, dual_pipe_part far, bool inference,
@@ -23,8 +24,8 @@ constexpr void dual_pipe_row(int ranks, int rank, dual_pipe_part near, dual_pipe
   const int below = ranks - 1 - rank;  // hops to the turn of the V
   int n = 2 * ranks;
   for (const dual_pipe_part& p : parts) n = n < p.microbatches ? p.microbatches : n;
-  int f[2]{}, b[2]{};         // forwards and backwards so far, those left out included
-  std::vector<action> split;  // their weights' gradients come later, in the same order
+  int f[2]{}, b[2]{};         // forwards and backwards so far, including skipped ones
+  std::vector<action> split;  // I actions whose W comes later, in the same order
   std::size_t w = 0;
   auto exists = [&](int part, int m) { return m < parts[part].microbatches; };
   auto put = [&](action_kind kind, int part, int m, bool overlaps_next) {
@@ -57,7 +58,7 @@ constexpr void dual_pipe_row(int ranks, int rank, dual_pipe_part near, dual_pipe
     forward(1);
   }
   for (int k = 0; k <= n - 2 * ranks + rank; ++k) {
-    if (k == 0 && below == 0) {  // at the turn the backward is that of the forward just before
+    if (k == 0 && below == 0) {  // at the turn the backward needs the forward just before it
       forward(0);
       backward(1);
     } else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts backwards together again that a schedule splits for nothing.
+// Merges an I and a W into a B where a schedule splits a backward without need.
 #pragma once
 #include <rankc/schedule/complete.hpp>
 #include <rankc/schedule/gather.hpp>
@@ -11,8 +11,8 @@ namespace rankc {
 
 namespace detail {
 
-/// When the input gradient of each stage and microbatch is used by the stage before; never by what is not
-/// there.
+/// The time at which the previous stage uses the input gradient of each stage and microbatch; `never` for the
+/// first stage.
 /// Shapes: (stages x microbatches).
 constexpr std::vector<double> find_uses(const action_table& t, const timing& when) {
   constexpr double never = 1e300;
@@ -27,15 +27,15 @@ constexpr std::vector<double> find_uses(const action_table& t, const timing& whe
 
 }  // namespace detail
 
-/// The same actions with each I that its own W follows directly made a B, where nobody waits for the I: one
-/// walk over the stage, and nothing kept between its halves. Somebody waits where, in the max-plus solution
-/// of the table, the stage before begins its backward earlier than it could after the W. So no action begins
-/// later, and the makespan stays; the halves of an OVERLAP are left alone.
+/// Merges each I and its own W right after it into a B, unless a rank waits for the I. A B is one pass over
+/// the stage and saves nothing between two halves. A rank waits for the I if, in the max-plus solution of the
+/// table, the previous stage begins its backward earlier than it could after the W. So no action begins
+/// later, and the makespan stays the same. The halves of an OVERLAP are not merged.
 /// The table must pass check_actions.
 constexpr action_table fuse_backward(action_table t, const costs& c = {}) {
   const timing when = time(t, c);
   const std::vector<double> use = detail::find_uses(t, when);
-  // Whether the I at `i` of a rank whose actions are from `first` on is fused with what is behind it.
+  // True if the I at `i` is merged with the action after it. `first` is the first action of the rank.
   const auto fuses = [&](int rank, int first, int i) {
     const action &a = t.actions[i], &w = t.actions[i + 1];
     if (a.kind != action_kind::I || w != action{action_kind::W, a.stage, a.microbatch}) return false;
@@ -62,13 +62,13 @@ constexpr action_table fuse_backward(action_table t, const costs& c = {}) {
   return t;
 }
 
-/// Whether a schedule is run as it is written: its halves of a backward are not put together.
+/// True if the schedule runs as written: an I and a W are not merged.
 constexpr bool keeps_order(const auto& schedule) {
   if constexpr (requires { schedule.as_written; }) return schedule.as_written;
   else return false;
 }
 
-/// The actions of a schedule as they are run by ranks of these dims.
+/// The actions of a schedule as ranks with these dims run them.
 constexpr action_table actions_of(const auto& schedule, const parallel_dims& d) {
   const action_table emitted = collect(schedule, d.pp);
   if (keeps_order(schedule)) return gather_by_stage(complete(emitted), d);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the weights of sharded stages are gathered and let go.
+// When the weights of sharded stages are all-gathered and freed.
 #pragma once
 #include <rankc/mesh/axes.hpp>
 #include <rankc/schedule/actions.hpp>
@@ -10,7 +10,7 @@
 
 namespace rankc {
 
-/// Whether a table says when weights are gathered.
+/// True if the table itself has UNSHARD actions.
 constexpr bool says_unshard(const action_table& t) {
   for (const action& a : t.actions)
     if (a.kind == action_kind::unshard) return true;
@@ -19,9 +19,9 @@ constexpr bool says_unshard(const action_table& t) {
 
 namespace detail {
 
-/// Of each action of a table when its stage is used on its rank the next time, and the first time.
-/// Shapes: next (actions); first (ranks x stages). Units: indices of the table's actions; `never` where it is
-/// not.
+/// The next use of each action's stage on its rank, and the first use of each stage on each rank.
+/// Shapes: next (actions); first (ranks x stages).
+/// Units: indices into the table's actions; `never` if there is no use.
 struct stage_uses {
   static constexpr int never = 1 << 30;
   std::vector<int> next, first;
@@ -39,11 +39,10 @@ struct stage_uses {
 
 }  // namespace detail
 
-/// The table with an UNSHARD before the first use of each stage on a rank and a RESHARD after its last, and
-/// in between where a rank has more stages than the `most` that may be gathered at once: then those stay, or
-/// are gathered ahead, that it uses soonest. The halves of an OVERLAP need both of their stages, whatever
-/// `most` is.
-/// The table has no UNSHARD and RESHARD of its own.
+/// Inserts an UNSHARD before the first use of each stage on a rank and a RESHARD after its last use. If a
+/// rank has more than `most` stages, it also reshards between uses: the `most` stages that it uses soonest
+/// stay gathered or are prefetched. An OVERLAP of two stages needs both gathered, whatever `most` is.
+/// The table must have no UNSHARD or RESHARD.
 constexpr action_table gather_weights(action_table t, int most) {
   struct held {
     int stage, next_use;
@@ -90,15 +89,16 @@ constexpr action_table gather_weights(action_table t, int most) {
   return t;
 }
 
-/// The table as ranks of these dims run it: with what `reshard` says of a schedule that leaves UNSHARD and
-/// RESHARD unsaid.
+/// The table as ranks with these dims run it: with reshard::after_stage, UNSHARD and RESHARD are inserted
+/// unless the schedule has UNSHARD itself.
 constexpr action_table gather_by_stage(action_table t, const parallel_dims& d) {
   if (!shards_weights(d) || d.reshard != reshard::after_stage || says_unshard(t)) return t;
   return gather_weights(std::move(t), 1 + d.prefetch);
 }
 
-/// What an evaluation runs: the forwards, and where the step says when weights are gathered, each stage's
-/// before its first and until its last, as many stages ahead as `reshard` says.
+/// The actions of an evaluation: the forwards of the step. If the step has UNSHARD, each stage's weights are
+/// gathered before its first forward and freed after its last. With reshard::after_stage at most 1 + prefetch
+/// stages are gathered at once, otherwise all.
 constexpr action_table evaluation_of(const action_table& step, const parallel_dims& d) {
   action_table t = forwards_of(step);
   if (!shards_weights(d) || !says_unshard(step)) return t;

@@ -13,7 +13,7 @@ constexpr void add_once(std::vector<int>& list, int n) {
   list.push_back(n);
 }
 
-/// The ranks that a rank sends to, or receives from, ascending.
+/// The ranks that a rank sends to, or with `sends` false receives from, in ascending order.
 constexpr std::vector<int> find_neighbours(const action_table& t, int rank, bool sends) {
   std::vector<int> found;
   for (const std::vector<int>* rank_of : {&t.rank_of_stage, &t.reversed_rank_of_stage})

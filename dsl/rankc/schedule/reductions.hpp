@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reductions of gradients, which run beside computation.
+// The gradient reductions of a step, which run concurrently with computation.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -7,20 +7,20 @@
 
 namespace rankc::detail {
 
-/// Those that the ranks have come to. Each rank's run one after another; that of a stage on two ranks is one
-/// collective, which begins when both have come to it.
+/// The reductions that ranks have reached. Each rank runs its reductions one after another. The reduction of
+/// a stage on two ranks is one collective, which begins when both ranks have reached it.
 /// Units: times as the costs.
 struct reductions {
   struct reached {
-    int stage, action;  // index of the table's actions
+    int stage, action;  // index into the table's actions
     double at, takes;
   };
   const action_table& table;
-  std::vector<std::vector<reached>> of_rank;  // in the rank's order
-  std::vector<std::size_t> have_run;          // of each rank, how many
-  std::vector<double> free_at;                // of each rank
-  int left;                                   // stages whose gradients are not reduced
-  double end = 0;                             // of all so far
+  std::vector<std::vector<reached>> of_rank;  // of each rank, in its order
+  std::vector<std::size_t> have_run;          // the number of reductions that each rank has run
+  std::vector<double> free_at;                // when each rank can run the next one
+  int left;                                   // stages whose gradients are not reduced yet
+  double end = 0;                             // of all reductions so far
 
   constexpr explicit reductions(const action_table& t)
       : table(t),
@@ -42,7 +42,8 @@ struct reductions {
     return x && x < of_rank[rank].data() + have_run[rank];
   }
 
-  /// A rank comes to one. What can run now does: `ran(action, begin, end)`, of each rank that has the stage.
+  /// Called when a rank reaches a reduction. Runs every reduction that can run now, and calls `ran(action,
+  /// begin, end)` for each rank that has the stage.
   constexpr void reach(int rank, const reached& x, auto ran) {
     of_rank[rank].push_back(x);
     run(rank, ran);

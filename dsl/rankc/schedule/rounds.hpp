@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which interleaved schedules take the microbatches: in rounds, each through all stages of a
+// The order of microbatches in interleaved schedules: in rounds, each of which passes through all stages of a
 // rank.
 #pragma once
 
 namespace rankc {
 
-/// A step's microbatches in rounds of pp or some more (all in one round if there are fewer). Rounds are equal
-/// where their count divides the microbatches, as the published schedules ask for; else the first ones have
-/// one more.
+/// The microbatches of a step in rounds of at least pp, or in one round if there are fewer. The rounds are
+/// equal if their count divides the microbatches, as the published schedules require. Otherwise the first
+/// rounds have one more.
 struct rounds {
   int microbatches, count;
   constexpr rounds(int microbatches, int pp)
@@ -15,13 +15,13 @@ struct rounds {
   constexpr int size(int round) const { return microbatches / count + (round < microbatches % count); }
 };
 
-/// Walks over the microbatches and the stages of a rank: a round's microbatches on one stage, then on the
-/// next one.
+/// Walks over the microbatches and the stages of a rank: all microbatches of a round on one stage, then on
+/// the next stage.
 struct round_walk {
   rounds in;
   int stages_per_rank;
   int nth_stage = 0, microbatch = 0;
-  int round = 0, first = 0, end = in.size(0);  // the microbatches of the round
+  int round = 0, first = 0, end = in.size(0);  // the round's microbatches are [first, end)
   constexpr void advance() {
     if (++microbatch < end) return;
     if (++nth_stage < stages_per_rank) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of what a stage does for all microbatches: its weights are gathered while it computes, its
-// gradients are reduced once, after the last of them, and its step comes last.
+// The rules for actions of whole stages: weights are gathered while the stage computes, its gradients are
+// reduced once, after the last of them, and its optimizer step is last.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -8,21 +8,22 @@
 
 namespace rankc::detail {
 
-/// Whether the REDUCE_GRAD or STEP `a` may have `later` behind it on its rank.
+/// True if `later` may follow `a` on a rank. A stage's REDUCE_GRAD is followed by no gradient of it, and its
+/// STEP by no action of it.
 constexpr bool may_follow(const action& a, const action& later) {
   if (a.stage != later.stage || a.kind < action_kind::reduce_grad) return true;
   if (a.kind == action_kind::step) return false;
   return later.kind == action_kind::F || (!computes(later.kind) && later.kind != action_kind::reduce_grad);
 }
 
-/// The first action behind `a` that may not be there; `end` if there is none.
+/// The first action after `a` that may not follow it; `end` if there is none.
 constexpr const action* find_misplaced(const action* a, const action* end) {
   const action* later = a + 1;
   while (later != end && may_follow(*a, *later)) ++later;
   return later;
 }
 
-/// RC310: what comes behind the stage's REDUCE_GRAD or STEP.
+/// RC310: an action that may not follow the stage's REDUCE_GRAD or STEP.
 constexpr bool refuse_behind(report& out, const action_table& t, int rank) {
   const action* const end = t.actions.data() + t.begin[rank + 1];
   for (const action* a = t.actions.data() + t.begin[rank]; a != end; ++a) {
@@ -41,8 +42,9 @@ constexpr bool refuse_behind(report& out, const action_table& t, int rank) {
   return false;
 }
 
-/// RC310: what a rank runs of a stage while its weights are sharded. `is_sharded` of each stage: its weights
-/// are gathered anywhere, so that they are whole only in between.
+/// RC310: a computation on sharded weights, or an UNSHARD or RESHARD out of turn. `is_sharded` of a stage is
+/// true if the table gathers its weights anywhere: then they are complete only between UNSHARD and RESHARD.
+/// Shapes: is_sharded (stages).
 constexpr bool refuse_sharded(report& out, const action_table& t, int rank, std::vector<char> is_sharded) {
   const std::vector<char> gathers = is_sharded;
   std::vector<action> last(is_sharded.size());
@@ -70,7 +72,7 @@ constexpr bool refuse_sharded(report& out, const action_table& t, int rank, std:
   return false;
 }
 
-/// RC303: a REDUCE_GRAD or STEP that a rank lacks, where others are there.
+/// RC303: a rank lacks a REDUCE_GRAD or STEP of a stage although the table has some.
 constexpr bool refuse_unsaid(report& out, const action_table& t) {
   std::vector<std::vector<char>> said(static_cast<std::size_t>(t.ranks()));
   bool any = false;
@@ -93,8 +95,8 @@ constexpr bool refuse_unsaid(report& out, const action_table& t) {
   return false;
 }
 
-/// RC303, RC310: the first of these rules that the table breaks. Its actions must be in range and on their
-/// ranks.
+/// RC303, RC310: refuses the first of these rules that the table breaks. The actions must be in range and on
+/// their ranks.
 constexpr bool refuse_stage_actions(report& out, const action_table& t) {
   std::vector<char> gathers(static_cast<std::size_t>(t.stages()), 0);
   for (const action& a : t.actions)

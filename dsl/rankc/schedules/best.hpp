@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best schedule for given costs and memory: the best of the published ones and of the greedy patterns,
-// improved by search.
+// The best schedule for given costs and a memory limit: the best of the published schedules and of greedy
+// patterns, improved by search.
 #pragma once
 #include <rankc/schedules/builder/greedy.hpp>
 #include <rankc/schedule/placement.hpp>
@@ -20,11 +20,11 @@
 
 namespace rankc {
 
-/// What a best schedule is asked for. More `runs` of the simulator find better ones. Where stages_per_rank is
-/// 0 it is found too: from 1 to 4, with no more stages than `layers`, if these are given.
-/// Units: `memory_limit` in microbatches of one stage that a rank holds. Where stages_per_rank is 0, it and
-/// the costs are of all that a rank has of the model: a stage has its share of that, but a message takes as
-/// long.
+/// A search for the best schedule. More `runs` of the simulator find better schedules. With stages_per_rank 0
+/// the search also tries 1 to 4 stages per rank; `layers`, if given, limits the number of stages.
+/// Units: `memory_limit` counts the microbatches of one stage whose activations a rank holds at once. With
+/// stages_per_rank 0, `memory_limit` and the costs are those of all layers of a rank. A stage then costs its
+/// fraction, but `send` stays the same.
 struct schedule_request {
   int pp = 1, stages_per_rank = 1, microbatches = 1;
   costs cost = {};
@@ -33,8 +33,8 @@ struct schedule_request {
   int layers = 0;
 };
 
-/// The best schedule found. `published` is the best of the portfolio within the limit, by
-/// `published_makespan`; the table is it where `searched` is not set.
+/// The best schedule found. `published` names the last published schedule that beat everything tried before
+/// it, and `published_makespan` is its makespan. `table` is that schedule unless `searched` is set.
 /// Units: of the costs.
 struct schedule_choice {
   action_table table;
@@ -43,13 +43,13 @@ struct schedule_choice {
   bool searched = false;
   totals found;
   double bound =
-      std::numeric_limits<double>::infinity();  // of the makespan, in the placements that were tried
+      std::numeric_limits<double>::infinity();  // lower bound of the makespan over all placements tried
   constexpr double over_bound() const { return found.makespan / bound - 1; }
 };
 
 namespace detail {
 
-/// One microbatch after the other: what needs the least memory.
+/// All passes of one microbatch, then of the next: the order that needs the least memory.
 constexpr action_table one_by_one(const pipeline_load& load) {
   action_table order;
   order.microbatches = load.microbatches;
@@ -68,7 +68,8 @@ constexpr action_table one_by_one(const pipeline_load& load) {
   return order;
 }
 
-/// The heuristic schedules with as many stages on a rank, built for some costs.
+/// Passes the heuristic schedules with q.stages_per_rank stages per rank, built for these costs, to
+/// `consider`.
 constexpr void for_each_heuristic(const schedule_request& q, const planned_costs& cost, auto consider) {
   auto offer = [&](const auto& schedule) { consider(schedule.name, collect(schedule, q.pp)); };
   if (q.stages_per_rank == 1) {
@@ -82,8 +83,8 @@ constexpr void for_each_heuristic(const schedule_request& q, const planned_costs
   }
 }
 
-/// The portfolio with as many stages on a rank, each with a name, to `consider`. (DualPipe, which has the
-/// parameters twice, is not asked.)
+/// Passes the published schedules with q.stages_per_rank stages per rank to `consider`, each with its name.
+/// DualPipe is left out because it stores the parameters twice.
 constexpr void for_each_published(const schedule_request& q, auto consider) {
   const int m = q.microbatches, v = q.stages_per_rank;
   auto offer = [&](const auto& schedule) {
@@ -107,8 +108,8 @@ constexpr void for_each_published(const schedule_request& q, auto consider) {
   for_each_heuristic(q, {}, consider);
 }
 
-/// Patterns with legs in halves of a forward, by their longest leg, shorter ones first, until `runs` of them
-/// are tried.
+/// Adds patterns whose legs are multiples of half a forward, until `runs` patterns are tried. The patterns
+/// whose longest leg is shorter come first.
 constexpr void try_patterns(shortlist& list, int stages_per_rank, int runs) {
   const int legs = 2 * stages_per_rank;
   for (int longest = 0; longest <= 6; ++longest) {
@@ -138,7 +139,7 @@ constexpr void try_patterns(shortlist& list, int stages_per_rank, int runs) {
 
 namespace detail {
 
-/// The best for as many stages on a rank as are asked for, if it is better than `best`.
+/// Finds the best schedule with q.stages_per_rank stages per rank, and replaces `best` if that is faster.
 constexpr void find_best(const schedule_request& q, schedule_choice& best) {
   if (q.memory_limit < q.stages_per_rank) return;
   auto offer = [&](const action_table& t) {
@@ -150,7 +151,8 @@ constexpr void find_best(const schedule_request& q, schedule_choice& best) {
     best.found = found;
     return true;
   };
-  // Loop first; a V differs from it where there are several stages.
+  // The first load places the stages in a loop. With several ranks and several stages per rank, the second
+  // one places them in a V.
   pipeline_load unplaced{
       .pp = q.pp, .microbatches = q.microbatches, .cost = q.cost, .memory_limit = q.memory_limit};
   std::vector<pipeline_load> loads(q.pp > 1 && q.stages_per_rank > 1 ? 2 : 1, unplaced);
@@ -185,7 +187,8 @@ constexpr void find_best(const schedule_request& q, schedule_choice& best) {
   }
 }
 
-/// The request for one of the numbers of stages on a rank that it leaves open.
+/// Sets a number of stages per rank that the request leaves open. Costs and memory limit become those of one
+/// stage.
 constexpr schedule_request with_stages(schedule_request q, int stages_per_rank) {
   q.stages_per_rank = stages_per_rank;
   q.cost.forward /= stages_per_rank;
@@ -197,10 +200,10 @@ constexpr schedule_request with_stages(schedule_request q, int stages_per_rank) 
 
 }  // namespace detail
 
-/// The best of the published schedules within the limit, or better.
-/// Shapes: the request's `cost.stage` has a factor for each stage; with stages_per_rank 0 its length says how
-/// many there are.
-/// Errors: an empty table where the limit is below stages_per_rank, less than one microbatch needs.
+/// The best published schedule within the memory limit, or a better one found by search.
+/// Shapes: `cost.stage` of the request has one factor for each stage. With stages_per_rank 0 its length
+/// determines the number of stages.
+/// Errors: an empty table if memory_limit is below stages_per_rank, which one microbatch needs.
 /// Source: the portfolio and search of "auto" schedulers, Qi et al. 2023, arXiv:2401.10241, section 3.1.
 constexpr schedule_choice best_schedule(const schedule_request& q) {
   schedule_choice best;
@@ -220,10 +223,11 @@ constexpr schedule_choice best_schedule(const schedule_request& q) {
 
 namespace rankc::schedules {
 
-/// best_schedule as a plan's schedule. A compiler runs the search, and needs seconds for each hundred `runs`
-/// of a small pipeline: look for the numbers with `rankc schedule` first, or leave `runs` at 0 for the best
-/// of the published ones. Where costs differ by stage, ask best_schedule itself. Errors: RC307.
-/// Units: memory_limit in microbatches of one stage that a rank holds.
+/// The result of best_schedule as the schedule of a plan. The compiler runs the search, and needs seconds for
+/// each hundred `runs` of a small pipeline. Find the numbers with `rankc schedule` first, or set `runs` to 0
+/// for a short search. For costs that differ by stage call best_schedule.
+/// Units: memory_limit counts the microbatches of one stage whose activations a rank holds at once.
+/// Errors: RC307.
 struct best {
   int microbatches = 1, stages_per_rank = 1;
   planned_costs cost = {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of all schedules. Where one is used without its header, the compiler shows its line.
+// Declares all schedules. A use without the schedule's header is a compiler error that shows the declaration,
+// and its comment names the header.
 #pragma once
 #include <rankc/base/text.hpp>
 

@@ -6,9 +6,10 @@
 
 namespace rankc::schedules {
 
-/// Half of the microbatches go through the ranks forwards and half backwards, so that every stage is on two
-/// ranks, and a forward of one half overlaps a backward of the other. Activations of pp + 1 microbatches are
-/// held, and twice the weights. Errors: RC312.
+/// Half of the microbatches pass through the ranks in order and half in reverse order, so every stage is on
+/// two ranks. A forward of one half overlaps a backward of the other. A rank holds activations of pp + 1
+/// microbatches and twice the weights.
+/// Errors: RC312.
 struct dual_pipe {
   int microbatches = 2;
   bool inference = false;

@@ -7,8 +7,8 @@
 
 namespace rankc::schedules {
 
-/// DualPipe in a V: a forward of one of a rank's two stages overlaps a backward of the other, so that the
-/// one's communication hides behind the other's computation. Activations of pp + 1/2 microbatches are held.
+/// DualPipe in a V: a forward of one of a rank's two stages overlaps a backward of the other, so each one's
+/// communication is hidden behind the other's computation. A rank holds activations of pp + 1/2 microbatches.
 struct dual_pipe_v {
   int microbatches = 1;
   bool inference = false;

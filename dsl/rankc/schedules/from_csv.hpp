@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule of the user's own, written down in the plan.
+// A schedule that is written out in the plan.
 #pragma once
 #include <rankc/schedule/csv.hpp>
 
 namespace rankc::schedules {
 
-/// The schedule that a string literal spells, a line for each rank, held to the same proof as the others:
+/// The schedule that a string literal lists, with one line for each rank. It passes the same checks as every
+/// other schedule:
 ///   schedules::from_csv<"0F0, 0F1, 0B0, 0B1\n"
 ///                       "1F0, 1B0, 1F1, 1B1">{}
-/// Its placement and its counts are those of the text. Errors: RC313.
+/// The text determines the placement of the stages and all counts.
+/// Errors: RC313.
 template <literal Text>
 struct from_csv {
   static constexpr std::string_view name = "from_csv";
@@ -17,9 +19,9 @@ struct from_csv {
   static constexpr int microbatches = [] {
     report said;
     const int m = parse_csv(said, text).microbatches;
-    return m ? m : 1;  // a text that cannot be read is refused by check(), once
+    return m ? m : 1;  // check() refuses a text that cannot be read, once
   }();
-  /// On the rank that has most.
+  /// The most stages on any rank, counted in both directions.
   static constexpr int stages_per_rank = [] {
     report said;
     const action_table t = parse_csv(said, text);

@@ -5,8 +5,8 @@
 
 namespace rankc::schedules {
 
-/// All forwards of a step, then all backwards. Bubble (pp - 1) / (microbatches + pp - 1); every microbatch's
-/// activations are held at once.
+/// All forwards of a step, then all backwards. The bubble is (pp - 1) / (microbatches + pp - 1). Every rank
+/// holds the activations of all microbatches.
 struct gpipe {
   int microbatches = 1;
   static constexpr std::string_view name = "gpipe";

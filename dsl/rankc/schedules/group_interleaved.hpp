@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interleaved 1F1B in smaller rounds (group-interleaved), for less memory.
+// Interleaved 1F1B in smaller rounds (group-interleaved), which need less memory.
 // Source: Qi et al. 2024, arXiv:2405.15362; the order of Sea AI Lab's code.
 #pragma once
 #include <rankc/schedule/actions.hpp>
@@ -9,13 +9,13 @@
 
 namespace rankc::schedules {
 
-/// Interleaved 1F1B whose rounds are of `group` microbatches, and whose I is sent before its W runs. A rank
-/// holds at most (stages_per_rank - 1) * group + pp - rank microbatches of a stage, and pp - 2 * group where
-/// that is more than pp - rank: with less than that in small groups ranks would wait for each other. The last
-/// round is played as a whole, with the microbatches that there are not left out.
+/// Interleaved 1F1B with rounds of `group` microbatches. I runs before W, so the input gradient is sent
+/// first. A rank holds activations of at most (stages_per_rank - 1) * group + max(pp - rank, pp - 2 * group)
+/// microbatches of a stage. With fewer, ranks with small groups would wait for each other. A last round with
+/// fewer microbatches keeps the order of a full round and skips the missing ones.
 struct group_interleaved {
   int microbatches = 1, stages_per_rank = 2;
-  int group = 0;  // 0: pp
+  int group = 0;  // microbatches of a round; 0: pp
   static constexpr std::string_view name = "group_interleaved";
   constexpr int rank_of_stage(int stage, int pp) const { return loop_placement(stage, pp); }
   constexpr void actions(int pp, int rank, auto emit) const {

@@ -7,10 +7,10 @@
 
 namespace rankc::schedules {
 
-/// 1F1B with several stages on a rank, which microbatches pass in rounds. Bubble (pp - 1) / (stages_per_rank
-/// * microbatches + pp - 1). The published orders are of counts that divide into m / pp rounds; here any
-/// count runs. With one stage per rank it warms up twice as long as one_f_one_b, for the same bubble: take
-/// that one.
+/// 1F1B with several stages per rank; microbatches pass through them in rounds. The bubble is (pp - 1) /
+/// (stages_per_rank * microbatches + pp - 1). The published schedule requires m % (m / pp) == 0 for m
+/// microbatches; this one accepts any m. With one stage per rank its warm-up is twice as long as that of
+/// one_f_one_b and the bubble is the same, so use one_f_one_b there.
 struct interleaved_one_f_one_b {
   int microbatches = 1, stages_per_rank = 2;
   static constexpr std::string_view name = "interleaved_one_f_one_b";

@@ -8,9 +8,9 @@
 
 namespace rankc::schedules {
 
-/// Interleaved 1F1B with backward split: weights' gradients wait for as many other backwards as the rank's
-/// number, so that gradients of inputs go up the ranks without delay. Bubble, for I = W = F, (pp - 1) / (3 *
-/// stages_per_rank * microbatches + pp - 1); activations of about pp microbatches are held.
+/// Interleaved 1F1B with a split backward. W runs `rank` backwards later than its I, so input gradients reach
+/// the earlier ranks without delay. With F = I = W the bubble is (pp - 1) / (3 * stages_per_rank *
+/// microbatches + pp - 1). A rank holds activations of about pp microbatches.
 struct interleaved_zero_bubble {
   int microbatches = 1, stages_per_rank = 2;
   static constexpr std::string_view name = "interleaved_zero_bubble";

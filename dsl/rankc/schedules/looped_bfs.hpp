@@ -6,10 +6,11 @@
 
 namespace rankc::schedules {
 
-/// All microbatches through a rank's first stage, then through its next one; backwards in the opposite order.
-/// With one stage per rank it is GPipe with the backwards from the last microbatch. Each stage's weights are
-/// used in one go, so that sharded ones are gathered once. Bubble (pp - 1) / (stages_per_rank * microbatches
-/// + pp - 1); every microbatch's activations are held at once.
+/// All microbatches pass through a rank's first stage, then through its next one; backwards run in the
+/// opposite order. With one stage per rank it is GPipe whose backwards start with the last microbatch. A rank
+/// uses a stage's weights in one uninterrupted period for each direction, so sharded weights are gathered
+/// once in it. The bubble is (pp - 1) / (stages_per_rank * microbatches + pp - 1). Every rank holds the
+/// activations of all microbatches.
 struct looped_bfs {
   int microbatches = 1, stages_per_rank = 2;
   bool inference = false;

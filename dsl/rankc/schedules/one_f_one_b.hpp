@@ -5,8 +5,8 @@
 
 namespace rankc::schedules {
 
-/// A warm-up of forwards, then one forward and one backward in turn. GPipe's bubble, but at most pp
-/// microbatches' activations are held at once. Any number of microbatches, fewer than pp included.
+/// A warm-up of forwards, then backwards and forwards alternate. The bubble is GPipe's, but a rank holds
+/// activations of at most pp microbatches. Any number of microbatches runs, even fewer than pp.
 struct one_f_one_b {
   int microbatches = 1;
   static constexpr std::string_view name = "one_f_one_b";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// 1F1B in a V: two stages on a rank, backward as a whole, with two thirds of 1F1B's memory.
+// 1F1B in a V: two stages per rank, a backward that is not split, and two thirds of 1F1B's memory.
 // Source: Qi et al. 2024, arXiv:2405.15362, appendix.
 #pragma once
 #include <rankc/schedules/builder/greedy.hpp>
@@ -7,7 +7,7 @@
 
 namespace rankc::schedules {
 
-/// The activations of about 2 * pp / 3 microbatches of the rank's two stages, and at most 1F1B's bubble.
+/// A rank holds activations of about 2 * pp / 3 microbatches of its two stages. The bubble is at most 1F1B's.
 struct one_f_one_b_v {
   int microbatches = 1;
   planned_costs cost = {};
@@ -21,11 +21,12 @@ struct one_f_one_b_v {
   }
 
  private:
-  /// If no pass waits longer than it must, each backward waits 3 forwards on one hop between ranks in three,
-  /// on its way to the last rank and on its way back. Of four hops where the first stages' F wait 2 on the
-  /// middle ones, a backward waits 6 there and 2 back. So the last rank holds more, and the others are done
-  /// sooner: the limit has room for as many fours as leave a multiple of three hops. They are at the first
-  /// ranks, which send on at once at the end.
+  /// Waits that are added to single passes. Without them a backward waits 3 forwards on every third hop
+  /// between ranks, both on its way to the last rank and on its way back. Where the first stages' F wait 2
+  /// forwards on the two middle hops of four, a backward waits 6 forwards on its way to the last rank and 2
+  /// on its way back. So the last rank holds more activations, and the other ranks finish sooner. The memory
+  /// limit has room for (pp - 1) % 3 such groups of four, which leave a multiple of three hops. They are at
+  /// the first ranks, which send without delay at the end.
   static constexpr pattern waiting(int pp) {
     pattern p{{0, 0, 0, 0}};
     p.waits.assign(static_cast<std::size_t>(4 * pp), 0);

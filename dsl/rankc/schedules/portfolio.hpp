@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The published schedules together, and one of them as a value: what a search chooses from.
+// All published schedules, and `listed`, one of them as a value. A plan search chooses from these.
 #pragma once
 #include <rankc/schedules/dual_pipe.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
@@ -27,11 +27,11 @@ using published = type_list<gpipe, one_f_one_b, looped_bfs, interleaved_one_f_on
                             interleaved_zero_bubble, zero_bubble_1p, zero_bubble_2p, zero_bubble_v,
                             zero_bubble_v_greedy, v_half, v_min, one_f_one_b_v, dual_pipe, dual_pipe_v>;
 
-/// Whether a schedule runs any number of stages on a rank.
+/// True if the schedule accepts any number of stages per rank.
 template <class Schedule>
 inline constexpr bool has_free_stages = requires(Schedule s) { s.stages_per_rank = 1; };
 
-/// Whether it has halves of backward.
+/// True if the schedule splits backward into I and W.
 template <class Schedule>
 inline constexpr bool splits_backward = [] {
   Schedule s;
@@ -41,13 +41,14 @@ inline constexpr bool splits_backward = [] {
   return false;
 }();
 
-/// A published schedule by its name. Errors: those of the schedule. The name is one of published::names.
+/// A published schedule by its name, which is one of published::names.
+/// Errors: those of the schedule.
 struct listed {
   std::string_view name = one_f_one_b::name;
   int microbatches = 1, stages_per_rank = 1;
 
  private:
-  /// What `visit` says of the schedule itself.
+  /// Calls `visit` with the schedule itself. An unknown name selects the last schedule of the list.
   template <class First, class... Rest>
   constexpr auto as(auto visit, type_list<First, Rest...>) const {
     if constexpr (sizeof...(Rest) > 0)
@@ -75,11 +76,11 @@ struct listed {
   constexpr bool has_free_stages() const {
     return as([]<class S>(const S&) { return schedules::has_free_stages<S>; }, published{});
   }
-  /// Where that is free, what it is if nothing is said.
+  /// The stages_per_rank of the schedule; its default if it accepts any number.
   constexpr int own_stages_per_rank() const {
     return as([]<class S>(const S&) { return S{}.stages_per_rank; }, published{});
   }
-  /// Its table without actions: where the stages are.
+  /// A table without actions: the placement of the stages.
   constexpr action_table placement(int pp) const {
     action_table t;
     t.microbatches = microbatches;

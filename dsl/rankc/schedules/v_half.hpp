@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// V-Half: two stages on a rank, placed in a V, with about half of 1F1B's memory.
+// V-Half: two stages per rank in a V, with about half of 1F1B's memory.
 // Source: Qi et al. 2024, arXiv:2405.15362, section 3.
 #pragma once
 #include <rankc/schedules/builder/greedy.hpp>
@@ -7,8 +7,8 @@
 
 namespace rankc::schedules {
 
-/// The activations of (pp + 1) / 2 microbatches of the rank's two stages, rounded up, against 1F1B's pp, and
-/// about half of its bubble.
+/// A rank holds activations of (pp + 1) / 2 microbatches of its two stages, rounded up; 1F1B holds pp. The
+/// bubble is about half of 1F1B's.
 struct v_half {
   int microbatches = 1;
   planned_costs cost = {};
@@ -17,7 +17,7 @@ struct v_half {
   constexpr int rank_of_stage(int stage, int pp) const { return v_placement(stage, pp); }
   constexpr action_table table(int pp) const {
     const int limit = 2 * ((pp + 2) / 2);
-    const double turn = pp % 2 == 0 && pp > 2;  // else F and I of the last rank's stages would meet
+    const double turn = pp % 2 == 0 && pp > 2;  // otherwise F and I of the last rank's stages would collide
     return greedy(load_of(*this, pp, cost, limit), {{0, 1, 0, 0}, turn});
   }
 };

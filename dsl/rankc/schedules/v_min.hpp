@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// V-Min: two stages on a rank, placed in a V, with the least memory that repeats without waits: a third of
-// 1F1B's.
+// V-Min: two stages per rank in a V, with a third of 1F1B's memory. This is the least with which the pattern
+// repeats without waits.
 // Source: Qi et al. 2024, arXiv:2405.15362, section 3.
 #pragma once
 #include <rankc/schedules/builder/greedy.hpp>
@@ -8,7 +8,7 @@
 
 namespace rankc::schedules {
 
-/// The activations of (pp + 2) / 3 microbatches of the rank's two stages, rounded up, against 1F1B's pp.
+/// A rank holds activations of (pp + 2) / 3 microbatches of its two stages, rounded up; 1F1B holds pp.
 struct v_min {
   int microbatches = 1;
   planned_costs cost = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zero bubble with 1F1B's memory (ZB-1p): backward split into I and W, W where a rank would wait.
+// Zero bubble with 1F1B's memory (ZB-1p): backward is split into I and W, and W runs where a rank would wait.
 // Source: Qi et al. 2023, arXiv:2401.10241, section 3.1.
 #pragma once
 #include <rankc/schedules/builder/greedy.hpp>
@@ -7,7 +7,7 @@
 
 namespace rankc::schedules {
 
-/// The activations of pp microbatches, as in 1F1B, and a third of its bubble where F = I = W.
+/// A rank holds activations of pp microbatches, as in 1F1B. With F = I = W the bubble is a third of 1F1B's.
 struct zero_bubble_1p {
   int microbatches = 1;
   planned_costs cost = {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zero bubble with twice 1F1B's memory (ZB-2p): between its first and its last action no rank waits.
+// Zero bubble with twice 1F1B's memory (ZB-2p): no rank waits between its first and its last action.
 // Source: Qi et al. 2023, arXiv:2401.10241, section 3.1.
 #pragma once
 #include <rankc/schedules/builder/greedy.hpp>
@@ -7,8 +7,8 @@
 
 namespace rankc::schedules {
 
-/// The activations of 2 * pp microbatches. Where F = I = W each rank's window, first action to last, has no
-/// bubble.
+/// A rank holds activations of 2 * pp microbatches. With F = I = W no rank waits between its first and its
+/// last action.
 struct zero_bubble_2p {
   int microbatches = 1;
   planned_costs cost = {};

@@ -8,8 +8,8 @@
 
 namespace rankc::schedules {
 
-/// As zero_bubble_v, with 1F1B's memory, but any number of microbatches has an order of its own, and costs
-/// decide it.
+/// The placement and the memory of zero_bubble_v, with an order that is built for the costs and the number of
+/// microbatches.
 struct zero_bubble_v_greedy {
   int microbatches = 1;
   planned_costs cost = {};
@@ -17,7 +17,7 @@ struct zero_bubble_v_greedy {
   static constexpr int stages_per_rank = 2;
   constexpr int rank_of_stage(int stage, int pp) const { return v_placement(stage, pp); }
   constexpr action_table table(int pp) const {
-    // What is written by hand is as short as can be here, and costs a compiler less.
+    // With equal costs the order of zero_bubble_v is as short as possible, and it compiles faster.
     if (even(cost) && microbatches >= 2 * pp - 1) return collect(zero_bubble_v{microbatches}, pp);
     return greedy(load_of(*this, pp, cost, 2 * pp), {{3, 0, 0, 0}});
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a refusal offers instead: the legal values nearest to what was written, found by asking the rule
-// itself.
+// The legal alternatives that a refusal offers: the legal values nearest to the written one, found by asking
+// the rule itself.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/mesh/dims.hpp>
@@ -9,20 +9,20 @@
 
 namespace rankc {
 
-/// Up to two values of a field, ascending.
+/// Up to two values of a field, in ascending order.
 struct nearest_values {
   int value[2]{};
   int count = 0;
-  bool absorbed = false;  // of a degree: only where the data-parallel degree is left to be inferred
+  bool absorbed = false;  // of a degree: legal only if the data-parallel degree is inferred
   constexpr void add(int v) {
     value[count++] = v;
     if (count == 2 && value[0] > value[1]) std::swap(value[0], value[1]);
   }
 };
 
-/// Search outward from what was written, in 1 to `highest`, for what `legal(int)` accepts.
+/// Searches outward from the written value, in 1 to `highest`, for values that `legal(int)` accepts.
 constexpr nearest_values find_nearest(int written, int highest, auto legal) {
-  constexpr int reach = 4096;  // a bound on what a compiler spends where nothing is legal
+  constexpr int reach = 4096;  // limits the compile time if nothing is legal
   int from = written;
   if (written < 1) from = 0;
   else if (written > highest) from = highest + 1;
@@ -40,19 +40,20 @@ constexpr std::string_view name_of(int parallel_dims::* degree) {
   return "world";
 }
 
-/// The data-parallel degree that makes up for another one's change.
+/// The data-parallel degree that compensates for the change of another degree.
 constexpr int parallel_dims::* absorber(const parallel_dims& d) {
   return d.dp_shard != 1 && d.dp_replicate == 1 ? &parallel_dims::dp_shard : &parallel_dims::dp_replicate;
 }
 
-/// The nearest values of a degree, or of the world, with which the world still factors and `legal(resolved
-/// dims)` holds: as the rest is written or, but for `exact`, with the data-parallel degree inferred.
+/// The nearest values of a degree, or of the world, with which the degrees multiply to the world and
+/// `legal(resolved dims)` is true. The other degrees stay as written. Without `exact` the data-parallel
+/// degree may also be inferred.
 constexpr nearest_values find_nearest_degree(const parallel_dims& given, int parallel_dims::* degree,
                                              bool exact, auto legal) {
   const parallel_dims resolved = resolve(given);
   const auto absorbing = absorber(given);
   const bool is_world = degree == &parallel_dims::world;
-  bool fixed = exact || degree == absorbing;  // or another degree is inferred, and makes up for the change
+  bool fixed = exact || degree == absorbing;  // or another degree is inferred and compensates for the change
   for (const named_degree& a : all_degrees)
     fixed |= a.degree != degree && spans_world(given, a) && given.*a.degree == infer;
   bool absorbed = false;
@@ -75,7 +76,7 @@ constexpr nearest_values find_nearest_degree(const parallel_dims& given, int par
   return out;
 }
 
-/// The end of a sentence: ": take tp=2 or tp=4 (with dp_replicate=infer), or heads=8".
+/// The alternatives at the end of a sentence: ": take tp=2 or tp=4 (with dp_replicate=infer), or heads=8".
 class offers {
  public:
   constexpr void add(std::string_view name, const nearest_values& v) {
@@ -86,7 +87,7 @@ class offers {
     add(name_of(degree), v);
     if (v.absorbed) text_ << " (with " << name_of(absorber(given)) << "=infer)";
   }
-  /// The start of another offer, in words.
+  /// Starts another alternative, which the caller writes in words.
   constexpr sentence& next() { return text_ << (text_.empty() ? ": take " : ", or "); }
   constexpr std::string_view view() const { return text_.view(); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC220 to RC222, RC301: how a step's batch divides into microbatches and ranks.
+// RC220 to RC222, RC301: the division of a step's batch into microbatches and over ranks.
 #pragma once
 #include <rankc/rules/values/setting.hpp>
 
@@ -7,7 +7,7 @@ namespace rankc {
 
 namespace detail {
 
-/// Sequences of a microbatch on all ranks, as far as the batch divides.
+/// Sequences of a microbatch on all ranks, rounded down.
 constexpr long long sequences(const batch_sizes& b) { return b.global_batch / known(b.microbatches); }
 
 constexpr bool cuts(const setting& s) {
@@ -66,7 +66,7 @@ inline constexpr rule batch_rules[]{
 
 }  // namespace detail
 
-/// Append what is wrong with a batch on these dims, as written.
+/// Appends the faults of a batch with these dims, as written.
 /// Errors: RC220 to RC222, RC301.
 constexpr void check_batch(report& out, const batch_sizes& batch, const parallel_dims& given) {
   check(out, setting{.given = given, .batch = batch}, detail::batch_rules);

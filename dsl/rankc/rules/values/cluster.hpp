@@ -10,12 +10,12 @@
 
 namespace rankc {
 
-/// Whether some group of a layout has ranks on different nodes.
+/// True if some group of the axis has ranks on different nodes.
 constexpr bool leaves_node(const layout& l, axis over, int ranks_per_node) {
   const group_shape groups = l.groups(over);
   if (groups.size() == 1) return false;
   const int block =
-      groups.begin()->size * groups.begin()->stride;  // every group lies in one block of as many ranks
+      groups.begin()->size * groups.begin()->stride;  // a group is inside one aligned block of these ranks
   if (ranks_per_node % block == 0) return false;
   for (int r = 0; r < l.ranks(); ++r)
     if (place_of(r, ranks_per_node).node != place_of(groups.first(r), ranks_per_node).node) return true;
@@ -26,7 +26,7 @@ namespace detail {
 
 constexpr long long places(const cluster& c) { return static_cast<long long>(c.nodes) * c.ranks_per_node; }
 
-/// RC112: an axis whose groups exchange activations in every layer.
+/// RC112: true if no group of the axis leaves a node. These groups exchange activations in every layer.
 template <axis Over>
 constexpr bool stays_in_node(const setting& s) {
   return has_layout(s.dims) && !leaves_node(layout(s.dims), Over, s.machines.ranks_per_node);
@@ -59,7 +59,7 @@ consteval list_of<axis> list_node_axes() {
     if (axis_rows[i].stays_in_node) out.add(axis_rows[i].id);
   return out;
 }
-/// The innermost first.
+/// The axes whose groups should stay in a node, the innermost first.
 inline constexpr list_of<axis> node_axes = list_node_axes();
 inline constexpr auto node_rules = []<std::size_t... I>(std::index_sequence<I...>) {
   return std::array{stays<node_axes[I]>...};
@@ -73,7 +73,7 @@ inline constexpr named_figure cluster_figures[]{{"flops", &cluster::flops},
                                                 {"within_node", &cluster::within_node},
                                                 {"between_nodes", &cluster::between_nodes}};
 
-/// RC121: the numbers of a cluster. Says whether it has nodes and ranks.
+/// RC121: the numbers of a cluster. Returns true if it has nodes and ranks.
 constexpr bool check_figures(report& out, const cluster& c) {
   for (const auto& f : cluster_fields)
     if (c.*f.at < 1)
@@ -90,7 +90,7 @@ constexpr bool check_figures(report& out, const cluster& c) {
 
 }  // namespace detail
 
-/// Append where dims, as written, do not fit the cluster. Ranks fill the nodes in order.
+/// Appends the faults of dims, as written, on the cluster. Ranks fill the nodes in order.
 /// Errors: RC110, RC121; the warning RC112.
 constexpr void check_cluster(report& out, const cluster& machines, const parallel_dims& given) {
   if (!detail::check_figures(out, machines)) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC101 to RC109, RC111, RC113, RC114: what is wrong with dims alone, and what is legal but costs.
+// RC101 to RC109, RC111, RC113, RC114: the faults of dims alone, and dims that are legal but costly.
 #pragma once
 #include <rankc/mesh/layout.hpp>
 #include <rankc/rules/values/setting.hpp>
@@ -8,7 +8,7 @@ namespace rankc {
 
 namespace detail {
 
-/// "pp(2) * tp(4)": the known degrees that span the world.
+/// "pp(2) * tp(4)": the known degrees above 1 that span the world.
 constexpr sentence factors(const parallel_dims& d) {
   sentence s;
   for (const auto& a : all_degrees)
@@ -17,7 +17,7 @@ constexpr sentence factors(const parallel_dims& d) {
   return s;
 }
 
-/// "dp_shard * cp * tp": what spans the ranks of one replica, which experts are folded over.
+/// "dp_shard * cp * tp": the axes of the ranks of one replica, over which experts are folded.
 constexpr sentence factors_of_replica() {
   sentence s;
   for (const named_degree& a : all_degrees)
@@ -26,15 +26,15 @@ constexpr sentence factors_of_replica() {
   return s;
 }
 
-/// The degree that spans the world and is still to be inferred; null: none.
+/// The degree that spans the world and must still be inferred; null if there is none.
 constexpr const named_degree* unknown_of_world(const parallel_dims& d) {
   for (const auto& a : all_degrees)
     if (d.*a.degree == infer && spans_world(d, a)) return &a;
   return nullptr;
 }
 
-/// Changes of one degree that is written and above 1, a world that the degrees fill, and a degree left to be
-/// inferred.
+/// Offers a change of one written degree above 1, a world that the degrees multiply to, and an inferred
+/// degree.
 constexpr void offer_world(search& a) {
   const parallel_dims& given = a.written().given;
   for (const auto& degree : all_degrees)
@@ -59,7 +59,7 @@ constexpr void offer_world(search& a) {
   if (a.mends(inferred)) a.found().next() << name_of(absorber(given)) << "=infer";
 }
 
-/// Where the product is wrong, there is no region that experts could be asked to fit.
+/// If the degrees do not multiply to the world, the ranks of experts are not checked.
 inline constexpr rule dims_rules[]{
     // RC101
     {101, [](const setting& s) { return unknown_of_world(s.given) || factors_world(s.dims); },
@@ -132,7 +132,7 @@ inline constexpr rule dims_rules[]{
      no_offers, true},
 };
 
-/// RC104, RC105, RC114: degrees are numbers, all but one at most. Says whether they are.
+/// RC104, RC105, RC114: every degree is at least 1, and at most one is inferred. Returns true if so.
 constexpr bool check_degrees(report& out, const parallel_dims& d) {
   int inferred = 0;
   bool ok = d.world >= 1;
@@ -155,7 +155,7 @@ constexpr bool check_degrees(report& out, const parallel_dims& d) {
 
 }  // namespace detail
 
-/// RC109: an axis that both views have has the same groups in both. Says whether all have.
+/// RC109: an axis of both views has the same groups in both. Returns true if all have.
 constexpr bool check_shared_axes(report& out, const view& dense, const view& expert) {
   const axis_extent* a = first_unequal_axis(dense, expert);
   if (!a) return true;
@@ -167,8 +167,8 @@ constexpr bool check_shared_axes(report& out, const view& dense, const view& exp
   return false;
 }
 
-/// Append what is wrong with the dims alone. Errors: RC101 to RC109, RC114; the warnings RC111, RC113. Says
-/// whether they have a layout: `layout(resolve(given))`.
+/// Appends the faults of dims alone. Returns true if they have a layout: `layout(resolve(given))`.
+/// Errors: RC101 to RC109, RC114; the warnings RC111, RC113.
 constexpr bool check_dims(report& out, const parallel_dims& given) {
   if (!detail::check_degrees(out, given)) return false;
   const setting s{.given = given};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC202 to RC209, RC215, RC216, RC219, RC238, RC250, RC251: a model's sizes, among themselves and against the
-// degrees that split them.
+// RC202 to RC209, RC215, RC216, RC219, RC238, RC250, RC251: the sizes of a model, by themselves and against
+// the degrees that shard them.
 #pragma once
 #include <rankc/base/norm_eps.hpp>
 #include <rankc/rules/values/setting.hpp>
@@ -162,8 +162,7 @@ inline constexpr rule model_rules[]{
 
 }  // namespace detail
 
-/// Append what is wrong with a model's sizes on these dims, as written. A degree that is not known counts as
-/// 1.
+/// Appends the faults of a model's sizes with these dims, as written. An unknown degree counts as 1.
 /// Errors: RC202 to RC209, RC215, RC216; the warning RC219.
 constexpr void check_model(report& out, const model_sizes& model, const parallel_dims& given,
                            bool zig_zag = true) {
@@ -176,7 +175,7 @@ constexpr void check_model(report& out, const model_sizes& model, const parallel
   if (ok) check(out, setting{.given = given, .model = model, .zig_zag = zig_zag}, detail::model_rules);
 }
 
-/// Append what is wrong with the vocabulary of a model that does not offer its sizes.
+/// Appends the faults of the vocabulary of a model that does not provide its sizes.
 /// Errors: RC206, RC207.
 constexpr void check_vocabulary_used(report& out, int vocab, int used) {
   if (vocab < 1) {
@@ -188,8 +187,7 @@ constexpr void check_vocabulary_used(report& out, int vocab, int used) {
       check(out, setting{.given = {}, .model = {.vocab = vocab, .vocab_used = used}}, std::span(&r, 1));
 }
 
-/// Append what is wrong with the length of sequences that ranks of cp share out: in zig-zag order, whether
-/// they go by rings or not.
+/// Appends the faults of the length of sequences that cp shards in zig-zag order. Ulysses counts as 1.
 /// Errors: RC216.
 constexpr void check_length(report& out, int seq, parallel_dims given) {
   given.ulysses = 1;
@@ -205,7 +203,7 @@ constexpr void check_theta(report& out, double theta) {
                      << "; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual";
 }
 
-/// RC251: how rotary positions are slowed.
+/// RC251: the scaling of rotary positions.
 constexpr void check_rope_scaling(report& out, const rope_scaling& s) {
   constexpr double most = std::numeric_limits<float>::max();
   if (!(s.factor >= 1 && s.factor <= most))
@@ -226,7 +224,7 @@ constexpr void check_rope_scaling(report& out, const rope_scaling& s) {
                      << "; a model was trained on at least 1";
 }
 
-/// RC250: what norms add under the root.
+/// RC250: the eps that norms add under the root.
 constexpr void check_norm_eps(report& out, double eps) {
   if (!is_norm_eps(eps))
     refuse(out, 250) << "norm_eps=" << eps

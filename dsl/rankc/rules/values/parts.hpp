@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC120, RC230 to RC232, RC314, RC315: what a plan leaves out, and what its model and its schedule must have.
+// RC120, RC230 to RC232, RC314, RC315: the parts that a plan must have, and the members that its model and
+// its schedule must have.
 #pragma once
 #include <rankc/recipe/cluster.hpp>
 #include <rankc/base/diagnostic.hpp>
@@ -10,7 +11,7 @@
 
 namespace rankc {
 
-/// Stand for what a plan must name.
+/// Placeholders for parts that a plan must name.
 struct no_model {};
 struct no_schedule {};
 
@@ -36,7 +37,7 @@ template <class S>
 concept has_actions = requires(const S s) {
   { s.table(1) } -> std::convertible_to<action_table>;
 } || requires(const S s) { s.actions(1, 0, [](const action&) {}); };
-/// What a plan takes for a schedule.
+/// A type that a plan accepts as its schedule.
 template <class S>
 concept a_schedule =
     has_microbatches<S> && has_stages_per_rank<S> && has_name<S> && places_stages<S> && has_actions<S>;
@@ -53,7 +54,7 @@ template <class M>
 concept has_vocab_used = requires(const M m) {
   { m.vocab_used } -> std::convertible_to<int>;
 };
-/// What a plan takes for a model.
+/// A type that a plan accepts as its model.
 template <class M>
 concept a_model = has_stack<M> && checks_sizes<M> && has_vocab<M> && has_vocab_used<M>;
 
@@ -62,7 +63,7 @@ struct member {
   std::string_view text;
 };
 
-/// "has no microbatches and no name": the members that are not there.
+/// "has no microbatches and no name": the members that are missing.
 constexpr void put_missing(sentence& s, std::initializer_list<member> members) {
   std::string_view separator = " has no ";
   for (const member& m : members) {
@@ -114,7 +115,7 @@ constexpr void check_schedule_part(report& out, const Schedule& schedule) {
 
 }  // namespace detail
 
-/// Append what is left out of a plan, and what its model and its schedule lack.
+/// Appends the parts that a plan lacks, and the members that its model and its schedule lack.
 /// Errors: RC120, RC230 to RC232, RC314, RC315.
 constexpr void check_parts(report& out, const auto& model, const auto& schedule, const training& recipe,
                            const cluster& machines) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC201, RC217: how a model's repeated layers fill the stages of a pipeline.
+// RC201, RC217: the repeated layers of a model on the stages of a pipeline.
 #pragma once
 #include <rankc/rules/values/setting.hpp>
 
@@ -26,14 +26,15 @@ inline constexpr rule pipeline_rules[]{
 
 }  // namespace detail
 
-/// Whether a layer stands alone before the repeated ones, which is on the first stage, and after them, on the
-/// last.
+/// The layers outside the repeated ones: `first` if one comes before them, on the first stage, and `last` if
+/// one comes after them, on the last stage.
 struct alone_at {
   bool first = false, last = false;
 };
 
-/// Append what keeps `layers` from filling pp * stages_per_rank stages, or `stages`, where ranks have unequal
-/// numbers of them; `listed` says the layers of each stage, where they are not split by cost.
+/// Appends the faults of `layers` repeated layers on pp * stages_per_rank stages, or on `stages_in_all`
+/// stages if ranks have unequal numbers of stages. `listed` has the layers of each stage if they are not
+/// split by cost.
 /// Errors: RC201, RC217, RC301.
 constexpr void check_pipeline(report& out, int layers, const parallel_dims& given, int stages_per_rank = 1,
                               std::span<const int> listed = {}, int stages_in_all = 0, alone_at ends = {}) {
@@ -70,7 +71,7 @@ constexpr void check_pipeline(report& out, int layers, const parallel_dims& give
   if (!filled || sum == layers) return;
   sentence& t = refuse(out, 217) << "stage_layers sum to " << sum << ", not to layers=" << layers;
   offers found;
-  std::size_t last = listed.size();  // stage that can make up for the difference
+  std::size_t last = listed.size();  // index after the stage that can take the difference
   while (last > 0 && listed[last - 1] + layers - sum < least(last - 1)) --last;
   if (last > 0) found.next() << listed[last - 1] + layers - sum << " on stage " << last - 1;
   found.next() << "layers=" << sum;

@@ -22,7 +22,7 @@ constexpr bool leads_astray(const runtime::lr_piece& p, const training& r) {
   return p.to != runtime::peak && !(p.to >= 0 && (p.to <= r.lr || !is_from(0, r.lr, r.precision)));
 }
 
-/// A rule of a recipe as a value: whether it holds, and what is wrong where it does not.
+/// A rule of a recipe as a value: `holds` checks it, and `says` writes the sentence if it is broken.
 struct recipe_rule {
   int id;
   bool (*holds)(const training&);
@@ -151,7 +151,7 @@ inline constexpr recipe_rule recipe_rules[]{
 }  // namespace detail
 
 namespace detail {
-/// A kind of ops that a recipe may have recomputed.
+/// A kind of ops that a recipe may recompute.
 struct recomputed_kind {
   std::string_view name;
   bool recomputation::* is;
@@ -163,8 +163,8 @@ inline constexpr recomputed_kind recomputed_kinds[]{
     {"norms", &recomputation::norms, op_family::norm}};
 }  // namespace detail
 
-/// RC239: recomputation is of repeated layers of a plan that trains, and of ops that they have.
-/// Shapes: `has`, by op_family, whether an op of it is in a repeated layer.
+/// RC239: recomputation needs a plan that trains, repeated layers, and ops of the chosen kinds in them.
+/// Shapes: `has`, by op_family: true if a repeated layer has an op of that family.
 constexpr void check_recompute(report& out, const recomputation& r, int repeated_layers, bool inference,
                                const bool* has) {
   if (r == recomputation{}) return;

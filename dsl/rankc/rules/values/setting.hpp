@@ -12,8 +12,8 @@
 
 namespace rankc {
 
-/// The sizes of a model that rules read. 0: not given, and the rules of it are skipped; without experts it is
-/// dense.
+/// The sizes of a model that rules read. A size of 0 is not given, and its rules are skipped. A model without
+/// experts is dense.
 struct model_sizes {
   int layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, experts = 0, top_k = 0, seq = 0;
   int vocab_used = 0;  // 0: all of vocab
@@ -21,19 +21,20 @@ struct model_sizes {
   bool rotary = false;
   int head_dim = 0;  // 0: hidden / heads
 
-  /// Elements of a head; 0 where they are not known.
+  /// Elements of a head; 0 if unknown.
   constexpr int elements_of_head() const {
     if (head_dim) return head_dim;
     return heads > 0 ? hidden / heads : 0;
   }
 };
 
-/// How a step's batch is cut. Units: global_batch and microbatch in sequences; microbatch of one rank, 0:
-/// what results.
+/// The division of a step's batch.
+/// Units: global_batch in sequences; microbatch in sequences of one rank, 0: as the batch divides.
 struct batch_sizes {
   int global_batch = 1, microbatches = 1, microbatch = 0, seq = 1;
 };
 
+/// The parts of a plan that rules check. `given` are the dims as written, and `dims` are resolved.
 struct setting {
   parallel_dims given;
   parallel_dims dims = resolve(given);
@@ -41,8 +42,8 @@ struct setting {
   batch_sizes batch{};
   cluster machines{1, 1, 0, 0};
   int stages_per_rank = 1;
-  int stages = 0;       // of all ranks, where they have unequal numbers
-  int alone = 0;        // of these, that may do without a repeated layer
+  int stages = 0;       // of all ranks, if they have unequal numbers
+  int alone = 0;        // stages that need no repeated layer
   bool zig_zag = true;  // a ring rank has a part of the sequence's head and one of its tail
 };
 
@@ -71,13 +72,14 @@ inline constexpr named_field<cluster> cluster_fields[]{{"nodes", &cluster::nodes
 
 class search;
 
-/// Whether a change of dims that factor the world leaves rings and expert groups whole, as far as they were.
+/// True if the change of dims breaks no ring and no expert group that was whole before.
 constexpr bool keeps_layout(const parallel_dims& before, const parallel_dims& d) {
   return (makes_rings(d) || !makes_rings(before)) &&
          (places_experts(d) || !factors_world(before) || !places_experts(before));
 }
 
-/// A rule as a value: whether it holds, what is wrong where it does not, and which fields may mend it.
+/// A rule as a value: `holds` checks it, `says` writes its sentence, and `offers` varies the fields that may
+/// mend it.
 struct rule {
   int id;
   bool (*holds)(const setting&);
@@ -90,7 +92,7 @@ inline constexpr auto no_offers = [](search&) {};
 /// The offers of one broken rule.
 class search {
  private:
-  // First, since clang evaluates only what it has read.
+  // First, because clang evaluates only functions that it has already parsed.
   template <class Owner>
   constexpr search& vary(const auto& fields, Owner setting::* part, int Owner::* at) {
     setting x = s_;
@@ -109,7 +111,7 @@ class search {
   constexpr const setting& written() const { return s_; }
   constexpr rankc::offers& found() { return found_; }
 
-  /// Whether a change mends the rule and breaks no other.
+  /// True if the change mends the rule and breaks no other.
   constexpr bool mends(const setting& x) const {
     if (!broken_.holds(x)) return false;
     for (const rule& r : table_)
@@ -142,7 +144,7 @@ class search {
   rankc::offers found_;
 };
 
-/// Append what every broken rule of a table says.
+/// Appends the sentence of every broken rule of a table, with its alternatives.
 constexpr void check(report& out, const setting& s, std::span<const rule> table) {
   for (const rule& r : table) {
     if (r.holds(s)) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scratch that attention needs beside its operands, in bytes: the generator plans it, the runtime keeps
-// to it.
+// The scratch that attention needs besides its operands, in bytes. The generator allocates it, and the
+// runtime uses no more.
 #pragma once
 #include <rankc/contract/targets.hpp>
 #include <algorithm>
@@ -8,22 +8,22 @@
 
 namespace rankc::runtime::cuda {
 
-/// What a program calls attention with. `element` is the size of an activation in bytes; `deterministic` is
-/// the description's.
+/// The shape of an attention call. `element` is the size of an activation in bytes. `deterministic` is set by
+/// the program's description.
 struct attention_shape {
   int rows, seq, heads, kv_heads, dim;
   std::size_t element;
   bool deterministic;
 };
 
-/// Whether cuDNN takes this shape; the runtime's own kernels take the rest.
+/// True if cuDNN can run this shape. If not, the runtime's own kernels run it.
 constexpr bool attention_by_cudnn(const attention_shape& s) {
   return s.element == 2 && s.dim % 8 == 0 && s.dim <= 128 && s.seq % 128 == 0;
 }
 
-/// The part of a gradient that cuDNN works out at once: `rows` rows of the query heads of `kv_heads`. Its
-/// deterministic engine writes down all scores of a part, so that parts are kept to 1 GiB where one key
-/// head of one row is no more than that.
+/// The part of a gradient that one call of cuDNN computes: `rows` rows of the query heads of `kv_heads` key
+/// heads. Its deterministic engine stores all scores of a part. So a part has at most 1 GiB of scores, unless
+/// those of one key head of one row are more.
 struct attention_part {
   int rows, kv_heads;
 };
@@ -40,14 +40,14 @@ constexpr attention_part attention_grad_part(const attention_shape& s) {
   return {heads == s.kv_heads ? largest(s.rows, heads * head) : 1, heads};
 }
 
-/// The gradient's sum of dout o per row, in f32.
+/// The sums of dout * o that the gradient needs, one per query and head, in f32.
 constexpr std::size_t attention_delta_bytes(const attention_shape& s) {
   return (std::size_t{4} * s.rows * s.heads * s.seq + 255) / 256 * 256;
 }
 
-/// What cuDNN asks for: dq added up in f32 or, deterministic, the scores' gradients in bf16; and dk and dv
-/// per query head in bf16, where several share a key head.
-/// Source: the plans of cuDNN 9.14 and 9.19 for compute capability 9.0, which need this to the byte.
+/// The workspace of cuDNN's gradient: dq accumulated in f32 or, if deterministic, the gradients of the scores
+/// in bf16. If several query heads share a key head, also dk and dv per query head in bf16.
+/// Source: the plans of cuDNN 9.14 and 9.19 for compute capability 9.0, which need exactly these bytes.
 constexpr std::size_t attention_grad_workspace(const attention_shape& s) {
   const attention_part part = attention_grad_part(s);
   const std::size_t heads = std::size_t{1} * part.rows * part.kv_heads * (s.heads / s.kv_heads),
@@ -56,16 +56,16 @@ constexpr std::size_t attention_grad_workspace(const attention_shape& s) {
          (s.heads != s.kv_heads ? 4 * tokens * s.dim : 0);
 }
 
-/// Whether rankc's own kernels for compute capability 9.0 go before cuDNN's for this shape.
+/// True if rankc's own kernels for compute capability 9.0 run this shape in place of cuDNN's.
 constexpr bool attention_by_tiles(const attention_shape& s) {
   return s.element == 2 && s.dim == 64 && s.seq % 64 == 0;
 }
-/// The same for its gradient. They make the weights twice, for dq and for dk and dv: of longer sequences
-/// cuDNN's are faster, unless they are to be deterministic.
+/// True if they run its gradient. They compute the attention weights twice, once for dq and once for dk and
+/// dv. So cuDNN's kernels are faster on longer sequences, unless they must be deterministic.
 constexpr bool attention_grad_by_tiles(const attention_shape& s) {
   return attention_by_tiles(s) && (s.seq <= 8192 || s.deterministic);
 }
-/// What these ask for: two f32 numbers of each query.
+/// The scratch of these gradient kernels: two f32 numbers per query and head.
 constexpr std::size_t attention_statistics_bytes(const attention_shape& s) {
   return 2 * attention_delta_bytes(s);
 }
@@ -77,8 +77,9 @@ constexpr std::size_t attention_grad_scratch(const attention_shape& s) {
   return attention_grad_by_tiles(s) ? std::max(others, attention_statistics_bytes(s)) : others;
 }
 
-// Of a rank's chunks of sequences, whose shape has its tokens of each for `seq`: a block's output, or
-// gradient of queries, and its statistics lie beside what they are merged into.
+// The chunks of sequences that a rank of cp has; `seq` is the rank's tokens of a sequence. The output (or
+// query gradient) of a block and its statistics are stored apart from the result that they are then merged
+// into.
 constexpr std::size_t chunk_output_bytes(int rows, int seq, int heads, int dim) {
   return (std::size_t{2} * rows * seq * heads * dim + 255) / 256 * 256;
 }

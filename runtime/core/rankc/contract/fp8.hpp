@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of eight bits, and the tensors that products take of them. Their elements are there twice, by rows
-// and by columns, since products in eight bits read every operand along what they sum over. One scale is of a
-// whole tensor, or one of each row, and of each column of what lies by columns.
+// fp8 numbers, and the layout of fp8 tensors for GEMMs. A tensor stores its elements twice, by rows and by
+// columns, because an fp8 GEMM reads every operand along the dimension that it sums over. A tensor has either
+// one scale, or a scale for each row and, for the elements by columns, one for each column.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace rankc::runtime {
 
-/// A sign, four bits of exponent and three of mantissa: up to 448, and no infinities.
+/// e4m3: a sign, four exponent bits and three mantissa bits; numbers up to 448, and no infinities.
 /// Source: Micikevicius et al. 2022.
 struct e4m3 {
   unsigned char bits;
@@ -21,7 +21,7 @@ struct e4m3 {
   static constexpr double largest = 448;
   static constexpr unsigned char nan = 0x7F;
 };
-/// A sign, five bits of exponent and two of mantissa: up to 57,344, and infinities beyond.
+/// e5m2: a sign, five exponent bits and two mantissa bits; numbers up to 57,344, and infinities beyond.
 struct e5m2 {
   unsigned char bits;
   static constexpr int mantissa = 2, bias = 15;
@@ -29,14 +29,14 @@ struct e5m2 {
   static constexpr unsigned char nan = 0x7F;
 };
 
-/// An e4m3 of a tensor with a scale for each row, and for each column of what lies by columns.
+/// An e4m3 of a tensor with a scale for each row and, for the elements by columns, for each column.
 struct e4m3_rows : e4m3 {};
 
 constexpr std::size_t fp8_aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// Where the parts of a tensor of eight bits lie: its elements by rows, the same by columns, the factor that
-/// they are multiplied by to be numbers again, and room for maxima of parts of what it is made of. Units:
-/// bytes.
+/// The offsets of the parts of an fp8 tensor with one scale. They are its elements by rows, its elements by
+/// columns, the factor that scales them back, and room for partial maxima of the tensor that it is made of.
+/// Units: bytes.
 struct fp8_layout {
   std::size_t rows, columns;
   static constexpr std::size_t most_maxima = 1024;
@@ -45,8 +45,9 @@ struct fp8_layout {
   constexpr std::size_t maxima() const { return factor() + 256; }
   constexpr std::size_t bytes() const { return maxima() + most_maxima * sizeof(float); }
 };
-/// The same of a tensor with many scales: factors of rows, and of columns for the elements by columns; room
-/// for the largest size of each.
+/// The offsets in an fp8 tensor with many scales: elements by rows and by columns, the factors of rows and of
+/// columns, and room for the absolute maximum of each row and column.
+/// Units: bytes.
 struct fp8_rows_layout {
   std::size_t rows, columns;
   constexpr std::size_t by_columns() const { return fp8_aligned(rows * columns); }
@@ -61,13 +62,14 @@ constexpr std::size_t fp8_bytes(std::size_t rows, std::size_t columns, bool in_r
   return in_rows ? fp8_rows_layout{rows, columns}.bytes() : fp8_layout{rows, columns}.bytes();
 }
 
-/// What numbers are multiplied by so that the largest of them is the largest of F; of none but zeros a large
-/// number.
+/// The scale that maps `largest`, the absolute maximum, to the largest number of F. If the maximum is 0, the
+/// scale is large but finite.
 template <class F>
 constexpr float fp8_scale(float largest) {
   return static_cast<float>(F::largest) / std::max(largest, 1e-12f);
 }
-/// The same of a row or a column of e4m3_rows, or the next lower power of two, which rounds nothing.
+/// The scale of a row or column of e4m3_rows, rounded down to a power of two, so that scaling itself is
+/// exact.
 constexpr float fp8_row_scale(float largest) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(fp8_scale<e4m3>(largest)) & 0xFF800000u);
 }
@@ -78,12 +80,12 @@ constexpr double power_of_two(int exponent) {
   return std::bit_cast<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
 }
 
-/// The exponent of the power of two at or below a normal positive number.
+/// The exponent of the largest power of two that is not above a normal positive number.
 constexpr int exponent_of(double size) {
   return static_cast<int>(std::bit_cast<std::uint64_t>(size) >> 52) - 1023;
 }
 
-/// The numbers of F by their bits; NaN for infinities, too.
+/// The numbers of F by their bits; infinities are NaN, too.
 template <class F>
 inline constexpr std::array<double, 256> fp8_numbers = [] {
   std::array<double, 256> all{};
@@ -101,8 +103,8 @@ inline constexpr std::array<double, 256> fp8_numbers = [] {
 
 }  // namespace detail
 
-/// The number of F nearest to a number, and of two equally near the even one. Numbers beyond the largest of F
-/// become the largest.
+/// Rounds to the nearest number of F, on a tie to the even one. Numbers beyond the largest of F become the
+/// largest.
 template <class F>
 F to_fp8(float number) {
   if (std::isnan(number)) return {F::nan};
@@ -110,7 +112,7 @@ F to_fp8(float number) {
   const int exponent = size > 0 ? std::max(detail::exponent_of(size), 1 - F::bias) : 1 - F::bias;
   constexpr int one = 1 << F::mantissa;
   const int steps = static_cast<int>(std::nearbyint(size * detail::power_of_two(F::mantissa - exponent)));
-  const int field = exponent + F::bias - 1;  // a carry of the mantissa, or the hidden one, adds to it
+  const int field = exponent + F::bias - 1;  // the implicit 1, or a carry of the mantissa, adds to it
   return {static_cast<unsigned char>((std::signbit(number) ? 0x80 : 0) | (field * one + steps))};
 }
 template <class T, class F>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes of scratch of each kernel. The generator allocates it, the equivalence check requires it, and the
-// kernels use no more. cuda/attention_scratch.hpp has the scratch of attention on a GPU.
+// Scratch of each kernel, in bytes. The generator allocates it, the equivalence check requires it, and the
+// kernels use no more. attention_scratch.hpp has the scratch of attention on a GPU.
 #pragma once
 #include <rankc/contract/router.hpp>
 #include <rankc/contract/targets.hpp>
@@ -11,25 +11,25 @@
 
 namespace rankc::runtime {
 
-/// An i32 for the picks of each expert in each group, and one for the number of groups.
+/// An i32 for the tokens of each expert in each group, and an i32 for the number of groups.
 constexpr std::size_t limited_arrangement_scratch(std::size_t groups, std::size_t experts) {
   return (groups * experts + 1) * sizeof(std::int32_t);
 }
 
 namespace host {
 
-/// The number of queries whose scores attention computes at a time.
+/// The number of queries whose scores attention computes at once.
 inline constexpr int query_block = 128;
 
 /// The scores of one block of queries in one head. `element` is the size of an activation in bytes.
 constexpr std::size_t attention_scratch(std::size_t queries, std::size_t keys, std::size_t element) {
   return std::min(queries, std::size_t{query_block}) * keys * element;
 }
-/// A block's scores, their gradients, and one sum for each query of the head.
+/// A block's scores, their gradients, and one sum per query of the head.
 constexpr std::size_t attention_grad_scratch(std::size_t queries, std::size_t keys, std::size_t element) {
   return 2 * attention_scratch(queries, keys, element) + queries * element;
 }
-/// Sums in f64.
+/// The router statistics, summed in f64.
 constexpr std::size_t statistics_scratch(std::size_t experts) {
   return kinds_of_statistics * experts * sizeof(double);
 }
@@ -38,7 +38,7 @@ constexpr std::size_t statistics_scratch(std::size_t experts) {
 
 namespace cuda {
 
-/// Sums of each block, in f32.
+/// The router statistics of each block, summed in f32.
 constexpr std::size_t statistics_scratch(std::size_t experts) {
   return std::size_t{blocks_of_statistics} * kinds_of_statistics * experts * sizeof(float);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learning-rate schedules as values: pieces, one after the other. A plan's recipe, the command line and the
-// trainer have them in this form, and the rate of a step is the same number at compile time and at run time.
+// trainer use this form, and the rate of a step is the same number at compile time and at run time.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -10,8 +10,8 @@ namespace rankc::runtime {
 
 enum class lr_shape : unsigned char { constant, linear, cosine };
 
-/// Steps over which the rate stays, or goes from where the piece before ended to `to`. The first begins at
-/// the recipe's lr, or at 0 where it is a warm-up.
+/// A number of steps over which the rate is constant, or moves from the end of the previous piece to `to`.
+/// The first piece begins at the recipe's lr, or at 0 if it is a warm-up.
 struct lr_piece {
   lr_shape shape = lr_shape::constant;
   int steps = 0;
@@ -22,7 +22,8 @@ inline constexpr double peak = -1;
 
 inline constexpr std::size_t max_lr_pieces = 8;
 
-/// Past its pieces the rate stays where the last has led. Without pieces it is lr throughout.
+/// The pieces of a schedule. After the last piece the rate stays at its end. Without pieces the rate is lr in
+/// every step.
 struct lr_schedule {
   lr_piece pieces[max_lr_pieces] = {};
   int count = 0;
@@ -43,13 +44,13 @@ struct lr_schedule {
 };
 
 namespace lr {
-/// From 0 in even steps to the recipe's lr.
+/// Linear to the recipe's lr; as the first piece it starts at 0.
 constexpr lr_piece warm_up(int steps) { return {lr_shape::linear, steps, peak}; }
-/// As it is, for some steps.
+/// The same rate for some steps.
 constexpr lr_piece constant(int steps) { return {lr_shape::constant, steps, peak}; }
-/// In even steps to a rate.
+/// Linear to a rate.
 constexpr lr_piece linear(int steps, double to = 0) { return {lr_shape::linear, steps, to}; }
-/// Half a cosine to a rate. Source: SGDR (Loshchilov and Hutter 2017), one period.
+/// Half a cosine period to a rate. Source: SGDR (Loshchilov and Hutter 2017), one period.
 constexpr lr_piece cosine(int steps, double to = 0) { return {lr_shape::cosine, steps, to}; }
 /// Warm-up, stable, decay. Source: MiniCPM (Hu et al. 2024).
 constexpr lr_schedule wsd(int warm_up_steps, int stable, int decay, double to = 0) {
@@ -57,7 +58,7 @@ constexpr lr_schedule wsd(int warm_up_steps, int stable, int decay, double to = 
 }
 }  // namespace lr
 
-/// The cosine of half a turn times `x`, the same bits wherever it is computed.
+/// cos(pi * x), with the same bits on every machine.
 /// Units: x from 0 to 1.
 constexpr double cos_of_half_turn(double x) {
   constexpr double pi = 3.14159265358979323846;
@@ -71,17 +72,17 @@ constexpr double cos_of_half_turn(double x) {
     const int k = 2 * n + (as_sine ? 2 : 1);
     term *= -square / (k * (k + 1));
   }
-  for (int n = 12; n-- > 0;) sum += terms[n];  // the smallest first
+  for (int n = 12; n-- > 0;) sum += terms[n];  // the smallest term first
   return sum;
 }
 
-/// The rate that a piece leads to, from the rate before it.
+/// The rate at the end of a piece. `from` is the rate before it.
 constexpr double end_of(const lr_piece& piece, double lr, double from) {
   if (piece.shape == lr_shape::constant) return from;
   return piece.to == peak ? lr : piece.to;
 }
 
-/// The rate of step `step`, counted from 1: at the last step of a piece it is what the piece leads to.
+/// The rate of step `step`, counted from 1. The last step of a piece has the piece's end rate.
 constexpr double learning_rate(const lr_schedule& schedule, double lr, std::int64_t step) {
   const bool rises =
       schedule.any() && schedule.pieces[0].shape == lr_shape::linear && schedule.pieces[0].to == peak;

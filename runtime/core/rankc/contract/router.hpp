@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both targets' routers have in common.
+// Constants that the routers of both targets share.
 #pragma once
 
 namespace rankc::runtime {
 
-/// What is added to the sum by which a row's weights are divided, so that scores of nothing but zeros stay
-/// finite.
+/// Added to the sum that normalises a row's weights, so that a row of zero scores stays finite.
 /// Source: Megatron-LM and torchtitan, for scores by the sigmoid.
 inline constexpr double smallest_row_sum = 1e-20;
 
-/// What routers keep of each layer: rows of as many numbers as there are experts, the number of choices of
-/// each, the sums of their scores and, in a row of their own, the sum of squares of log(sum(exp(logits))) and
-/// the number of picks that were dropped.
+/// The rows of a layer's router statistics, each with one number per expert: how often each expert was
+/// chosen, the sums of its scores, and a row that holds the sum of squares of log(sum(exp(logits))) and the
+/// number of top-k choices that were dropped.
 inline constexpr int kinds_of_statistics = 3;
 
-/// Blocks of a GPU's threads that each sum up some of the tokens, before their sums are added up in order.
+/// The most CUDA blocks that each sum the statistics of some tokens. Their sums are then added in order.
 inline constexpr int blocks_of_statistics = 512;
 
 }  // namespace rankc::runtime

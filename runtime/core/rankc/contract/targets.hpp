@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The targets of the core by their short names. They lie inside rankc::runtime, whose names they use.
+// Short names for the targets of the core. The targets are inside rankc::runtime because they use its names.
 #pragma once
 
 namespace rankc {
