@@ -13,7 +13,7 @@ namespace detail {
 
 /// Predicts a step of a plan on GPUs of one kind.
 /// Shapes: `forms` as forms_of says.
-template <class Plan, class Form>
+template <class Form>
 class predictor {
  public:
   constexpr predictor(const plan_data& p, const gpu_speed& g, const lowering::layer_setting& s,
@@ -198,7 +198,8 @@ constexpr std::vector<timed_form> time_forms(const plan_data& plan, const gpu_sp
 }  // namespace detail
 
 /// Predicts a step on GPUs of a kind. The plan breaks no rule; `layers` are its forms, lowered for CUDA.
-constexpr step_prediction predict_step(const auto& plan, const gpu_speed& g, const lowering::layer_setting& s,
+constexpr step_prediction predict_step(const plan_data& plan, const gpu_speed& g,
+                                       const lowering::layer_setting& s,
                                        const std::vector<lowering::layer_program>& layers,
                                        const framework& f = rankc_itself) {
   const std::vector<detail::timed_form> forms = detail::time_forms(plan, g, s, layers, f);

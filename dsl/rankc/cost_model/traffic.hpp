@@ -49,7 +49,7 @@ constexpr double sent_of(const lowering::layer_program& l, const lowering::layer
 namespace detail {
 
 /// Counts what the ranks of one pipeline coordinate send.
-template <class Plan, class Layers>
+template <class Layers>
 class traffic_counter {
  public:
   constexpr traffic_counter(const plan_data& plan, const Layers& layers, const lowering::layer_setting& s,
@@ -255,7 +255,7 @@ class traffic_counter {
 
 /// The traffic of the ranks of each pipeline coordinate.
 /// Shapes: `layers` of each of the plan's forms, lowered. The plan breaks no rule.
-constexpr std::vector<traffic> traffic_of(const auto& plan, const auto& layers,
+constexpr std::vector<traffic> traffic_of(const plan_data& plan, const auto& layers,
                                           const lowering::layer_setting& s) {
   std::vector<traffic> all;
   for (int rank = 0; rank < plan.dims.pp; ++rank)
