@@ -3,7 +3,7 @@
 // not include this header, because counting takes a compiler longer than all other rules.
 #pragma once
 #include <rankc/memory/worst_rank.hpp>
-#include <rankc/plan/plan_value.hpp>
+#include <rankc/plan/make_plan_data.hpp>
 #include <rankc/schedules/one_f_one_b.hpp>
 
 #include <type_traits>

@@ -2,7 +2,7 @@
 // The plan that a generator is given: plain data, with the plan's name and the model as one device runs it.
 #pragma once
 #include <rankc/models/one_device.hpp>
-#include <rankc/plan/plan_value.hpp>
+#include <rankc/plan/make_plan_data.hpp>
 
 #include <mutex>
 #include <set>

@@ -16,13 +16,13 @@
 #include <rankc/rules/values/lowered_dims.hpp>
 #include <rankc/rules/values/model.hpp>
 #include <rankc/models/one_device.hpp>
-#include <rankc/stages/expected.hpp>
+#include <rankc/stages/kinds_of_stages.hpp>
 #include <rankc/stages/plan_data.hpp>
 #include <rankc/stages/split_layers.hpp>
 #include <rankc/rules/values/pipeline.hpp>
 #include <rankc/rules/values/recipe.hpp>
 #include <rankc/schedule/check.hpp>
-#include <rankc/schedule/fuse.hpp>
+#include <rankc/schedule/complete.hpp>
 #include <rankc/rules/layers/lowerable.hpp>
 
 namespace rankc {
@@ -212,17 +212,6 @@ constexpr plan_data check_plan(const auto& model, const parallel_dims& given, co
   if (out.size() > before) return p;
   p.blocks_of_stage = split_layers(stack, actions, stage_layers);
   check_lowerable(out, actions, detail::find_stages(parameters, p.blocks_of_stage));
-  return p;
-}
-
-/// A plan given as values as plain data. If it breaks a rule, the result is that of check_plan.
-constexpr plan_data make_plan_data(const auto& model, const parallel_dims& given, const auto& schedule,
-                                   const training& recipe, const cluster& machines,
-                                   std::span<const int> stage_layers = {}) {
-  plan_data p = check_plan(model, given, schedule, recipe, machines, stage_layers);
-  if (!accepts(p.diagnostics)) return p;
-  p.actions = actions_of(schedule, p.dims);
-  p.expected = expected_costs(p);
   return p;
 }
 

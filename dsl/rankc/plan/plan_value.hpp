@@ -126,19 +126,4 @@ inline constexpr bool is_plan<plan<Model, Schedule, StageLayers>> = true;
 template <class Model, class Schedule, class StageLayers>
 inline constexpr bool is_plan<const plan<Model, Schedule, StageLayers>&> = true;
 
-/// A plan as declared, as plain data. If it breaks a rule, its diagnostics refuse it.
-template <class Model, class Schedule, class StageLayers>
-constexpr plan_data make_plan_data(const plan<Model, Schedule, StageLayers>& p) {
-  return with_parts(p, [](const auto&... part) { return make_plan_data(part...); });
-}
-
-namespace detail {
-/// The same of a plan that breaks no rule. Errors: throws the first diagnostic.
-constexpr plan_data legal_data(const auto& declared) {
-  plan_data p = make_plan_data(declared);
-  if (!accepts(p.diagnostics)) throw p.diagnostics.front();
-  return p;
-}
-}  // namespace detail
-
 }  // namespace rankc

@@ -3,7 +3,7 @@
 #pragma once
 #include <rankc/cost_model/step_time.hpp>
 #include <rankc/memory/worst_rank.hpp>
-#include <rankc/plan/plan.hpp>
+#include <rankc/plan/make_plan_data.hpp>
 #include <rankc/plan_search/choice.hpp>
 
 #include <optional>
