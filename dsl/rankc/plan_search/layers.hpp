@@ -45,6 +45,20 @@ constexpr parameter_elements elements_of(const std::vector<lowering::layer_param
   return e;
 }
 
+consteval rankc::detail::list_of<axis> list_shaping_axes() {
+  rankc::detail::list_of<axis> out;
+  for (const axis_row& r : axis_rows)
+    if (shapes_layers(r)) out.add(r.id);
+  return out;
+}
+inline constexpr rankc::detail::list_of<axis> shaping_axes = list_shaping_axes();
+/// Whether the degrees on which a layer's program depends are equal.
+constexpr bool have_layers_alike(const parallel_dims& a, const parallel_dims& b) {
+  for (axis each : shaping_axes)
+    if (a.*row(each).degree != b.*row(each).degree) return false;
+  return true;
+}
+
 /// The layers of choices that differ in how ranks share out sequences, layers and, of dense weights, these;
 /// not in whether that leaves padding, without which neighbours are packed.
 struct alike_layers {
@@ -65,9 +79,7 @@ struct alike_layers {
 
   constexpr bool are_of(const parallel_dims& d, int rows_of_microbatch) const {
     const int shards = weight_shards(dims), others = weight_shards(d);
-    for (const axis_row& r : axis_rows)
-      if (shapes_layers(r) && dims.*r.degree != d.*r.degree) return false;
-    return rows == rows_of_microbatch &&
+    return rows == rows_of_microbatch && have_layers_alike(dims, d) &&
            (shards == others || (divisor % shards == 0 && divisor % others == 0)) &&
            ((dims.ep == 1 && !sum_over_batch) || (dims.pp == d.pp && dims.dp_replicate == d.dp_replicate));
   }

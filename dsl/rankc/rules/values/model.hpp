@@ -20,9 +20,19 @@ constexpr long long sequence_divisor(const parallel_dims& d, bool zig_zag) {
 
 namespace detail {
 
-/// Whether heads are sharded along an axis: as features of a region, or by an exchange of heads.
-constexpr bool shards_heads(axis a) { return row(a).shares == part::heads || spans_region(a); }
-constexpr long long head_ways(const setting& s) { return ranks_along_each(s.dims, shards_heads); }
+consteval list_of<named_degree> list_head_degrees() {
+  list_of<named_degree> out;
+  for (const named_degree& a : all_degrees)
+    if (row(a.along).shares == part::heads || spans_region(a.along)) out.add(a);
+  return out;
+}
+/// The degrees that shard heads: as features of a region, or by an exchange of heads.
+inline constexpr list_of<named_degree> head_degrees = list_head_degrees();
+constexpr long long head_ways(const setting& s) {
+  long long ways = 1;
+  for (const named_degree& a : head_degrees) ways *= known(s.dims.*a.degree);
+  return ways;
+}
 constexpr bool divides(long long ways, int size) { return size <= 0 || size % ways == 0; }
 
 /// "heads=12 does not divide by tp=8".
@@ -33,13 +43,12 @@ constexpr sentence& put_shards(sentence& t, std::string_view size, int value, st
 /// "tp * ulysses": the axes of more than one rank that heads are sharded along.
 constexpr sentence head_axes(const setting& s) {
   sentence names;
-  for (const named_degree& a : all_degrees)
-    if (shards_heads(a.along) && known(s.dims.*a.degree) > 1) names << (names.empty() ? "" : " * ") << a.name;
+  for (const named_degree& a : head_degrees)
+    if (known(s.dims.*a.degree) > 1) names << (names.empty() ? "" : " * ") << a.name;
   return names;
 }
 constexpr void vary_head_axes(search& a) {
-  for (const named_degree& each : all_degrees)
-    if (shards_heads(each.along)) a.vary(each.degree);
+  for (const named_degree& each : head_degrees) a.vary(each.degree);
 }
 constexpr axis ffn_axis(const setting& s) { return s.model.experts > 0 ? expert_region_axis : region_axis; }
 constexpr int ffn_ways(const setting& s) { return known(ranks_along(s.dims, ffn_axis(s))); }
