@@ -56,16 +56,15 @@ std::string text_of(const training& recipe) {
   return {said.text, said.size};
 }
 
-TEST_CASE("a recipe's optimizer is AdamW with its defaults unless it is specified") {
-  constexpr training recipe{.seq = 8, .global_batch = 4};
-  static_assert(recipe == trained(adamw{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8}));
-  static_assert(recipe != trained(adamw{.beta1 = 0.8}));
-  static_assert(recipe != trained(sgd{}));
-  static_assert(trained(sgd{.momentum = 0.9}) != trained(sgd{.momentum = 0.9, .nesterov = true}));
-  constexpr optimizer by = sgd{.momentum = 0.9, .nesterov = true};
-  static_assert(by.number("momentum") == 0.9 && by.number("nesterov") == 1);
-  static_assert(by.number("beta1") == 0 && by.number("beta1", 0.5) == 0.5);
-}
+// A recipe's optimizer is AdamW with its defaults unless it is specified.
+static_assert(training{.seq = 8, .global_batch = 4} ==
+              trained(adamw{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8}));
+static_assert(training{.seq = 8, .global_batch = 4} != trained(adamw{.beta1 = 0.8}));
+static_assert(training{.seq = 8, .global_batch = 4} != trained(sgd{}));
+static_assert(trained(sgd{.momentum = 0.9}) != trained(sgd{.momentum = 0.9, .nesterov = true}));
+constexpr optimizer with_momentum = sgd{.momentum = 0.9, .nesterov = true};
+static_assert(with_momentum.number("momentum") == 0.9 && with_momentum.number("nesterov") == 1);
+static_assert(with_momentum.number("beta1") == 0 && with_momentum.number("beta1", 0.5) == 0.5);
 
 TEST_CASE("moments follow from the row, and SGD's from its momentum") {
   const auto moments = [](const optimizer& by) {

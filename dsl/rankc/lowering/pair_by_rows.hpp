@@ -18,8 +18,8 @@ constexpr bool has_token_rows(const port& p) { return p.shape.ndim > 0 && p.shap
 
 namespace detail {
 
-/// True if the node is the conversion `how` over the region axis and can run by rows. Each rank's rows must start at a
-/// multiple of 16 bytes: GEMMs are slower at other addresses and lack some epilogues.
+/// True if the node is the conversion `how` over the region axis and can run by rows. Each rank's rows must
+/// start at a multiple of 16 bytes: GEMMs are slower at other addresses and lack some epilogues.
 constexpr bool moves_rows(const layer_program& p, const node& n, conversion how) {
   return n.row->converts == how && n.over == region_axis && !n.wide && p.part(n).dims[0].width() % 8 == 0;
 }

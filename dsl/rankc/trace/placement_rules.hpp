@@ -33,7 +33,8 @@ constexpr void per_feature(complaint& c, const type& x, const type& w) {
          << x.shape[x.last()].size << ")";
 }
 
-/// Complains if a rank of a tensor-parallel region has only some tokens of each sequence. Over cp that is allowed.
+/// Complains if a rank of a tensor-parallel region has only some tokens of each sequence. Over cp that is
+/// allowed.
 constexpr void whole_sequences(complaint& c, std::string_view who, const type& x) {
   for (axis a : axes)
     if (spans_region(a) && x[a] == V(0))

@@ -60,7 +60,7 @@ TEST_CASE("a program under a plan's costs is the one that the lowering writes") 
       const codegen::lowered low = codegen::lower(plan, runtime::dtype::f64);
       const json costs{{"costs", {{"C", plan.expected.send}, {"stage", plan.expected.stage}}},
                        {"stages_per_rank", plan.actions.stages() / pp}};
-      json line = json::parse(ask(plan.schedule.c_str(), pp, 10));
+      json line = json::parse(ask(std::string(plan.schedule).c_str(), pp, 10));
       line.update(costs);
       const json program = answer(line.dump())["program"];
       CAPTURE(plan.schedule);

@@ -82,8 +82,7 @@ static_assert(peak_bytes<replicated> == peak_bytes<alike>);
 static_assert(comm_bytes<replicated> == comm_bytes<alike>);
 static_assert(step_time<replicated> == step_time<alike>);
 constexpr bool sums_gradients_over_np() {
-  report out;
-  const detail::counted_plan p = detail::count_plan(out, replicated);
+  const plan_data p = make_plan_data(replicated);
   const auto weights = lowering::local_parameters(p.kinds, 1, p.dims);
   for (const lowering::layer_parameter& w : weights)
     if (!w.sum_over_dp) return false;

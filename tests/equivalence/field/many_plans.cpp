@@ -40,7 +40,7 @@ void judge(const rankc::plan_data& p, tally& t) {
         t.wrong += !is_right(s, static_cast<unsigned>(t.programs));
       }
   } catch (const std::exception& e) {
-    std::printf("%s was not judged: %s\n", p.name.c_str(), e.what());
+    std::printf("%s was not judged: %s\n", std::string(p.name).c_str(), e.what());
     ++t.wrong;
   }
 }
