@@ -111,16 +111,17 @@ bool is_shared(const plan_data& p, std::size_t kind, const weight_info& w) {
 
 specification specify(const plan_data& p) {
   specification s;
+  for (std::size_t k = 0; k < p.kinds.size(); ++k)
+    s.layers.push_back(recorded(std::string(p.kinds[k].name), p.on_one_device.at(k), roundings(p, p.kinds[k]),
+                                !p.actions.inference));
   int number = 0;  // of the next repeated layer
-  for (std::size_t k = 0; k < p.kinds.size(); ++k) {
+  for (const layer_run& run : p.runs) {
+    const auto k = static_cast<std::size_t>(run.kind);
     const layer_kind& kind = p.kinds[k];
-    const trace& t = p.on_one_device.at(k);
-    s.layers.push_back(recorded(std::string(kind.name), t, roundings(p, kind), !p.actions.inference));
-    for (int i = 0; i < kind.count; ++i) {
-      specification::use u{static_cast<int>(k),
-                           kind.repeated ? "layers." + std::to_string(number++) : std::string(kind.name),
-                           {}};
-      for (const weight_info& w : t.weights)
+    for (int i = 0; i < run.count; ++i) {
+      specification::use u{
+          run.kind, kind.repeated ? "layers." + std::to_string(number++) : std::string(kind.name), {}};
+      for (const weight_info& w : p.on_one_device[k].weights)
         u.parameters.push_back((kind.repeated && !is_shared(p, k, w) ? u.name + "." : "") + w.name.text());
       s.uses.push_back(std::move(u));
     }

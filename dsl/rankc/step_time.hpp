@@ -49,7 +49,7 @@ template <const auto& Plan, const cost_model::gpu_speed& Gpu = detail::speed_of(
 inline constexpr double mfu = [] {
   const plan_data p = detail::legal_data(Plan);
   const auto whole = trace_on_one_device(Plan.model, Plan.recipe, Plan.schedule.microbatches,
-                                         static_cast<int>(batch_ranks(p.dims)));
+                                         static_cast<int>(batch_ranks(p.dims)), kinds_of_runs(p));
   return tokens_per_second<Plan, Gpu> * flops_per_token(p.kinds, whole) / (Gpu.peak * p.dims.world);
 }();
 

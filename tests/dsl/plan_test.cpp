@@ -113,7 +113,10 @@ TEST_CASE("stages of one rank are split by cost, as those of several are") {
         make_plan("stages", large_head, d, schedules::looped_bfs{2, 2}, recipe, clusters::cpu);
     REQUIRE(accepts(p.diagnostics));
     std::vector<costed_entry> stack;
-    for (const layer_kind& k : p.kinds) stack.push_back({cost_of(k.ops, p.dims), k.count, k.repeated});
+    for (const layer_run& run : p.runs) {
+      const layer_kind& k = p.kinds[static_cast<std::size_t>(run.kind)];
+      stack.push_back({cost_of(k.ops, p.dims), run.count, k.repeated});
+    }
     CHECK(p.blocks_of_stage == split_layers(stack, p.actions, {}));
     CHECK(p.blocks_of_stage.front() > p.blocks_of_stage.back());
   }

@@ -386,8 +386,9 @@ reference_result evaluate_reference(const rankc::plan_data& plan, const tensors&
       targets(n, 0) = b.targets[first + n];
     }
     std::size_t number = 0;
-    for (const rankc::layer_kind& k : plan.kinds)
-      for (int i = 0; i < k.count; ++i) {
+    for (const rankc::layer_run& run : plan.runs)
+      for (int i = 0; i < run.count; ++i) {
+        const rankc::layer_kind& k = plan.kinds[static_cast<std::size_t>(run.kind)];
         std::int64_t dropped = 0;
         x = layer_run(k.ops, weights, k.repeated ? "layers." + std::to_string(number) + "." : "", out.largest,
                       dropped)

@@ -204,6 +204,11 @@ std::vector<split_plan> plans() {
   l.add("prime", "zbv", prime, pp2, v);
   l.add("prime", "loop", prime, pp2, schedules::interleaved_one_f_one_b{4, 2});
 
+  const auto turns = make(pattern{5, mlp{"mlp"}, norm_twice{}});
+  l.add_one("turns", turns);
+  l.add("turns", "zbv", turns, pp2, v);
+  l.add("turns", "eight", turns, eight, three);
+
   const dim broad{"broad", 30}, slim{"slim", 6};
   const auto widths =
       make_bare(g::embedding{table, true}, repeat{2, residual{hidden}}, project{"out", hidden, broad},

@@ -11,6 +11,7 @@
 #include <rankc/ops/table.hpp>
 
 #include <boost/hana/for_each.hpp>
+#include <boost/hana/size.hpp>
 #include <boost/hana/tuple.hpp>
 
 #include <type_traits>
@@ -60,26 +61,62 @@ struct mixed {
 template <class First, class Second, class Choice>
 mixed(int, First, Second, Choice) -> mixed<First, Second, Choice>;
 
+/// `count` layers that take turns: layer N is the one at N modulo the number of layers given. Parameters are
+/// named as in `repeat`.
+template <class... Layers>
+struct pattern {
+  int count;
+  boost::hana::tuple<Layers...> layers;
+  constexpr pattern(int n, Layers... of) : count(n), layers(of...) {}
+};
+
 namespace detail {
 template <class T>
 inline constexpr bool is_mixed = false;
 template <class First, class Second, class Choice>
 inline constexpr bool is_mixed<mixed<First, Second, Choice>> = true;
+template <class T>
+inline constexpr bool is_pattern = false;
+template <class... Layers>
+inline constexpr bool is_pattern<pattern<Layers...>> = true;
+
+/// Visits the runs of equal layers of `mixed`. `first_id` is the id of its first kind.
+constexpr void each_run(const auto& entry, int first_id, auto visit) {
+  for (int begin = 0, end = 0; begin < entry.count; begin = end) {
+    const bool second = entry.is_second(begin);
+    while (end < entry.count && entry.is_second(end) == second) ++end;
+    if (second) visit(repeat{end - begin, entry.second}, first_id + 1);
+    else visit(repeat{end - begin, entry.first}, first_id);
+  }
+  if (entry.count < 1) visit(repeat{entry.count, entry.first}, first_id);
+}
+/// Visits the layers of `pattern`, one at a time.
+constexpr void each_turn(const auto& entry, int first_id, auto visit) {
+  const int kinds = static_cast<int>(boost::hana::size(entry.layers));
+  for (int n = 0; n < (entry.count < 1 ? 1 : entry.count); ++n) {
+    int place = 0;
+    boost::hana::for_each(entry.layers, [&](const auto& layer) {
+      if (place == n % kinds) visit(repeat{entry.count < 1 ? entry.count : 1, layer}, first_id + place);
+      ++place;
+    });
+  }
+}
 }  // namespace detail
 
 /// Visits the entries of a model's stack in order: single layers, and each run of equal layers as a `repeat`.
+/// Entries with one id have the same layer.
 constexpr void each_entry(const auto& model, auto visit) {
+  int id = 0;
   boost::hana::for_each(model.stack(), [&](const auto& entry) {
-    if constexpr (detail::is_mixed<std::decay_t<decltype(entry)>>) {
-      for (int begin = 0, end = 0; begin < entry.count; begin = end) {
-        const bool second = entry.is_second(begin);
-        while (end < entry.count && entry.is_second(end) == second) ++end;
-        if (second) visit(repeat{end - begin, entry.second});
-        else visit(repeat{end - begin, entry.first});
-      }
-      if (entry.count < 1) visit(repeat{entry.count, entry.first});
+    using entry_type = std::decay_t<decltype(entry)>;
+    if constexpr (detail::is_mixed<entry_type>) {
+      detail::each_run(entry, id, visit);
+      id += 2;
+    } else if constexpr (detail::is_pattern<entry_type>) {
+      detail::each_turn(entry, id, visit);
+      id += static_cast<int>(boost::hana::size(entry.layers));
     } else {
-      visit(entry);
+      visit(entry, id++);
     }
   });
 }

@@ -29,15 +29,18 @@ constexpr layer_context one_device_context(const auto& model, const training& re
           detail::statistics_of(model, tokens.size, tokens.size / microbatches, ranks)};
 }
 
-/// Traces all layers of a model for one device. The plan must be valid.
+/// Traces a model's kinds of layers for one device. The plan must be valid.
+/// Shapes: kinds (runs), the kind of each run of equal layers; the result (kinds).
 constexpr std::vector<trace> trace_on_one_device(const auto& model, const training& recipe, int microbatches,
-                                                 int ranks) {
+                                                 int ranks, const std::vector<int>& kinds) {
   const layer_context c = one_device_context(model, recipe, microbatches, ranks);
   type x = detail::token_type(c.tokens);
   std::vector<trace> all;
-  each_entry(model, [&](const auto& entry) {
-    all.push_back(detail::trace_layer(detail::layer_of(entry), x, c, recipe));
-    x = all.back().values[all.back().result];
+  std::size_t run = 0;
+  each_entry(model, [&](const auto& entry, int) {
+    const auto kind = static_cast<std::size_t>(kinds[run++]);
+    if (kind == all.size()) all.push_back(detail::trace_layer(detail::layer_of(entry), x, c, recipe));
+    x = all[kind].values[all[kind].result];
   });
   return all;
 }

@@ -104,6 +104,25 @@ constexpr void check_before_layers(report& out, const auto& model, const paralle
   check_cluster(out, machines, given);
 }
 
+/// The kinds of layers that are traced, by the id of their entry and the type of their input.
+class traced_kinds {
+ public:
+  /// The index of a kind; a new one if no equal layer had such an input.
+  constexpr int find(int id, const type& input) {
+    for (std::size_t k = 0; k < known_.size(); ++k)
+      if (known_[k].id == id && known_[k].input == input) return static_cast<int>(k);
+    known_.push_back({id, input});
+    return static_cast<int>(known_.size()) - 1;
+  }
+
+ private:
+  struct kind {
+    int id;
+    type input;
+  };
+  std::vector<kind> known_;
+};
+
 /// The context that the layers of a plan are traced in. Its sizes break no rule.
 constexpr layer_context context_of(const auto& model, const plan_data& p) {
   const parallel_dims& d = p.dims;
@@ -177,21 +196,29 @@ constexpr plan_data check_plan(const auto& model, const parallel_dims& given, co
   bool typed = true;               // so far; an error behind a mistake is its consequence
   bool families[n_op_families]{};  // of the ops of repeated layers
   bool has_fp8_linear = false;     // of repeated layers
-  each_entry(model, [&](const auto& entry) {
+  detail::traced_kinds known;
+  each_entry(model, [&](const auto& entry, int id) {
     if (!typed) return;
     constexpr bool repeated = detail::is_repeat<std::decay_t<decltype(entry)>>;
     const auto& layer = detail::layer_of(entry);
     const int count = detail::count_of(entry);
-    p.kinds.push_back({layer.name, detail::trace_layer(layer, x, c, recipe), count, repeated});
-    const trace& t = p.kinds.back().ops;
-    typed = detail::check_layer(out, t, layer.name, count);
-    if (!typed) return;
-    detail::check_traced(p, layer, t, given, c, alone);
+    const int kind = known.find(id, x);
+    p.runs.push_back({kind, count});
+    if (kind == static_cast<int>(p.kinds.size()))
+      p.kinds.push_back({layer.name, detail::trace_layer(layer, x, c, recipe), 0, repeated});
+    const bool is_new = p.kinds[kind].count == 0;
+    p.kinds[kind].count += count;
+    const trace& t = p.kinds[kind].ops;
+    if (is_new) {
+      typed = detail::check_layer(out, t, layer.name, count);
+      if (!typed) return;
+      detail::check_traced(p, layer, t, given, c, alone);
+      tuned.add(t);
+      for (std::size_t i = 0; repeated && i < t.forward_ops; ++i)
+        families[static_cast<int>(t.ops[i].kind->family)] = true;
+      has_fp8_linear |= repeated && recipe.linears != linear_precision::plain && detail::has_fp8_linear(t, d);
+    }
     parameters.add(out, t, layer.name, repeated, number, count);
-    tuned.add(t);
-    for (std::size_t i = 0; repeated && i < t.forward_ops; ++i)
-      families[static_cast<int>(t.ops[i].kind->family)] = true;
-    has_fp8_linear |= repeated && recipe.linears != linear_precision::plain && detail::has_fp8_linear(t, d);
     if (repeated) number += count;
     routers += count * detail::count_routers(t);
     stack.push_back({stage_layers.empty() ? cost_of(t, d) : layer_cost{}, count, repeated});

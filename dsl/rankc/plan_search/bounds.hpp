@@ -168,12 +168,11 @@ class choice_bounds {
     cost_model::spent work;
     held keeps;
     double all = 0, most = 0, most_beside = 0;
-    int number = 0;  // of the next repeated layer
+    const std::vector<int> repeated = count_recomputed(alike.plan, c.recompute);
     for (std::size_t k = 0; k < alike.plan.kinds.size(); ++k) {
       const layer_kind& kind = alike.plan.kinds[k];
       const parameter_elements& e = alike.elements[k];
-      int again = 0;
-      for (int i = 0; kind.repeated && i < kind.count; ++i) again += c.recompute.is_of(number++);
+      const int again = repeated[k];
       of.add(keeps, e, kind.count / static_cast<double>(c.dims.pp));
       for (const bool recomputes : {false, true}) {
         const int count = recomputes ? again : kind.count - again;

@@ -148,7 +148,10 @@ class layer_cache {
       if (s.pp == d.pp) return split_layers(s.entries, placed, {});
     alike_layers::costed_stack& s = a.stacks.emplace_back();
     s.pp = d.pp;
-    for (const layer_kind& k : a.plan.kinds) s.entries.push_back({cost_of(k.ops, d), k.count, k.repeated});
+    for (const layer_run& run : a.plan.runs) {
+      const layer_kind& k = a.plan.kinds[static_cast<std::size_t>(run.kind)];
+      s.entries.push_back({cost_of(k.ops, d), run.count, k.repeated});
+    }
     return split_layers(s.entries, placed, {});
   }
 

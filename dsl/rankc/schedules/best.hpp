@@ -118,7 +118,7 @@ constexpr void try_patterns(shortlist& list, int stages_per_rank, int runs) {
       if (std::find(leg.begin(), leg.end(), longest) != leg.end())
         for (const double turn : {0.0, 1.0}) {
           if (runs-- <= 0) return;
-          pattern p{{}, turn};
+          action_pattern p{{}, turn};
           for (const int l : leg) p.legs.push_back(l / 2.0);
           list.add(p);
         }
@@ -178,7 +178,7 @@ constexpr void find_best(const schedule_request& q, schedule_choice& best) {
   for (std::size_t i = 0; i < loads.size(); ++i) {
     best.bound = std::min(best.bound, lower_bound(loads[i]));
     lists[i].add(one_by_one(loads[i]));
-    pattern at_once{std::vector<double>(2 * static_cast<std::size_t>(q.stages_per_rank), 0)};
+    action_pattern at_once{std::vector<double>(2 * static_cast<std::size_t>(q.stages_per_rank), 0)};
     lists[i].add(order_of(list_schedule(loads[i], place(loads[i], at_once), {}), action_kind::I));
     const int share = q.runs / static_cast<int>(loads.size());
     try_patterns(lists[i], q.stages_per_rank, share / 8);

@@ -27,8 +27,8 @@ struct one_f_one_b_v {
   /// on its way back. So the last rank holds more activations, and the other ranks finish sooner. The memory
   /// limit has room for (pp - 1) % 3 such groups of four, which leave a multiple of three hops. They are at
   /// the first ranks, which send without delay at the end.
-  static constexpr pattern waiting(int pp) {
-    pattern p{{0, 0, 0, 0}};
+  static constexpr action_pattern waiting(int pp) {
+    action_pattern p{{0, 0, 0, 0}};
     p.waits.assign(static_cast<std::size_t>(4 * pp), 0);
     const int fours = (pp - 1) % 3;
     for (int rank = std::min(pp - 3, 4 * fours - 2); rank > 0; rank -= 4)

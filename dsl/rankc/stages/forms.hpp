@@ -100,4 +100,15 @@ constexpr std::vector<std::vector<int>> forms_of_stages(const plan_data& p) {
   return stages;
 }
 
+/// The number of each kind's layers that recompute.
+/// Shapes: (kinds).
+constexpr std::vector<int> count_recomputed(const plan_data& p, const recomputation& r) {
+  std::vector<int> recomputed(p.kinds.size(), 0);
+  int number = 0;  // of the next repeated layer
+  for (const layer_run& run : p.runs)
+    for (int i = 0; p.kinds[run.kind].repeated && i < run.count; ++i)
+      recomputed[run.kind] += r.is_of(number++);
+  return recomputed;
+}
+
 }  // namespace rankc

@@ -21,18 +21,25 @@ constexpr std::size_t stage_of_alone(int blocks_before, std::span<const int> blo
   return stage;
 }
 
+/// Shapes: (runs), indices of the plan's kinds.
+constexpr std::vector<int> kinds_of_runs(const plan_data& p) {
+  std::vector<int> kinds;
+  for (const layer_run& run : p.runs) kinds.push_back(run.kind);
+  return kinds;
+}
+
 /// The kinds of each stage's layers, in order.
 /// Shapes: (stages), then (layers of the stage), indices of the plan's kinds.
 constexpr std::vector<std::vector<int>> kinds_of_stages(const plan_data& p) {
   std::vector<std::vector<int>> stages(p.blocks_of_stage.size(), std::vector<int>{});
   std::size_t stage = 0;
   int before = 0, end = p.blocks_of_stage[0];
-  for (std::size_t k = 0; k < p.kinds.size(); ++k)
-    for (int i = 0; i < p.kinds[k].count; ++i) {
-      if (p.kinds[k].repeated)
+  for (const layer_run& run : p.runs)
+    for (int i = 0; i < run.count; ++i) {
+      const bool repeated = p.kinds[static_cast<std::size_t>(run.kind)].repeated;
+      if (repeated)
         for (++before; before > end;) end += p.blocks_of_stage[++stage];
-      stages[p.kinds[k].repeated ? stage : stage_of_alone(before, p.blocks_of_stage)].push_back(
-          static_cast<int>(k));
+      stages[repeated ? stage : stage_of_alone(before, p.blocks_of_stage)].push_back(run.kind);
     }
   return stages;
 }

@@ -35,12 +35,18 @@ struct known_model {
   known_experts experts{};
 };
 
-/// A layer as declared: traced once, used `count` times.
+/// A layer as declared: traced once, used `count` times in all.
 struct layer_kind {
   std::string_view name;
   trace ops;
   int count = 1;
   bool repeated = false;  // its parameters are named "layers.N."
+};
+
+/// Equal layers that follow each other.
+struct layer_run {
+  int kind = 0;  // index of the plan's kinds
+  int count = 1;
 };
 
 /// A plan whose diagnostics refuse it has those of the other members that were known when it was refused.
@@ -58,6 +64,7 @@ struct plan_data {
   int rows = 0;         // sequences per microbatch and data-parallel rank
   int vocab_used = 0;
   std::vector<layer_kind> kinds = {};
+  std::vector<layer_run> runs = {};       // all layers in order
   std::vector<int> blocks_of_stage = {};  // repeated layers on each stage
   // The generator alone asks for these:
   known_model model = {};

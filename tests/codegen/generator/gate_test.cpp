@@ -77,7 +77,7 @@ TEST_CASE("a program that is sound and computes another model is refused") {
   SUBCASE("twice the loss") {
     plan.on_one_device.back().ops[plan.on_one_device.back().forward_ops - 1].with.factor *= 2;
   }
-  SUBCASE("a layer less") { --plan.kinds[1].count; }
+  SUBCASE("a layer less") { --plan.runs[1].count; }
   SUBCASE("a frozen parameter") { plan.on_one_device[1].weights[0].trainable = false; }
   const said refused = proof_of(l);
   CHECK(refused.id == 7904);

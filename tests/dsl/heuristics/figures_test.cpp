@@ -134,7 +134,7 @@ TEST_CASE("any costs have an order within the memory that is promised") {
 TEST_CASE("a stretched schedule is the one that many microbatches would have been given") {
   for (int pp = 1; pp <= 9; ++pp) {
     pipeline_load load = load_of(schedules::v_half{8 * pp + 20}, pp, {}, 2 * ((pp + 2) / 2));
-    const pattern like{{0, 1, 0, 0}, pp % 2 ? 0.0 : 1.0};
+    const action_pattern like{{0, 1, 0, 0}, pp % 2 ? 0.0 : 1.0};
     const action_table all = list_schedule(load, place(load, like), {});
     load.microbatches = 2 * pp + 4;
     const action_table few = list_schedule(load, place(load, like), {});

@@ -123,11 +123,45 @@ TEST_CASE(
   CHECK(operations == 48 * (attention + experts) + 2.0 * 2048 * 151936);
 }
 
+namespace {
+/// Blocks that take turns: theta is another one in every second.
+struct alternating {
+  int layers = 6, vocab = 64, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const {
+    const dim hidden{"hidden", 32}, heads{"heads", 32, 8, "head_dim"}, ffn{"ffn", 64};
+    const parameter_handle table = token_table(dim{"vocab", vocab}, hidden);
+    const models::attention_half local{hidden, heads, heads, {layers}, 10000},
+        global{hidden, heads, heads, {layers}, 1000000};
+    return sequential(models::embedding{table},
+                      pattern{layers, models::block{local, ffn}, models::block{global, ffn}},
+                      models::head{table});
+  }
+};
+}  // namespace
+
+TEST_CASE("layers that take turns are traced once for each kind") {
+  const plan_data p = make_plan("turns", alternating{}, {.world = 2, .pp = 2}, schedules::one_f_one_b{2},
+                                {.seq = 8, .global_batch = 4}, clusters::cpu);
+  REQUIRE(accepts(p.diagnostics));
+  CHECK(p.kinds.size() == 4);
+  CHECK(p.on_one_device.size() == 4);
+  CHECK(p.kinds[1].count == 3);
+  CHECK(p.kinds[2].count == 3);
+  CHECK(kinds_of_stages(p) == std::vector<std::vector<int>>{{0, 1, 2, 1}, {2, 1, 2, 3}});
+  const plan_data none = make_plan("turns", alternating{.layers = 0}, {}, schedules::gpipe{1},
+                                   {.seq = 8, .global_batch = 4}, clusters::cpu);
+  CHECK_FALSE(accepts(none.diagnostics));
+}
+
 TEST_CASE("layers without experts are those that the model names") {
   const auto kinds = [](const models::qwen3_moe& m) {
     std::string all;
-    for (const layer_kind& k : on_one_rank(m).kinds)
-      if (k.repeated) all += std::to_string(k.count) + (k.name == "block" ? " dense " : " sparse ");
+    const plan_data p = on_one_rank(m);
+    for (const layer_run& run : p.runs)
+      if (const layer_kind& k = p.kinds[static_cast<std::size_t>(run.kind)]; k.repeated)
+        all += std::to_string(run.count) + (k.name == "block" ? " dense " : " sparse ");
+    CHECK(p.kinds.size() <= 4);  // equal layers are one kind
     return all;
   };
   models::qwen3_moe m{.layers = 5,

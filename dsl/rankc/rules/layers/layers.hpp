@@ -278,7 +278,7 @@ struct block_count {
 };
 constexpr block_count count_blocks(const auto& model) {
   block_count n;
-  each_entry(model, [&](const auto& e) {
+  each_entry(model, [&](const auto& e, int) {
     if constexpr (is_repeat<std::decay_t<decltype(e)>>) {
       n.blocks += count_of(e);
       n.repeats = true;

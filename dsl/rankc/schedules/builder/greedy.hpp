@@ -162,7 +162,7 @@ class shortlist {
       insert(std::move(c));
     }
   }
-  constexpr void add(const pattern& p) { add(unroll(load_, p)); }
+  constexpr void add(const action_pattern& p) { add(unroll(load_, p)); }
 
   /// Tighten them in turn, in at most `runs` trials, until none can be better.
   constexpr void tighten_all(int& runs) {
@@ -220,7 +220,8 @@ constexpr bool even(const costs& c) {
 /// stretched, where it comes to repeat itself: a compiler could not afford more. Other costs upset its
 /// rhythm, so it is one of several candidates then, and tightened.
 /// Errors: an empty table where the limit is below stages_per_rank.
-constexpr action_table greedy(const pipeline_load& load, const pattern& like, const leeway& allowed = {}) {
+constexpr action_table greedy(const pipeline_load& load, const action_pattern& like,
+                              const leeway& allowed = {}) {
   const costs& c = load.cost;
   const int m = load.microbatches, in_flight = load.memory_limit / load.stages_per_rank();
   // As measured; little memory settles sooner.

@@ -10,7 +10,7 @@ namespace rankc {
 /// go wrong before a rank waits: a microbatch's activations are held for the whole way from F to I.
 /// Shapes: `legs` (2 * stages_per_rank), for each hop between ranks, of the forwards' way through the ranks,
 /// first to last, then of the backwards'; `waits` (2 * stages, or none), in data order. Units: forwards.
-struct pattern {
+struct action_pattern {
   std::vector<double> legs;
   double turn = 0;                 // between the last stage's F and its I
   std::vector<double> waits = {};  // of single passes, on top
@@ -26,7 +26,7 @@ struct placed_pattern {
 /// Place a pattern: each microbatch follows the one before after the time that the busiest rank needs for
 /// one, and its passes are placed in data order, each in the first time that is free in all intervals; so in
 /// the steady state no rank waits.
-constexpr placed_pattern place(const pipeline_load& load, const pattern& p) {
+constexpr placed_pattern place(const pipeline_load& load, const action_pattern& p) {
   constexpr double rounding = 1e-9;
   const int stages = load.stages();
   placed_pattern out;
@@ -74,7 +74,7 @@ constexpr placed_pattern place(const pipeline_load& load, const pattern& p) {
 }
 
 /// The order of F and I (or B) on every rank if the pattern repeats.
-constexpr action_table unroll(const pipeline_load& load, const pattern& p) {
+constexpr action_table unroll(const pipeline_load& load, const action_pattern& p) {
   constexpr double rounding = 1e-9;
   const int stages = load.stages(), m = load.microbatches;
   const placed_pattern placed = place(load, p);
