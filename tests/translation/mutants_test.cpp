@@ -188,6 +188,8 @@ const std::vector<mutant> mutants{
     {"another slot", beside, matched("stage_0::slots\\[3\\]", "stage_0::slots[2]"), "operand"},
 };
 
+bool is_no_fault(const mutant& m) { return std::string(m.said).empty(); }
+
 }  // namespace
 
 TEST_CASE("mutants: a fault planted in a text is found") {
@@ -202,7 +204,10 @@ TEST_CASE("mutants: a fault planted in a text is found") {
   }
   std::vector<std::string> names[2];
   const auto name_of = [](std::size_t i) { return "mutant_" + std::to_string(i); };
-  for (std::size_t i = 0; i < mutants.size(); ++i) {
+  std::vector<std::size_t> taken;
+  for (std::size_t i = 0; i < mutants.size(); ++i)
+    if (rankc::test::takes(i) || is_no_fault(mutants[i])) taken.push_back(i);
+  for (const std::size_t i : taken) {
     CAPTURE(std::string(mutants[i].what));
     const subject& s = of[static_cast<std::size_t>(mutants[i].of)];
     files text = texts[static_cast<std::size_t>(mutants[i].of)];
@@ -211,11 +216,11 @@ TEST_CASE("mutants: a fault planted in a text is found") {
     names[s.cuda].push_back(name_of(i));
   }
   const objects compiled[2]{compile(folder, names[0], false, 2), compile(folder, names[1], true, 2)};
-  for (std::size_t i = 0; i < mutants.size(); ++i) {
+  for (const std::size_t i : taken) {
     const subject& s = of[static_cast<std::size_t>(mutants[i].of)];
     CAPTURE(std::string(mutants[i].what));
     const std::string sentence = hold(load(compiled[s.cuda], name_of(i)), s);
-    if (std::string(mutants[i].said).empty()) CHECK(sentence == "");
+    if (is_no_fault(mutants[i])) CHECK(sentence == "");
     else CHECK_MESSAGE(sentence.find(mutants[i].said) != sentence.npos, sentence);
   }
   std::filesystem::remove_all(folder);
