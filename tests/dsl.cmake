@@ -63,6 +63,7 @@ target_link_libraries(dsl_heuristics PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(dsl_heuristics PRIVATE -Wno-missing-field-initializers)
 set_target_properties(rankc_dsl_dims_test dsl_heuristics PROPERTIES computes ON)
 add_test(NAME dsl/heuristics COMMAND dsl_heuristics)
+rankc_every_mutant(dsl/heuristics dsl_heuristics "costs and a memory limit*")
 
 # All headers in either order, and each alone.
 set(boost_includes)
