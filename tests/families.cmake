@@ -150,6 +150,7 @@ add_executable(rankc_recompute_test recompute/recompute_test.cpp recompute/lower
 target_include_directories(rankc_recompute_test PRIVATE programs)
 target_link_libraries(rankc_recompute_test PRIVATE rankc_recompute_plans rankc::codegen rankc::verify rankc_recompute_host rankc_test_host_main)
 add_test(NAME recompute COMMAND rankc_recompute_test)
+rankc_every_mutant(recompute rankc_recompute_test "programs that recompute are proven*")
 
 # Plans that train parts of low rank, or not everything.
 rankc_family(lora lora/plans.cpp)
@@ -203,6 +204,7 @@ add_executable(rankc_optimizer_test optimizer/update_test.cpp optimizer/layouts_
 target_include_directories(rankc_optimizer_test PRIVATE programs)
 target_link_libraries(rankc_optimizer_test PRIVATE rankc_optimizer_plans rankc::codegen rankc::verify rankc_optimizer_host rankc_test_host_main)
 add_test(NAME optimizer COMMAND rankc_optimizer_test)
+rankc_every_mutant(optimizer rankc_optimizer_test "programs of every optimizer*")
 
 # Models in Hugging Face's files.
 rankc_family(hugging_face hugging_face/plans.cpp)

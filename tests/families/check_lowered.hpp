@@ -11,5 +11,5 @@
 /// Returns: how many programs were checked.
 int check_lowered(const std::vector<rankc::plan_data>& plans);
 
-/// How many programs check_lowered checks of so many plans.
+/// The number of programs that check_lowered checks of `plans` plans.
 int lowered_programs_of(int plans);
