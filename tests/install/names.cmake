@@ -1,9 +1,9 @@
 # cmake -DPROJECT=<names> -DMODULE=<rankc_program.cmake> -DBUILD=<folder> -DOPTIONS=<list>
 #       "-DCOMPILER=<compiler and flags>" [-DEVERY=ON] -P names.cmake
 #
-# A generator is compiled for every name with EVERY, else for a name of the file itself and one of a file that it includes.
-# A wrong PLAN or NAME is said in one sentence where the project is configured; what only the compiler can know, it says
-# on a line that names the program.
+# CMake refuses a wrong PLAN or NAME in one sentence when the project is configured. A mistake that only the compiler can find
+# gives an error on a line that names the program. With EVERY a generator is compiled for every valid name, else for one of the
+# file itself and one of a file that it includes.
 cmake_minimum_required(VERSION 3.25)
 set(ENV{LC_ALL} C)
 file(REMOVE_RECURSE "${BUILD}")
