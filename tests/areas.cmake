@@ -1,5 +1,5 @@
 # `ctest -L AREA` runs the tests of an area. The tests that take longest start first, so that none of them is left alone at the
-# end: a COST is about its seconds on one core.
+# end: a COST is about its seconds on one core, and includes the time in which a test waits.
 set(rankc_areas
   "dsl:^dsl"
   "codegen:^(codegen|generated|trace|readme|cost_model)"
@@ -11,11 +11,12 @@ set(rankc_areas
   "install:^install"
   "style:^(style|folders)")
 set(rankc_costs
-  equivalence/field:50 codegen/lowering:45 programs_parity:46 hugging_face:40 translation/mutants:35
-  cost_model:31 launch:38 launch/processes/signals:38 codegen/proof:25 equivalence:26 programs_losses_f64:26
-  launch/faults:26 trainer:26 launch/processes/starts:25 translation/experts:23 dsl/heuristics:22 fp8:22 experts:17
-  translation/sequences:17 translation/examples:16 translation/starts:15 install/names:15 dsl/rejects/schedule/g++:15
-  documents:15 odd:14 columns:14)
+  launch:40 launch/processes/signals:38 equivalence/field:36 codegen/lowering:32 hugging_face:30 launch/faults:26
+  launch/processes/starts:25 install/find_package:25 equivalence:22 trainer:20 fp8:20 programs_parity:18 translation/mutants:20
+  launch/processes/faults:16 translation/examples:15 install/names:14 codegen/proof:12 fuzz:11 dsl/rejects/typed/g++:11
+  odd:10 translation/experts:10 translation/starts:10 codegen/tool:10 programs_losses_f64:9 rows:9
+  dsl/rejects/schedule/g++:8 dsl/rejects/memory/g++:8 dsl/rejects/recipe/g++:8 translation/sequences:8 experts:9 columns:8
+  documents:8 optimizer:7 fuzz_rounded:8)
 
 # Label the tests of the current folder. Each has one area.
 function(rankc_label_tests)

@@ -66,6 +66,7 @@ target_link_libraries(dsl_heuristics PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(dsl_heuristics PRIVATE -Wno-missing-field-initializers)
 set_target_properties(rankc_dsl_dims_test dsl_heuristics PROPERTIES computes ON)
 add_test(NAME dsl/heuristics COMMAND dsl_heuristics)
+rankc_every_mutant(dsl/heuristics dsl_heuristics "costs and a memory limit*")
 
 # All headers in either order, and each alone.
 set(boost_includes)
@@ -138,4 +139,5 @@ endif()
 if(RANKC_TEST_CLANGXX)
   rankc_front_end(clang++ "${RANKC_TEST_CLANGXX}" -fconstexpr-steps=2147483647 -ferror-limit=0)
   rankc_added_axis(clang++ "${RANKC_TEST_CLANGXX};-fconstexpr-steps=2147483647")
+  set_tests_properties(dsl/axes/added/clang++ PROPERTIES LABELS long)
 endif()

@@ -12,4 +12,4 @@ add_executable(rankc_equivalence_test equivalence/accepted_test.cpp equivalence/
 target_include_directories(rankc_equivalence_test PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}" "${rankc_SOURCE_DIR}/codegen")
 target_link_libraries(rankc_equivalence_test PRIVATE rankc_equivalence_testing rankc_odd_plans rankc_lora_plans rankc_drawn_plans rankc_test_plans rankc_test_main)
 add_test(NAME equivalence COMMAND rankc_equivalence_test)
-rankc_every_mutant(equivalence rankc_equivalence_test "a damaged certificate*,odd models compute*,plans that adapt*")
+rankc_every_mutant(equivalence rankc_equivalence_test "a damaged certificate*,the example plans*,every schedule*,odd models compute*,plans that adapt*")

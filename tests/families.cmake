@@ -102,6 +102,7 @@ target_include_directories(rankc_experts_test PRIVATE programs families)
 target_link_libraries(rankc_experts_test PRIVATE rankc_experts_plans rankc::codegen rankc::verify rankc_experts_host rankc_test_host_main rankc_test_json)
 add_test(NAME experts COMMAND rankc_experts_test)
 rankc_every_program(experts_every_program rankc_experts_test experts)
+rankc_every_mutant(experts rankc_experts_test "programs with experts on ranks*")
 
 # Models whose experts are spread over ranks that share out their columns too.
 rankc_family(columns columns/plans.cpp)
@@ -111,6 +112,7 @@ target_include_directories(rankc_columns_test PRIVATE programs families)
 target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc::verify rankc_columns_host rankc_test_host_main rankc_test_json)
 add_test(NAME columns COMMAND rankc_columns_test)
 rankc_every_program(columns_every_program rankc_columns_test columns)
+rankc_every_mutant(columns rankc_columns_test "programs whose ranks share*,the norm counts*")
 
 # Models whose experts are spread over ranks that have the same tokens.
 rankc_family(independent independent/plans.cpp)
@@ -120,6 +122,7 @@ target_include_directories(rankc_independent_test PRIVATE programs families)
 target_link_libraries(rankc_independent_test PRIVATE rankc_independent_plans rankc::codegen rankc::verify rankc_independent_host rankc_test_host_main rankc_test_json)
 add_test(NAME independent COMMAND rankc_independent_test)
 rankc_every_program(independent_every_program rankc_independent_test independent)
+rankc_every_mutant(independent rankc_independent_test "programs whose ranks of ep*")
 
 # Models whose routers have losses.
 rankc_family(balance balance/plans.cpp)
@@ -138,6 +141,7 @@ target_include_directories(rankc_routing_test PRIVATE programs families)
 target_link_libraries(rankc_routing_test PRIVATE rankc_routing_plans rankc::codegen rankc::verify rankc_routing_host rankc_test_host_main)
 add_test(NAME routing COMMAND rankc_routing_test)
 rankc_every_program(routing_every_program rankc_routing_test routing)
+rankc_every_mutant(routing rankc_routing_test "programs of routers*")
 
 # Plans that recompute, beside the same plans that keep everything.
 rankc_family(recompute recompute/plans.cpp)
@@ -146,6 +150,7 @@ add_executable(rankc_recompute_test recompute/recompute_test.cpp recompute/lower
 target_include_directories(rankc_recompute_test PRIVATE programs)
 target_link_libraries(rankc_recompute_test PRIVATE rankc_recompute_plans rankc::codegen rankc::verify rankc_recompute_host rankc_test_host_main)
 add_test(NAME recompute COMMAND rankc_recompute_test)
+rankc_every_mutant(recompute rankc_recompute_test "programs that recompute are proven*")
 
 # Plans that train parts of low rank, or not everything.
 rankc_family(lora lora/plans.cpp)
@@ -174,6 +179,7 @@ target_include_directories(rankc_sequences_test PRIVATE programs)
 target_link_libraries(rankc_sequences_test PRIVATE rankc_sequences_plans rankc::codegen rankc::verify rankc_sequences_host rankc_test_host_main)
 add_test(NAME sequences COMMAND rankc_sequences_test)
 rankc_every_program(sequences_every_program rankc_sequences_test sequences)
+rankc_every_mutant(sequences rankc_sequences_test "certificates are accepted*")
 
 # Plans whose sequences are of documents.
 rankc_family(documents documents/plans.cpp)
@@ -183,6 +189,7 @@ target_include_directories(rankc_documents_test PRIVATE programs)
 target_link_libraries(rankc_documents_test PRIVATE rankc_documents_plans rankc::codegen rankc::verify rankc_documents_host rankc_test_host_main)
 add_test(NAME documents COMMAND rankc_documents_test)
 rankc_every_program(documents_every_program rankc_documents_test documents)
+rankc_every_mutant(documents rankc_documents_test "certificates are accepted*")
 
 add_executable(rankc_sample_test families/sample_test.cpp)
 target_link_libraries(rankc_sample_test PRIVATE rankc_write_programs rankc_balance_plans rankc_columns_plans
@@ -197,6 +204,7 @@ add_executable(rankc_optimizer_test optimizer/update_test.cpp optimizer/layouts_
 target_include_directories(rankc_optimizer_test PRIVATE programs)
 target_link_libraries(rankc_optimizer_test PRIVATE rankc_optimizer_plans rankc::codegen rankc::verify rankc_optimizer_host rankc_test_host_main)
 add_test(NAME optimizer COMMAND rankc_optimizer_test)
+rankc_every_mutant(optimizer rankc_optimizer_test "programs of every optimizer*")
 
 # Models in Hugging Face's files.
 rankc_family(hugging_face hugging_face/plans.cpp)

@@ -19,13 +19,16 @@ set(boost_includes)
 foreach(folder IN LISTS Boost_INCLUDE_DIRS)
   list(APPEND boost_includes -isystem "${folder}")
 endforeach()
-add_test(NAME install/names COMMAND ${CMAKE_COMMAND}
-  "-DPROJECT=${CMAKE_CURRENT_SOURCE_DIR}/install/names"
-  "-DMODULE=${PROJECT_SOURCE_DIR}/codegen/cmake/rankc_program.cmake"
-  "-DBUILD=${CMAKE_CURRENT_BINARY_DIR}/install/names"
-  "-DOPTIONS=-G${CMAKE_GENERATOR};-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
-  "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;-I${PROJECT_SOURCE_DIR}/codegen;${boost_includes}"
-  -P "${CMAKE_CURRENT_SOURCE_DIR}/install/names.cmake")
+foreach(name IN ITEMS names every_name)
+  add_test(NAME install/${name} COMMAND ${CMAKE_COMMAND}
+    "-DPROJECT=${CMAKE_CURRENT_SOURCE_DIR}/install/names"
+    "-DMODULE=${PROJECT_SOURCE_DIR}/codegen/cmake/rankc_program.cmake"
+    "-DBUILD=${CMAKE_CURRENT_BINARY_DIR}/install/${name}"
+    "-DOPTIONS=-G${CMAKE_GENERATOR};-DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER}"
+    "-DCOMPILER=${CMAKE_CXX_COMPILER};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;-I${PROJECT_SOURCE_DIR}/codegen;${boost_includes}"
+    -DEVERY=$<STREQUAL:${name},every_name> -P "${CMAKE_CURRENT_SOURCE_DIR}/install/names.cmake")
+endforeach()
+set_tests_properties(install/every_name PROPERTIES LABELS long)
 
 add_test(NAME install/optimization COMMAND ${CMAKE_COMMAND}
   "-DPROJECTS=${CMAKE_CURRENT_SOURCE_DIR}/install" "-DRANKC_SOURCE=${PROJECT_SOURCE_DIR}"

@@ -10,6 +10,7 @@ target_link_libraries(rankc_rows_test PRIVATE rankc_row_laws rankc::codegen rank
 add_custom_command(TARGET rankc_rows_test POST_BUILD COMMAND rankc_rows_test "--test-case=coverage:*" --minimal)
 set_target_properties(rankc_row_laws rankc_rows_test PROPERTIES computes ON)
 add_test(NAME rows COMMAND rankc_rows_test)
+rankc_every_mutant(rows rankc_rows_test "parts of axes,linear operands*,sums*,in place,adding,the loss does*,definitions")
 
 if(TARGET rankc::runtime_cuda)
   rankc_cuda_test(rows_cuda 1 rows/cuda_test.cpp)

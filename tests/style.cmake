@@ -20,6 +20,9 @@ add_test(NAME style/messages COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR}
   -DOUT=${CMAKE_CURRENT_BINARY_DIR}/messages.txt
   -P ${CMAKE_CURRENT_SOURCE_DIR}/style/messages.cmake)
 
+add_test(NAME style/options COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR}
+  -P ${CMAKE_CURRENT_SOURCE_DIR}/style/options.cmake)
+
 # Another version formats otherwise.
 function(rankc_is_clang_format_19 result program)
   execute_process(COMMAND "${program}" --version OUTPUT_VARIABLE version)

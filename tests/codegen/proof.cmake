@@ -23,4 +23,4 @@ target_link_libraries(rankc_proof_test PRIVATE
   rankc_proof_testing rankc::proof nlohmann_json::nlohmann_json rankc_test_main)
 set_target_properties(rankc_proof_test PROPERTIES computes ON)
 add_test(NAME codegen/proof COMMAND rankc_proof_test)
-rankc_every_mutant(codegen/proof rankc_proof_test "a mutant of a pipeline*")
+rankc_every_mutant(codegen/proof rankc_proof_test "a mutant of a pipeline*,a random program*")

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "../said.hpp"
+#include "../some_of.hpp"
 #include "check_lowered.hpp"
 #include "norm_sums.hpp"
 #include "plans.hpp"
@@ -87,10 +88,10 @@ void count_experts_twice(program& p, int rank) {
 TEST_CASE(
     "programs whose ranks share out columns of experts, or have experts across replicas and ranks of tp, are "
     "proven, are the model, and take what is counted, on either target") {
-  int programs = 0;
+  std::vector<rankc::plan_data> plans;
   for (const split_plan& e : columns::plans())
-    if (e.layout != "one") programs += check_lowered(e.plan);
-  CHECK(programs == 33 * 6);
+    if (e.layout != "one") plans.push_back(e.plan);
+  CHECK(check_lowered(plans) == lowered_programs_of(33));
 }
 
 TEST_CASE(
@@ -184,6 +185,7 @@ TEST_CASE(
 TEST_CASE(
     "the norm counts the experts of each rank once: sums over other ranks and other squares are refused") {
   int refused = 0;
+  std::size_t n = 0;
   for (const std::string layout :
        {"replicas", "replicas_alone", "replicas_step", "replicas_zbv", "whole_on_cp", "replicas_whole_on_cp",
         "some_of_tp", "across_tp", "beside_tp", "columns_across_tp"}) {
@@ -204,7 +206,7 @@ TEST_CASE(
     };
     for (const std::string& kind : norm_sums::kinds_of_communicators(sound))
       for (const std::string& sum : norm_sums::sums_of_norm(sound))
-        if (!norm_sums::same_members(sound, kind, sum))
+        if (!norm_sums::same_members(sound, kind, sum) && rankc::test::takes(n++))
           is_refused(sum + " over " + kind, [&](program& p) { norm_sums::move_sum(p, sum, kind); });
     is_refused("squares of experts that none counts", [](program& p) {
       for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) leave_out_experts(p, r);
@@ -213,7 +215,9 @@ TEST_CASE(
       for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) count_experts_twice(p, r);
     });
   }
-  CHECK(refused == 130);
+  CHECK(n == 112);
+  CHECK(refused > rankc::test::some_of(100));
+  CHECK((refused == 130 || !rankc::test::plants_all()));
 }
 
 }  // namespace lowering_test

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "../some_of.hpp"
 #include "plans.hpp"
 
 namespace lowering_test {
@@ -20,8 +21,11 @@ namespace lowering_test {
 using namespace rankc::codegen;
 
 TEST_CASE("certificates are accepted, for either target; with starts of another place they are not") {
-  int programs = 0, changed = 0;
-  for (const split_plan& p : documents::plans()) {
+  int programs = 0, changed = 0, with_documents = 0;
+  const std::vector<split_plan> all = documents::plans(), some = rankc::test::some_of(all);
+  REQUIRE(all.size() == RANKC_PLANS);
+  for (const split_plan& p : some) {
+    with_documents += p.plan.recipe.has_documents();
     CAPTURE(p.job);
     CAPTURE(p.layout);
     for (const target t : {target::host, target::cuda}) {
@@ -50,8 +54,9 @@ TEST_CASE("certificates are accepted, for either target; with starts of another 
       }
     }
   }
-  CHECK(programs == 4 * RANKC_PLANS);
-  CHECK(changed == 4 * (RANKC_PLANS - 4));
+  CHECK(programs == 4 * static_cast<int>(some.size()));
+  CHECK(changed == 4 * with_documents);
+  CHECK(with_documents > 0);
 }
 
 TEST_CASE("a document begins after the token that ends one, and with the sequence") {

@@ -13,6 +13,8 @@
 #include <tuple>
 #include <vector>
 
+#include "../some_of.hpp"
+
 using namespace rankc::codegen;
 
 namespace {
@@ -37,14 +39,17 @@ void check_arena(const lowered& l, const rankc::plan_data& plan, rankc::precisio
   for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
 }
 
-}  // namespace
-
-int check_lowered(const rankc::plan_data& plan) {
+/// Check the programs of a plan, of the n-th of several for one target and type alone.
+int check_plan(const rankc::plan_data& plan, std::size_t n) {
   CAPTURE(plan.name);
+  const std::vector<std::tuple<target, dtype, rankc::precision>> all{
+      {target::host, dtype::f64, rankc::f64},
+      {target::cuda, dtype::f32, rankc::f32},
+      {target::cuda, dtype::bf16, rankc::bf16}};
   int programs = 0;
-  for (const auto& [to, type, precision] : {std::tuple(target::host, dtype::f64, rankc::f64),
-                                            {target::cuda, dtype::f32, rankc::f32},
-                                            {target::cuda, dtype::bf16, rankc::bf16}}) {
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!rankc::test::takes(n + i)) continue;
+    const auto& [to, type, precision] = all[i];
     const lowered l = lower(plan, type, to);
     std::vector<kept_state> steps;
     for (const program& p : {expand_train(l), expand_evaluate(l)}) {
@@ -58,3 +63,13 @@ int check_lowered(const rankc::plan_data& plan) {
   }
   return programs;
 }
+
+}  // namespace
+
+int check_lowered(const std::vector<rankc::plan_data>& plans) {
+  int programs = 0;
+  for (std::size_t n = 0; n < plans.size(); ++n) programs += check_plan(plans[n], n);
+  return programs;
+}
+
+int lowered_programs_of(int plans) { return plans * (rankc::test::plants_all() ? 6 : 2); }

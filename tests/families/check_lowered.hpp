@@ -3,6 +3,13 @@
 #pragma once
 #include <rankc/stages/plan_data.hpp>
 
-/// Programs of a plan: for training and evaluation, in f64 of the host, in f32 and bf16 of CUDA. Each is
-/// proven and is the model, and its arena is what is counted; on the host its certificate is accepted too.
-int check_lowered(const rankc::plan_data&);
+#include <vector>
+
+/// Check the programs of plans for training and evaluation: of each plan in f64 for the host, in f32 and in bf16
+/// for CUDA, or in one of these in turn (some_of.hpp). Each program is proven and is the model, and its arena has
+/// the bytes that are counted; on the host its certificate is accepted too.
+/// Returns: how many programs were checked.
+int check_lowered(const std::vector<rankc::plan_data>& plans);
+
+/// The number of programs that check_lowered checks of `plans` plans.
+int lowered_programs_of(int plans);

@@ -37,11 +37,11 @@ double finite_difference(run& r, const rankc::runtime::global_parameter& p, std:
   return d;
 }
 
-/// Whether element i of a tensor of so many is looked at: some 64 of a large one, spread over its rows and
+/// Whether element i of a tensor of `elements` is compared: about 24 of a large tensor, spread over its rows and
 /// columns.
-bool is_looked_at(std::size_t i, std::size_t elements) {
+bool is_compared(std::size_t i, std::size_t elements) {
   static const bool every = std::getenv("RANKC_EVERY_ELEMENT") != nullptr;
-  constexpr std::size_t enough = 64;
+  constexpr std::size_t enough = 24;
   return every || elements <= enough || (i * 2654435761u >> 16) % elements < enough;
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("gradients of plans on one rank are those of finite differences") {
       if (is_frozen(p.name) || !is_of_loss(p.name)) continue;
       const std::vector<double>& expected = gradients.at(p.name);
       for (std::size_t i = 0; i < expected.size(); ++i) {
-        if (!is_looked_at(i, expected.size())) continue;
+        if (!is_compared(i, expected.size())) continue;
         CAPTURE(i);
         const auto error_of = [&](double d) { return std::abs(d - expected[i]) / scale; };
         const double error = error_of(
@@ -83,7 +83,7 @@ TEST_CASE("gradients of plans on one rank are those of finite differences") {
     ++plans;
   }
   CHECK(plans == RANKC_FAMILIES);
-  CHECK(elements > 500 * static_cast<std::size_t>(plans));
+  CHECK(elements > 200 * static_cast<std::size_t>(plans));
   MESSAGE(plans << " plans, " << elements << " elements, largest difference " << worst
                 << " of the largest gradient");
 }

@@ -9,6 +9,16 @@ set(faults
   ".y = n1, .statistics = s.n1_statistics|.y = s.n1_statistics, .statistics = n1"  # a result for another
   ".db = dw.w2_bias|.db = w.w2_bias + 4")   # a byte offset
 list(PREPEND faults "a|a")  # as it is
+
+# The headers of the runtime take most of the time. They are compiled once.
+set(header "${SCRATCH}_headers.hpp")
+file(WRITE "${header}" "#include <rankc/runtime/calls.hpp>
+#include <rankc/runtime/host/kernels.hpp>
+#include <rankc/runtime/host/rank.hpp>
+#include <rankc/runtime/proven.hpp>
+")
+set(compile "${CXX}" -std=c++20 -I "${RUNTIME}")
+execute_process(COMMAND ${compile} -x c++-header "${header}" -o "${header}.gch" COMMAND_ERROR_IS_FATAL ANY)
 set(count 0)
 foreach(fault IN LISTS faults)
   string(REPLACE "|" ";" sides "${fault}")
@@ -22,7 +32,7 @@ foreach(fault IN LISTS faults)
   file(COPY "${COMMITTED}/" DESTINATION "${SCRATCH}")
   string(REPLACE "${right}" "${wrong}" text "${layers}")
   file(WRITE "${SCRATCH}/layers.hpp" "${text}")
-  execute_process(COMMAND "${CXX}" -std=c++20 -fsyntax-only -I "${RUNTIME}" "${SCRATCH}/program.cpp" RESULT_VARIABLE rc ERROR_VARIABLE said)
+  execute_process(COMMAND ${compile} -include "${header}" -fsyntax-only "${SCRATCH}/program.cpp" RESULT_VARIABLE rc ERROR_VARIABLE said)
   if(right STREQUAL wrong AND NOT rc EQUAL 0)
     message(FATAL_ERROR "the program does not compile as it is:\n${said}")
   elseif(NOT right STREQUAL wrong AND rc EQUAL 0)

@@ -19,6 +19,7 @@
 #include <tuple>
 
 #include "../said.hpp"
+#include "../some_of.hpp"
 #include "plans.hpp"
 
 namespace lowering_test {
@@ -77,6 +78,7 @@ struct subject {
 TEST_CASE(
     "programs of every optimizer are proven, are the model, and take what is counted, on either target") {
   int programs = 0;
+  std::size_t n = 0;
   std::vector<optimizing::variant> plans = optimizing::plans_with_frozen_parameters();
   std::erase_if(plans, [](const optimizing::variant& v) { return v.layout.starts_with("llama"); });
   plans.insert(plans.end(), all().begin(), all().end());
@@ -85,6 +87,7 @@ TEST_CASE(
                                    {target::host, dtype::f32},
                                    {target::cuda, dtype::f32},
                                    {target::cuda, dtype::bf16}}) {
+      if (!rankc::test::takes(n++)) continue;
       CAPTURE(v.plan.name);
       const lowered l = lower(v.plan, type, to);
       for (const program& p : {expand_train(l), expand_evaluate(l)}) {
@@ -98,7 +101,7 @@ TEST_CASE(
       const auto memory = counted::memory_of(v.plan, counted::lower_layers(v.plan, s), s);
       for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
     }
-  CHECK(programs == 8 * static_cast<int>(plans.size()));
+  CHECK(programs == 2 * rankc::test::some_of(4 * static_cast<int>(plans.size())));
 }
 
 TEST_CASE("a rank has memory for what its optimizer keeps, and for no more") {

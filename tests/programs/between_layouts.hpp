@@ -57,6 +57,7 @@ inline std::vector<const registered*> loaders_of(std::size_t n,
 inline void save_and_load(const std::vector<const registered*>& programs, int all) {
   const int found = static_cast<int>(programs.size());
   REQUIRE(found == expected_of(found, all));
+  const int steps_after = host_has_every_program ? 5 : 2;
   const fs::path folder = fs::temp_directory_path() / ("rankc_checkpoints_" + std::to_string(getpid()));
   for (std::size_t n = 0; n < programs.size(); ++n) {
     const registered* saved = programs[n];
@@ -81,7 +82,7 @@ inline void save_and_load(const std::vector<const registered*>& programs, int al
       split(by_hand, expected);
       REQUIRE((state_of(to) == expected));
       to.steps = by_hand.steps = 3;
-      for (int step = 0; step < 5; ++step) {
+      for (int step = 0; step < steps_after; ++step) {
         const step_output a = to.step(), b = by_hand.step();
         REQUIRE(a.loss == b.loss);
         REQUIRE(a.grad_norm == b.grad_norm);

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 
+#include "../some_of.hpp"
 #include "plans.hpp"
 
 namespace lowering_test {
@@ -41,7 +42,9 @@ bool is_shift_op(const op& o) { return o.kind == op_kind::collective && is_shift
 
 TEST_CASE("certificates are accepted, for either target; of a shift that hands on one tensor they are not") {
   int programs = 0, shifts = 0;
-  for (const split_plan& p : sequences::plans()) {
+  const std::vector<split_plan> all = sequences::plans(), some = rankc::test::some_of(all);
+  REQUIRE(all.size() == RANKC_PLANS);
+  for (const split_plan& p : some) {
     CAPTURE(p.job);
     CAPTURE(p.layout);
     for (const target t : {target::host, target::cuda}) {
@@ -58,8 +61,9 @@ TEST_CASE("certificates are accepted, for either target; of a shift that hands o
       }
     }
   }
-  CHECK(programs == 4 * RANKC_PLANS);
-  CHECK(shifts == 4 * 34);
+  CHECK(programs == 4 * static_cast<int>(some.size()));
+  CHECK(shifts > 4 * rankc::test::some_of(20));
+  CHECK((shifts == 4 * 34 || !rankc::test::plants_all()));
 }
 
 TEST_CASE("what a rank has at a time, and keeps, does not grow with the ring") {

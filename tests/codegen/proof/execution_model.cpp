@@ -112,6 +112,16 @@ void execution_model::find_pairs() {
   }
 }
 
+/// An op may write over bytes that it reads only if it replaces this value, byte for byte.
+bool execution_model::destroys_reads(const state& o) {
+  for (const auto& w : o.writes)
+    for (const auto& s : o.reads) {
+      const bool meets = s.first < w.last && w.first < s.last, same = s.first == w.first && s.last == w.last;
+      if (meets && !(same && w.replaces >= 0 && o.reads[w.replaces].value == s.value)) return true;
+    }
+  return false;
+}
+
 void execution_model::lay_out() {
   int base = 0;
   for (int r = 0, next = 0; r < static_cast<int>(program_.ranks.size()); ++r) {
@@ -132,8 +142,10 @@ void execution_model::lay_out() {
       return result;
     };
     for (const auto& o : program_.ranks[r].ops) {
-      ops_[next].reads = spans(o.reads);
-      ops_[next++].writes = spans(o.writes);
+      state& s = ops_[next++];
+      s.reads = spans(o.reads);
+      s.writes = spans(o.writes);
+      s.destroys_reads = destroys_reads(s);
     }
     base += static_cast<int>(bounds.size());
   }
@@ -224,14 +236,7 @@ void execution_model::start(int i) {
         if (what != std::pair(s.value, s.type)) return harm(name + " reads another value");
       ++x.reading;
     }
-  // An op writes over what it reads itself only where it is made for that, byte for byte.
-  for (const auto& w : o.writes)
-    for (std::size_t r = 0; r < o.reads.size(); ++r) {
-      const auto& s = o.reads[r];
-      const bool meets = s.first < w.last && w.first < s.last, same = s.first == w.first && s.last == w.last;
-      if (meets && !(same && w.replaces >= 0 && o.reads[w.replaces].value == s.value))
-        return harm(name + " writes over what it reads");
-    }
+  if (o.destroys_reads) return harm(name + " writes over what it reads");
   for (const auto& s : o.reads)
     for (int c = s.first; c < s.last; ++c) --cells_[c].reading;
   for (const auto& s : o.writes)

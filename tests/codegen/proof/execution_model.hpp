@@ -44,6 +44,7 @@ class execution_model {
     int channel = -1;
     int first_of = -1, last_of = -1;  // row-pipelined pairs
     std::vector<span> reads, writes;
+    bool destroys_reads = false;
     int missing = 0;  // of a run, as all below
     bool started = false, ended = false;
     int start_time = 0;
@@ -75,6 +76,7 @@ class execution_model {
   bool refuse_structure();
   void link();
   void lay_out();
+  static bool destroys_reads(const state&);
   void start(int);
   void end(int);
   void enable(int op, bool end);

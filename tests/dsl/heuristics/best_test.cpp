@@ -6,6 +6,7 @@
 #include <rankc/schedules/best.hpp>
 #include <rankc/schedule/check.hpp>
 
+#include "../../some_of.hpp"
 #include "figures.hpp"
 
 using namespace rankc;
@@ -21,9 +22,10 @@ constexpr bool sound(const action_table& t) {
 }  // namespace
 
 TEST_CASE("costs and a memory limit: no worse than Sea AI Lab's") {
-  int lines = 0, better = 0;
+  int lines = 0, compared = 0, better = 0;
   for (const figures& f : read_figures()) {
     if (!f.name.starts_with("auto")) continue;
+    if (!rankc::test::takes(static_cast<std::size_t>(lines++))) continue;
     const schedule_choice c = best_schedule({f.pp, f.stages_per_rank, f.microbatches, f.cost, f.peak});
     CAPTURE(f.name);
     CAPTURE(f.pp);
@@ -35,11 +37,11 @@ TEST_CASE("costs and a memory limit: no worse than Sea AI Lab's") {
     CHECK(c.found.peak() <= f.peak);
     CHECK(c.found.makespan <= c.published_makespan);
     CHECK(c.over_bound() >= -1e-9);
-    ++lines;
+    ++compared;
     better += c.found.makespan < f.makespan * (1 - 1e-9);
   }
   CHECK(lines == 90);
-  MESSAGE("better on " << better << " of " << lines);
+  MESSAGE("better on " << better << " of " << compared);
 }
 
 TEST_CASE("a slow stage: no published schedule is sooner done") {

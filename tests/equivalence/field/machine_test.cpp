@@ -42,10 +42,16 @@ TEST_CASE("tiny plans of every schedule and axis: programs leave what the model 
 TEST_CASE(
     "experts on ranks of their own, losses of routers, and their biases: programs leave what the model "
     "does") {
-  int programs = 0;
-  for (const auto& plans : {spread_plans(), apart_plans(), balanced_plans(), biased_plans()})
-    for (const rankc::plan_data& p : plans) programs += expect_equal(p);
-  CHECK(programs == 4 * 49);
+  int programs = 0, all = 0, taken = 0;
+  for (const auto& plans : {spread_plans(), apart_plans(), balanced_plans(), biased_plans()}) {
+    all += static_cast<int>(plans.size());
+    for (const rankc::plan_data& p : rankc::test::some_of(plans)) {
+      programs += expect_equal(p);
+      ++taken;
+    }
+  }
+  CHECK(all == 49);
+  CHECK(programs == 4 * taken);
 }
 
 TEST_CASE("drawn plans: programs leave what the model does") {

@@ -29,7 +29,7 @@ struct opinions {
 /// Ask all oracles, or stop at the first that says "different".
 enum class asked { all, until_different };
 
-/// Interleavings are searched where both runs are equal, and of what is accepted.
+/// Interleavings are searched where both runs are equal.
 opinions ask(const judged&, const opinion& checker, unsigned seed, asked);
 
 /// Why a program that is no mutant is refused or different; empty: it is neither.

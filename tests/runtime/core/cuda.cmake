@@ -2,18 +2,15 @@
 # and the choices of products run anywhere.
 find_package(CUDAToolkit REQUIRED)
 
-foreach(gpus IN ITEMS 0 1 2)
-  add_library(rankc_cuda_test_main_${gpus} OBJECT runtime/core/cuda/main.cpp said.cpp)
-  target_include_directories(rankc_cuda_test_main_${gpus} PRIVATE "${rankc_SOURCE_DIR}/runtime/core")
-  target_compile_features(rankc_cuda_test_main_${gpus} PRIVATE cxx_std_20)
-  target_link_libraries(rankc_cuda_test_main_${gpus} PRIVATE CUDA::cudart doctest::doctest rankc_warnings)
-  target_compile_definitions(rankc_cuda_test_main_${gpus} PRIVATE RANKC_TEST_GPUS=${gpus}
-    RANKC_MESSAGES="${rankc_SOURCE_DIR}/codegen/tool/messages.txt")
-endforeach()
+add_library(rankc_cuda_test_main STATIC runtime/core/cuda/main.cpp)
+target_link_libraries(rankc_cuda_test_main PRIVATE CUDA::cudart rankc_test_said)
 
+# A test that needs the number `gpus` of GPUs.
 function(rankc_cuda_test name gpus)
-  add_executable(${name} ${ARGN})
-  target_link_libraries(${name} PRIVATE rankc_cuda_test_main_${gpus} rankc::runtime_cuda doctest::doctest rankc_warnings)
+  set(number "${CMAKE_CURRENT_BINARY_DIR}/gpus_of_test_${gpus}.cpp")
+  file(CONFIGURE OUTPUT "${number}" CONTENT "extern const int gpus_of_test = ${gpus};\n")
+  add_executable(${name} ${ARGN} "${number}")
+  target_link_libraries(${name} PRIVATE rankc_cuda_test_main rankc::runtime_cuda doctest::doctest rankc_warnings)
   add_test(NAME ${name} COMMAND ${name})
   if(gpus GREATER 0)
     set_tests_properties(${name} PROPERTIES LABELS gpu${gpus} SKIP_RETURN_CODE 77 RUN_SERIAL ON)

@@ -235,6 +235,29 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a checkpoint that has its name is saved, whatever happens while older ones are removed") {
+  for (const bool throws : {false, true}) {
+    CAPTURE(throws);
+    const scratch files;
+    saver s;
+    s.save(1, 1, files.path());
+    file_calls calls(files.path());
+    s.save(2, 2, files.path());
+    const int saved = static_cast<int>(calls.seen.size());
+    calls.seen.clear();
+    calls.fail_from = saved + throws;  // the rename of the older one fails, or the flush after it throws
+    calls.fail_until = 1000;
+    calls.error = EIO;
+    calls.throws = throws;
+    s.engine.of(0, region::weights)[0] = 3;
+    CHECK_NOTHROW(write_checkpoint(s.program.about, snapshot(s.engine, example_state(s.program.about, 3)),
+                                   files.path(), {}, 1));
+    REQUIRE(static_cast<int>(calls.seen.size()) == saved + 1 + throws);
+    CHECK(calls.seen[static_cast<std::size_t>(saved)] == "rename step_000002 -> .step_000002.removed");
+    CHECK(s.latest(files.path()) == 3);
+  }
+}
+
 TEST_CASE("a rename to another folder flushes that one, and folders that cannot change names say why") {
   const scratch files;
   files.write("a", "1");

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
+#include <new>
 #include <system_error>
 
 namespace fs = std::filesystem;
@@ -76,7 +77,10 @@ ssize_t __wrap_write(int descriptor, const void* data, std::size_t bytes) {
 int __real_fsync(int);
 int __wrap_fsync(int descriptor) {
   const fs::path path = path_of(descriptor);
-  if (note("flush", "", path)) return -1;
+  if (note("flush", "", path)) {
+    if (active->throws) throw std::bad_alloc();
+    return -1;
+  }
   if (active == nullptr || active->folder_error == 0 || !fs::is_directory(path))
     return __real_fsync(descriptor);
   errno = active->folder_error;

@@ -23,6 +23,7 @@ class file_calls {
   int end_before = -1;                  // the call before which the process ends; -1: none
   int fail_from = -1, fail_until = -1;  // calls that fail with `error`; those that remove do not
   int error = 0;
+  bool throws = false;      // a flush that fails throws std::bad_alloc, as a library may
   bool locks = true;        // whether the file system has locks
   int lock_error = ENOLCK;  // of a file system without locks
   int folder_error = 0;     // of flushing a folder; 0: it can be flushed

@@ -105,13 +105,14 @@ TEST_CASE("a save that finds no room is told, and the next one tries again") {
 
 TEST_CASE("a process killed at any moment of its training leaves whole checkpoints alone") {
   const fake_program program(2, 1, 2, dtype::f64, 20'000);
+  constexpr std::int64_t steps = 60;
   std::map<std::int64_t, std::map<std::string, std::vector<double>>> expected;
   {
     fake_engine e(program);
     initialise(e, 1);
-    for (std::int64_t n = 1; n <= 400; ++n) {
+    for (std::int64_t n = 1; n <= steps; ++n) {
       step(e, n);
-      if (n <= 60) expected[n] = contents_of(e);
+      expected[n] = contents_of(e);
     }
   }
   int found = 0;
@@ -123,7 +124,7 @@ TEST_CASE("a process killed at any moment of its training leaves whole checkpoin
       fake_engine e(program);
       initialise(e, 1);
       saver saves(program.about, files.path(), 2, {});
-      for (std::int64_t n = 1; n <= 60; ++n) {
+      for (std::int64_t n = 1; n <= steps; ++n) {
         step(e, n);
         saves.begin(e, example_state(program.about, n));
       }

@@ -20,6 +20,10 @@ class adopted {
   adopted(const adopted&) = delete;
   adopted& operator=(const adopted&) = delete;
 
+  /// Make no more calls of the communicators, which the application has aborted after a failure. NCCL frees the
+  /// sums with them.
+  void abandon() { links_.clear(); }
+
  private:
   std::vector<const lane_link*> links_;
 };

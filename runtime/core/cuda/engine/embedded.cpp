@@ -54,6 +54,7 @@ class embedded_rank final : public engine {
     context_.of().steps_done = 0;
   }
   ~embedded_rank() override {
+    if (broken_) communicators_.abandon();
     after_.log.emplace(log_);
     check_teardown(cudaGetDevice(&after_.device), "cudaGetDevice");
     check_teardown(cudaSetDevice(context_.device()), "cudaSetDevice");

@@ -98,25 +98,45 @@ TEST_CASE("a call after CUDA is unloaded has nothing to free, and is no failure"
   CHECK(said_in(lines.front()).arguments[0] == "1");
 }
 
-TEST_CASE("an embedded rank reports them to the application's log") {
-  const data_parallel t;
-  std::vector<std::string> lines;
-  surroundings given;
+/// A rank over an application's communicator, and the lines of its log while it is destroyed.
+struct embedded_alone {
+  const data_parallel plan;
   int communicator = 0;
-  const ncclComm_t communicators[]{reinterpret_cast<ncclComm_t>(&communicator)};
-  given.communicators = communicators;
-  embedded e;
-  const status made = embed(t.of(), given, e);
-  CAPTURE(std::string(made.text));
-  REQUIRE(made.ok());
-  given.log = [&](const char* line) { lines.emplace_back(line); };
-  REQUIRE(embed(t.of(), given, e).ok());
-  lines.clear();
-  {
-    const failing calls("ncclRedOpDestroy");
-    e = {};
+  const ncclComm_t communicators[1]{reinterpret_cast<ncclComm_t>(&communicator)};
+  std::vector<std::string> lines;
+  embedded rank;
+
+  embedded_alone() {
+    surroundings given;
+    given.communicators = communicators;
+    given.log = [this](const char* line) { lines.emplace_back(line); };
+    const status made = embed(plan.of(), given, rank);
+    CAPTURE(std::string(made.text));
+    REQUIRE(made.ok());
   }
-  check_line(lines, "ncclRedOpDestroy");
+  void destroy_while_sums_fail() {
+    lines.clear();
+    const failing calls("ncclRedOpDestroy");
+    rank = {};
+  }
+};
+
+TEST_CASE("an embedded rank reports them to the application's log") {
+  embedded_alone one;
+  one.destroy_while_sums_fail();
+  check_line(one.lines, "ncclRedOpDestroy");
+}
+
+TEST_CASE(
+    "an embedded rank whose step has failed makes no call of its communicators, which are aborted by then") {
+  embedded_alone one;
+  step_output out;
+  {
+    const failing calls("cudaGraphLaunch");
+    CHECK(one.rank.step({1e-3, 0.1, 1, 0.9, 0.95, 1e-8, 1}, out).code == 70);
+  }
+  one.destroy_while_sums_fail();
+  CHECK(one.lines.empty());
 }
 
 TEST_CASE("an embedded rank whose thread has no device is refused") {
