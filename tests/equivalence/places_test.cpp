@@ -197,4 +197,11 @@ TEST_CASE("tokens are dispatched by a part of the places of an arrangement") {
   });
 }
 
+TEST_CASE("the loss is sent in bf16, and the first rank adds a zero to it") {
+  check_refused(trained(), 7524, [](subject& s) {
+    REQUIRE(s.find(0, "zero loss", "clear").size() == 1);
+    for (op* o : s.find_all("loss over pp")) o->in_bf16 = true;
+  });
+}
+
 }  // namespace places_test
