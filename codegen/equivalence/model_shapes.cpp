@@ -158,10 +158,10 @@ static void check_values(const specification::layer& l, const unit_uses& taken) 
 
 namespace {
 
-/// The values that layers hand on: each layer begins with the result of the layer before it.
-class handed_on {
+/// The values between layers: each layer begins with the result of the layer before it.
+class layer_boundaries {
  public:
-  explicit handed_on(const specification& s) : all_(s), tokens_{s.tokens} {}
+  explicit layer_boundaries(const specification& s) : all_(s), tokens_{s.tokens} {}
 
   void check() const {
     sizes result = tokens_, statistics;
@@ -205,7 +205,7 @@ void check_shapes(const specification& s, const fact_table& facts) {
     for (const specification::op& o : l.ops) op_shapes(l, o, facts.of(o.row), taken).check();
     check_values(l, taken);
   }
-  handed_on(s).check();
+  layer_boundaries(s).check();
 }
 
 }  // namespace rankc::codegen::algebra

@@ -21,8 +21,8 @@ void check_type(const access&, const codegen::holding&, const specification::upd
 /// Errors: refusal.
 void check_updated_type(const view&, element_type given, element_type made);
 
-/// Floating-point tensors of a kernel are in the type in which it computes. Those that its row has as wide are
-/// in f32, or in f64 where it computes in f64.
+/// Floating-point tensors of a kernel are in the type in which it computes. Tensors that its row has as wide
+/// are in f32, or in f64 where it computes in f64.
 /// Errors: refusal.
 void check_number_types(const op&, const fact&);
 /// A step computes in f64 with all its tensors or with none. Kernels of the host do not compute in bf16, and

@@ -293,7 +293,7 @@ TEST_CASE("a model whose shapes, units and attributes are not those of its ops i
   check_refused(turned(), 7729, changed("rms_norm", [](layer&, model_op& o) { o.scaling.factor = 2; }));
 }
 
-TEST_CASE("a model whose layers hand on values of other sizes than its tokens is none") {
+TEST_CASE("a model whose layers pass values of other sizes than its tokens is none") {
   const specification larger = specify(planned(gpt, {}, 4));
   check_refused(one(), said{7761, {"input", "embedding", "[64]", "[32]"}}, [&](subject& s) {
     s.model = larger;
