@@ -161,11 +161,13 @@ void call_recorder::call(int lane, const void* call, void (*describe)(const void
   describe(call, list_);
   const operand_list& list = list_;
   hashed_call made{.name = list.row != nullptr ? list.row : name_of(list.type), .lane = lane};
-  made.operands.reserve(list.n_members);
   if (has(list, member_kind::site)) communicate(list, made);
   if (has(list, member_kind::shards)) return move_shards(list, made);
+  made.operands = std::move(operands_);
+  made.operands.clear();
   take_operands(list, made);
   add(made);
+  operands_ = std::move(made.operands);
 }
 
 void call_recorder::communicate(const operand_list& list, hashed_call& made) {

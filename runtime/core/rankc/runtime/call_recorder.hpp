@@ -67,7 +67,9 @@ class call_recorder {
   std::vector<hashed_lane> queues_;                          // by lane
   std::vector<std::vector<int>> events_;                     // the calls that each stands for the end of
   std::unordered_map<const char*, std::string_view> names_;  // of the types of calls
-  operand_list list_;  // of the last call; a list for each call would be filled with zeros
+  // Kept from call to call: a list for each call would be filled with zeros, and the operands allocated.
+  operand_list list_;
+  std::vector<hashed_operand> operands_;
   const char* action_ = "";
   int acting_on_ = 0;
   bool by_rows_ = false;
