@@ -39,7 +39,12 @@ bool may_be(element_type t, holding_kind kind, const specification::update& by) 
 /// The types of a kernel's floating-point tensors.
 class number_types {
  public:
+  explicit number_types(const kernel_set& calls) : on_host_(calls.on_host) {}
+
   void add(const port& p, element_type type) {
+    if (type == (on_host_ ? element_type::bf16 : element_type::f64))
+      throw refusal("RC7764: tensor {} is in {}; the kernels of {} compute in {}", p.name, type_name(type),
+                    on_host_ ? "the host" : "CUDA", on_host_ ? "f32 or f64" : "bf16 or f32");
     first& known = p.is_wide ? wide_ : real_;
     if (!known.of) known = {&p, type};
     if (type != known.type)
@@ -60,13 +65,14 @@ class number_types {
     const port* of = nullptr;
     element_type type = element_type::bytes;
   };
+  const bool on_host_;
   first real_, wide_;
 };
 
 }  // namespace
 
-void check_number_types(const op& o, const fact& f) {
-  number_types numbers;
+void check_number_types(const op& o, const fact& f, const kernel_set& calls) {
+  number_types numbers(calls);
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
     const view& v = o.views[i];
     if (!f.ports[i].holds.empty()) continue;
@@ -89,11 +95,6 @@ static std::array<bool, std::size(element_type_names)> types_of(const program& p
 void check_number_types(const program& p) {
   const auto types = types_of(p);
   const auto has = [&](element_type t) { return types[static_cast<std::size_t>(t)]; };
-  const bool on_host = p.calls.on_host;
-  const element_type absent = on_host ? element_type::bf16 : element_type::f64;
-  if (has(absent))
-    throw refusal("RC7764: the step has tensors in {}; the kernels of {} compute in {}", type_name(absent),
-                  on_host ? "the host" : "CUDA", on_host ? "f32 or f64" : "bf16 or f32");
   if (has(element_type::f64) && has(element_type::f32))
     throw refusal("RC7765: the step has tensors in f32 and in f64; expected one of the types");
 }

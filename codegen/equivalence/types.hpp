@@ -22,11 +22,11 @@ void check_type(const access&, const codegen::holding&, const specification::upd
 void check_updated_type(const view&, element_type given, element_type made);
 
 /// Floating-point tensors of a kernel are in the type in which it computes. Tensors that its row has as wide
-/// are in f32, or in f64 where it computes in f64.
+/// are in f32, or in f64 where it computes in f64. Kernels of the host do not compute in bf16, and those of
+/// CUDA not in f64.
 /// Errors: refusal.
-void check_number_types(const op&, const fact&);
-/// A step computes in f64 with all its tensors or with none. Kernels of the host do not compute in bf16, and
-/// those of CUDA not in f64.
+void check_number_types(const op&, const fact&, const kernel_set&);
+/// A step has tensors in f32 or in f64, and not in both.
 /// Errors: refusal.
 void check_number_types(const program&);
 

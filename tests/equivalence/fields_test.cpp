@@ -254,13 +254,18 @@ TEST_CASE("a kernel computes in one type") {
 TEST_CASE("the kernels of a target do not compute in a type of the step") {
   static const subject in_f64(planned(gpt), target::host, dtype::f64);
   CHECK(in_f64.reason() == "");
-  check_refused(in_f64, said{7764, {"f64", "CUDA", "bf16 or f32"}},
+  check_refused(in_f64, said{7764, {"y", "f64", "CUDA", "bf16 or f32"}},
                 [](subject& s) { s.p.calls.on_host = false; });
-  check_refused(one(), said{7764, {"bf16", "the host", "f32 or f64"}}, [](subject& s) {
-    s.model.optimizer.bf16_moments = true;
-    for (const holding_kind kind : {holding_kind::first_moment, holding_kind::second_moment})
-      retype(s, element_type::bf16, kept_as(s, kind));
-  });
+  check_refused(one(), said{7764, {"y", "bf16", "the host", "f32 or f64"}},
+                [](subject& s) { retype(s, element_type::bf16, results_of(s, "gelu", "y")); });
+}
+
+TEST_CASE("the host keeps moments in bf16 where the recipe does") {
+  using namespace rankc;
+  const subject kept(make_plan("bf16_moments", gpt, parallel_dims{}, schedules::gpipe{1},
+                               training{.seq = 16, .global_batch = 2, .moments = bf16}, clusters::h200<256>),
+                     target::host, dtype::f32);
+  CHECK(kept.reason() == "");
 }
 
 // ---- the model
