@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hashes the ops of a rank as its text calls them.
 #include "call_operands.hpp"
+#include "hash_places.hpp"
 
 #include <rankc/codegen/proven_calls.hpp>
 #include <rankc/runtime/hashed_call.hpp>
-#include <rankc/runtime/hashed_places.hpp>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,6 @@ namespace rankc::codegen {
 namespace {
 
 using runtime::hashed_call;
-using runtime::hashed_places;
 using runtime::hashed_range;
 using runtime::hashed_type;
 
@@ -80,28 +79,6 @@ std::vector<hashed_range> ranges_of(const op& o) {
   return runtime::joined_ranges(parts);
 }
 
-/// The first byte of the tensors of a kind that a rank begins with, or leaves.
-std::size_t place_of(const rank_program& p, holding_kind kind) {
-  std::size_t first = hashed_places::none;
-  const auto look = [&](const op& o, const std::vector<access>& accesses) {
-    for (std::size_t i = 0; i < std::min(o.holds.size(), accesses.size()); ++i)
-      if (o.holds[i].kind == kind) first = std::min(first, accesses[i].begin);
-  };
-  look(p.ops.front(), p.ops.front().writes);
-  look(p.ops.back(), p.ops.back().reads);
-  return first;
-}
-
-hashed_places places_of(const rank_program& p) {
-  hashed_places all{.arena_bytes = p.arena_bytes,
-                    .tokens = place_of(p, holding_kind::ids),
-                    .targets = place_of(p, holding_kind::targets),
-                    .starts = place_of(p, holding_kind::starts),
-                    .norm = place_of(p, holding_kind::norm)};
-  if (all.targets != hashed_places::none) all.loss = place_of(p, holding_kind::loss);
-  return all;
-}
-
 /// Hashes the calls of one rank.
 class rank_hasher {
  public:
@@ -111,6 +88,7 @@ class rank_hasher {
     const rank_program& own = p_.ranks[static_cast<std::size_t>(rank_)];
     out_ = {.alike = own.alike, .rank = p_.number_of(rank_), .trains = p_.step == "train"};
     std::vector<std::vector<int>> ends(own.ops.size());  // the calls whose end is an op's end
+    const std::vector<int> parts = parts_of(own.ops);
     for (std::size_t i = 0; i < own.ops.size(); ++i) {
       const op& o = own.ops[i];
       runtime::hashed_lane& lane = lanes_.at(static_cast<std::size_t>(o.stream));
@@ -118,19 +96,50 @@ class rank_hasher {
       if (o.kind == op_kind::begin || o.kind == op_kind::end) continue;
       if (!o.row.empty() || o.communicator >= 0) check_operands(o, out_.rank);
       if (!o.operands.empty()) add(o, lane);
+      if (parts[i] > 0) add_part(o, parts[i], lane);
       ends[i] = lane.end();
     }
-    out_.hash = runtime::hash_of(runtime::hash_of(last(), lanes_), places_of(own));
+    out_.hash = runtime::hash_of(runtime::hash_of(last(), lanes_), hashed_places_of(own, p_.calls));
     return std::move(out_);
   }
 
  private:
   std::uint64_t last() const { return out_.after.empty() ? 0 : out_.after.back(); }
 
+  /// Ops by their index: the number of parts in which the rows of a product move; 0: they move whole.
+  std::vector<int> parts_of(const std::vector<op>& ops) const {
+    std::vector<int> parts(ops.size(), 0);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const op& o = ops[i];
+      if (o.kind != op_kind::collective || o.by_rows == 0) continue;
+      const auto by = static_cast<std::size_t>(o.by_rows);
+      parts.at(o.does == collective_kind::all_gather ? i + by : i - by) =
+          p_.communicators.at(static_cast<std::size_t>(o.communicator)).members();
+    }
+    return parts;
+  }
+
   void add(const op& o, runtime::hashed_lane& lane) {
     hashed_call made{.name = o.row, .lane = o.stream};
     if (o.communicator >= 0) communicate(o, made);
     else compute(o, made);
+    add(made, lane);
+  }
+  /// The second of `parts` parts of the rows. Later parts add to sums over rows.
+  void add_part(const op& o, int parts, runtime::hashed_lane& lane) {
+    hashed_call made{.name = o.row, .lane = o.stream};
+    compute(o, made);
+    for (std::size_t i = 0; i < o.views.size(); ++i) {
+      const view& v = o.views[i];
+      runtime::hashed_operand& part = made.operands.at(i);
+      if (v.written && v.shape.size() == 1) made.adds = true;
+      if (v.shape.size() != 2 || v.port == "w") continue;
+      part.rows /= static_cast<std::size_t>(parts);
+      part.begin += part.rows * part.stride * element_size(first_access(o, v).type);
+    }
+    add(made, lane);
+  }
+  void add(hashed_call& made, runtime::hashed_lane& lane) {
     made.waits = lane.call(out_.after.size());
     out_.after.push_back(runtime::hash_of(last(), made));
   }

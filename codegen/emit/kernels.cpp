@@ -35,7 +35,10 @@ class kernel_struct {
     for (const auto& [symbol, name_of] : members_.given)
       parameters.push_back("std::size_t " + letter(symbol));
     std::string out = parameters.empty() ? "" : "template <" + wrap(parameters, ",", "          ") + ">\n";
-    return out + fmt::format("struct {} {{\n", name) + members() + products() +
+    const std::string row =
+        name == row_.name ? ""
+                          : fmt::format("  static constexpr const char* row_name = \"{}\";\n", row_.name);
+    return out + fmt::format("struct {} {{\n", name) + row + members() + products() +
            "  void operator()(const lane& on) const {\n    " + body() + "\n  }\n};\n";
   }
 

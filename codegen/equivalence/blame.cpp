@@ -131,8 +131,8 @@ class search {
           makes_parts(c.rank) && (!beside || rated(c) > rated(*beside)))
         beside = &c;
     if (!beside)
-      return refusal("RC7403: {} lacks {}: \"{}\" makes other tokens of it, and no op makes these",
-                     missing_.sum(), missing_.elements(), name);
+      return refusal("RC7403: {} lacks {}: \"{}\" of rank {} makes other tokens of it, and no op makes these",
+                     missing_.sum(), missing_.elements(), name, number(like->rank));
     const std::string expected =
         action_of(at(beside->rank, beside->op).name) + name.substr(action_of(name).size());
     return refusal("RC7404: {} lacks {}: \"{}\" of rank {} is expected to make {}", missing_.sum(),

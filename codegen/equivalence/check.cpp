@@ -10,6 +10,7 @@
 #include "interpret.hpp"
 #include "model.hpp"
 #include "places.hpp"
+#include "types.hpp"
 
 namespace rankc::codegen {
 
@@ -60,6 +61,7 @@ equivalence check_program(const program& p, const verdict& order, const model_te
     interpret(p, terms.model, order, claimed);
     claimed.check_all();
     algebra::check_places(p);
+    algebra::check_number_types(p);
     result.claims = claimed.sentences();
     result.holds = true;
     result.drawn.chance = algebra::chance_of_wrong_accept(p, s, terms.model.known_terms());

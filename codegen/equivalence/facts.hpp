@@ -20,8 +20,10 @@ namespace rankc::codegen::algebra {
 ///   "+dw(o i)"     the kernel can add to what is there; all such results of an op are added to, or none is
 ///   "x(t w):s"     rows may lie apart; the stride is the same in all ports with one letter; the rows of
 ///                  other ports are contiguous
-///   "q(t w)/e4m3"  elements of that type: fp8 (e4m3, e5m2, e4m3_rows), or whole numbers (i32); other ports
-///                  have floating-point numbers wider than fp8; "q(t w)/e4m3:s": the same, with a stride
+///   "q(t w)/e4m3"  elements of that type: fp8 (e4m3, e5m2, e4m3_rows), or whole numbers (i32);
+///                  "q(t w)/e4m3:s": the same, with a stride
+///   "s(t 2)/wide"  elements of f32, or of f64 where the kernel computes in f64; all ports with no type have
+///                  one of bf16, f32 and f64, in which the kernel computes
 ///   "y(t w)^x,r"   the result may overwrite one of these operands; all other results and operands lie apart
 ///
 /// `rule`: an equation for each result, with ';' between them.
@@ -97,6 +99,7 @@ struct port {
   char stride = 0;
   std::vector<std::string> over;
   std::string holds;         // the type of its elements: fp8, or i32; empty: neither
+  bool is_wide = false;      // elements of f32, or of f64 where the kernel computes in it
   bool sums_tokens = false;  // a result that is a sum over tokens
   bool is_fp8() const { return !holds.empty() && holds != "i32"; }
 };

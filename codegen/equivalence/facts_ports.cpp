@@ -2,6 +2,7 @@
 // The ports of a line of the table of facts: "+dw(o i)", "gate(t w)/e4m3:s", "y(t w)^x,residual".
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "facts_text.hpp"
 #include "refusal.hpp"
@@ -10,7 +11,7 @@ namespace rankc::codegen::algebra {
 
 namespace {
 
-constexpr std::string_view types[]{"e4m3", "e5m2", "e4m3_rows", "i32"};
+constexpr std::string_view types[]{"e4m3", "e5m2", "e4m3_rows", "i32", "wide"};
 
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 bool is_name(std::string_view word) {
@@ -31,7 +32,7 @@ class port_reader {
     if (!is_name(p.name) || !take('(')) refuse();
     for (const std::string& axis : parts_of(take_until(")"), " ")) p.axes.push_back(axis_of(axis));
     if (!take(')')) refuse();
-    if (take('/')) p.holds = type_of(take_until(":^"));
+    if (take('/')) set_type(p, take_until(":^"));
     if (take(':')) p.stride = letter_of(take_until("^"));
     if (take('^')) p.over = parts_of(take_until(""), ",");
     if (!rest_.empty()) refuse();
@@ -57,9 +58,10 @@ class port_reader {
     if (!is_plain && !is_of_units) refuse();
     return {text[0], is_of_units ? text[2] : '\0'};
   }
-  std::string type_of(const std::string& word) const {
+  void set_type(port& p, std::string word) const {
     if (std::find(std::begin(types), std::end(types), word) == std::end(types)) refuse();
-    return word;
+    p.is_wide = word == "wide";
+    if (!p.is_wide) p.holds = std::move(word);
   }
   char letter_of(const std::string& word) const {
     if (word.size() != 1 || !is_letter(word[0])) refuse();

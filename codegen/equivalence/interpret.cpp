@@ -176,6 +176,7 @@ void interpreter::compute(const op& o) {
   if (f.converts)
     throw refusal("RC7707: the kernel is {}, which moves data between ranks; expected a collective", o.row);
   kernel(o, f);
+  check_number_types(o, f, program_.calls);
   check_scratch_bytes(o, f, program_.calls);
 }
 

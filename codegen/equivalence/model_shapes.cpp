@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_shapes.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
@@ -154,12 +156,56 @@ static void check_values(const specification::layer& l, const unit_uses& taken) 
   }
 }
 
+namespace {
+
+/// The values between layers: each layer begins with the result of the layer before it.
+class layer_boundaries {
+ public:
+  explicit layer_boundaries(const specification& s) : all_(s), tokens_{s.tokens} {}
+
+  void check() const {
+    sizes result = tokens_, statistics;
+    for (const specification::use& u : all_.uses) {
+      const specification::layer& l = all_.layers[static_cast<std::size_t>(u.layer)];
+      expect(l, "input", l.input, result);
+      expect(l, "targets", l.targets, tokens_);
+      expect(l, "starts", l.starts, tokens_);
+      expect(l, "statistics", l.statistics, statistics);
+      for (const int side : l.side_losses) expect(l, "side loss", side, {});
+      if (l.result != l.input) result = shape_of(l, l.result);
+      if (l.statistics_result != l.statistics) statistics = shape_of(l, l.statistics_result);
+    }
+    const specification::layer& last = all_.layers[static_cast<std::size_t>(all_.uses.back().layer)];
+    expect(last, "loss", last.result, {});
+  }
+
+ private:
+  using sizes = std::vector<std::int64_t>;
+
+  /// A number has no sizes, nor has a value that no op takes. A layer may lack the value (-1).
+  static sizes shape_of(const specification::layer& l, int value) {
+    return value < 0 ? sizes() : l.values[static_cast<std::size_t>(value)].shape;
+  }
+  static void expect(const specification::layer& l, const char* what, int value, const sizes& expected) {
+    const sizes found = shape_of(l, value);
+    if (!found.empty() && found != expected)
+      throw refusal("RC7761: the {} of \"{}\" of the model has sizes {}; expected {}", what, l.name,
+                    fmt::format("{}", found), fmt::format("{}", expected));
+  }
+
+  const specification& all_;
+  const sizes tokens_;
+};
+
+}  // namespace
+
 void check_shapes(const specification& s, const fact_table& facts) {
   for (const specification::layer& l : s.layers) {
     unit_uses taken;
     for (const specification::op& o : l.ops) op_shapes(l, o, facts.of(o.row), taken).check();
     check_values(l, taken);
   }
+  layer_boundaries(s).check();
 }
 
 }  // namespace rankc::codegen::algebra

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The norm of the gradients, and the optimizer's update.
+#include <rankc/codegen/sorted_accesses.hpp>
+
 #include <algorithm>
 
 #include "interpret.hpp"
@@ -35,16 +37,16 @@ static void check_writes(const op& o) {
 
 /// A result lies over the operand that it replaces, byte for byte, or over nothing that the op reads.
 /// `replaced`: null where there is none.
-static void check_place(const op& o, const view& v, const access& w, const access* replaced) {
-  for (const access& r : o.reads) {
-    const bool is_apart = r.end <= w.begin || w.end <= r.begin;
-    const bool is_replaced = &r == replaced && r.begin == w.begin && r.end == w.end;
-    if (!is_apart && !is_replaced)
-      throw refusal(
-          "RC7273: result {}, bytes {} to {}, lies over bytes {} to {} that the op reads; expected "
-          "its own operand, or no operand",
-          v.port, w.begin, w.end, r.begin, r.end);
-  }
+static void check_place(const sorted_accesses& reads, const view& v, const access& w,
+                        const access* replaced) {
+  const access* met = reads.find_overlap(w, [&](const access& r) {
+    return replaced && r.value == replaced->value && r.begin == w.begin && r.end == w.end;
+  });
+  if (met)
+    throw refusal(
+        "RC7273: result {}, bytes {} to {}, lies over bytes {} to {} that the op reads; expected "
+        "its own operand, or no operand",
+        v.port, w.begin, w.end, met->begin, met->end);
 }
 
 /// The read that a norm adds to: it is neither a gradient nor padding. Null: there is none.
@@ -71,7 +73,7 @@ void interpreter::sum_squares(const op& o) {
   if (o.views.back().adds && norm.replaces < 0) throw adds_unread(o.views.back());
   const access* replaced = norm_before(o, norm);
   check_writes(o);
-  check_place(o, o.views.back(), norm, replaced);
+  check_place(sorted_accesses(o.reads), o.views.back(), norm, replaced);
   const content* before = o.views.back().adds && replaced ? &store_.at(*replaced) : nullptr;
   content made{norm.end - norm.begin, norm.type, {}};
   made.pieces.push_back({{}, claims_.sum_squares(gradients, before)});
@@ -103,6 +105,7 @@ void interpreter::update(const op& o) {
   if (o.views.empty() || o.views.back().port != "norm" || o.views.back().written) throw not_given("norm");
   check_writes(o);
   const content& norm = whole(o, o.views.back());
+  const sorted_accesses reads(o.reads);
   for (std::size_t i = 0; i + 1 < o.views.size();) {
     if (o.views[i].port == "padding") {
       if (!tensor_of(whole(o, o.views[i++])).holds->is_zero())
@@ -127,7 +130,7 @@ void interpreter::update(const op& o) {
       const auto operand = std::find(given.begin(), given.end(), made[k]);
       const access* replaced =
           operand == given.end() ? nullptr : operands[static_cast<std::size_t>(operand - given.begin())];
-      check_place(o, o.views[i], whole_of(o, o.views[i]), replaced);
+      check_place(reads, o.views[i], whole_of(o, o.views[i]), replaced);
       put_updated(o, o.views[i], made[k], results[k < results.size() ? k : 0]);
     }
   }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types in which a step keeps what outlasts it.
+// The types of elements: those that kernels exist for, and those in which a step keeps its tensors.
 #pragma once
 #include <rankc/codegen/program.hpp>
 #include <rankc/codegen/specification.hpp>
 
+#include "facts.hpp"
 #include "refusal.hpp"
 
 namespace rankc::codegen::algebra {
@@ -19,5 +20,14 @@ void check_type(const access&, const codegen::holding&, const specification::upd
 /// a type of floating-point numbers.
 /// Errors: refusal.
 void check_updated_type(const view&, element_type given, element_type made);
+
+/// Floating-point tensors of a kernel are in the type in which it computes. Tensors that its row has as wide
+/// are in f32, or in f64 where it computes in f64. Kernels of the host do not compute in bf16, and those of
+/// CUDA not in f64.
+/// Errors: refusal.
+void check_number_types(const op&, const fact&, const kernel_set&);
+/// A step has tensors in f32 or in f64, and not in both.
+/// Errors: refusal.
+void check_number_types(const program&);
 
 }  // namespace rankc::codegen::algebra

@@ -74,17 +74,15 @@ class row_writer {
     if (!d.unit.empty()) text += fmt::format("*{}", letter_of(d.unit));
     return text;
   }
-  static std::string_view type_text(element e) {
-    if (e == element::index) return "/i32";
-    if (e == element::e4m3) return "/e4m3";
-    if (e == element::e5m2) return "/e5m2";
-    return e == element::e4m3_rows ? "/e4m3_rows" : "";
+  static std::string_view type_text(const port& p) {
+    constexpr std::string_view texts[]{"", "/wide", "/i32", "/e4m3", "/e5m2", "/e4m3_rows"};
+    return texts[static_cast<int>(p.as == use::sum ? element::wide : p.holds)];
   }
   std::string port_text(const typed_port& p) {
     const port& of = *p.of;
     std::string text = fmt::format("{}{}(", of.adds || of.as == use::sum ? "+" : "", of.name);
     for (int d = 0; d < of.shape.ndim; ++d) text += (d ? " " : "") + axis_text(of.shape.dim[d]);
-    text += fmt::format("){}", type_text(of.holds));
+    text += fmt::format("){}", type_text(of));
     if (!of.shape.stride.empty()) text += fmt::format(":{}", letters_.letter_of(of.shape.stride));
     for (int i = 0; i < 2 && !of.may_replace[i].empty(); ++i)
       text += fmt::format("{}{}", i ? "," : "^", of.may_replace[i]);

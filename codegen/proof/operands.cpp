@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the operands of a collective lie on its members. A call has one pointer for what it reads and one for
-// what it writes, and finds all tensors behind these. Members whose arenas have one layout find each other's
+// Where the operands of a communication lie on its members. A call has one pointer for its inputs and one for
+// its results, and finds all tensors behind these. Members whose arenas have one layout find each other's
 // operands at their own offsets.
 #include "passes.hpp"
 
@@ -11,13 +11,18 @@ namespace rankc::codegen::proof {
 
 namespace {
 
-/// Two members of a collective.
+/// Two members of a collective, or a send and its receive.
 class pair_of_members {
  public:
   pair_of_members(const op_table& table, int a, int b, findings& wrong)
       : table_(table), a_(a), b_(b), x_(*table.ops[a]), y_(*table.ops[b]), wrong_(wrong) {}
 
-  void check() {
+  void check() { x_.kind == op_kind::collective ? check_collective() : check_message(); }
+
+ private:
+  const communicator& group() const { return table_.program.communicators[x_.communicator]; }
+
+  void check_collective() {
     if (x_.reads.size() != y_.reads.size() || x_.writes.size() != y_.writes.size())
       return wrong_.add(
           "RC7242: rank {}: op \"{}\" reads {} tensors and writes {}, and {} and {} on rank {}: members give "
@@ -30,8 +35,13 @@ class pair_of_members {
     }
   }
 
- private:
-  const communicator& group() const { return table_.program.communicators[x_.communicator]; }
+  void check_message() {
+    const auto operands = [](const op& o) -> const std::vector<access>& {
+      return o.kind == op_kind::send ? o.reads : o.writes;
+    };
+    if (group().one_layout && operands(x_).size() == operands(y_).size())
+      check_offsets(operands(x_), operands(y_));
+  }
 
   void check_offsets(const std::vector<access>& x, const std::vector<access>& y) {
     for (std::size_t i = 0; i < x.size(); ++i)
@@ -93,8 +103,7 @@ void check_operands(const op_table& table, const joint_events& events, findings&
   check_layouts(table.program, wrong);
   for (int event = 0; event < events.size() && !wrong.full(); ++event) {
     const auto members = events.members[event];
-    if (table.ops[members[0]]->kind != op_kind::collective) continue;
-    for (int other : members) pair_of_members(table, members[0], other, wrong).check();
+    for (int other : members.subspan(1)) pair_of_members(table, members[0], other, wrong).check();
   }
 }
 

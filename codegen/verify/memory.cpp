@@ -16,11 +16,30 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
+/// The ops of a program that touch memory or communicate, numbered. The sets of ended ops have these alone.
+class numbering {
+ public:
+  explicit numbering(const listed_program& p) {
+    for (const listed_op& o : p.ops)
+      of_.push_back(o.reads.empty() && o.writes.empty() && !communicates(o) ? -1 : count_++);
+  }
+  bits none() const { return bits(static_cast<std::size_t>(count_ + 63) / 64); }
+  bool has(const bits& set, int op) const { return verifying::has(set, of_[op]); }
+  void add(bits& set, int op) const {
+    if (of_[op] >= 0) verifying::add(set, of_[op]);
+  }
+
+ private:
+  std::vector<int> of_;  // of each op; -1: it has no number
+  int count_ = 0;
+};
+
 /// The bytes of one rank while its ops go by in the certificate's order, each with the set of those that have
 /// surely ended when it starts.
 class memory {
  public:
-  memory(const step& d, int rank) : d_(d), rank_(rank), uses_(program_of(d, rank).ops.size(), -1) {
+  memory(const step& d, int rank, const numbering& numbers)
+      : d_(d), rank_(rank), numbers_(numbers), uses_(program_of(d, rank).ops.size(), -1) {
     const auto& ops = program_of(d, rank).ops;
     std::map<int, int> last_use;
     for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
@@ -38,17 +57,18 @@ class memory {
 
   void walk(int index, const bits& ended) {
     const listed_op& s = at(index);
-    if (const int before = uses_[index]; before >= 0 && !has(ended, before))
-      refuse(index,
-             "RC7185: certificate, rank {}: op \"{}\" and op \"{}\" use one communicator, and no event "
-             "orders them",
-             at(before).name);
+    if (const int before = uses_[index]; before >= 0 && !numbers_.has(ended, before))
+      refuse(
+          index,
+          "RC7185: certificate, rank {}: op \"{}\" on stream {} and op \"{}\" on stream {} use communicator "
+          "\"{}\", and no event orders them",
+          at(index).stream, at(before).name, at(before).stream, name_of_communicator(index));
     visit(s.reads, [&](stretch& here, std::uint64_t byte, int value) {
       if (here.writes.empty())
         refuse(index, "RC7186: certificate, rank {}: op \"{}\" reads byte {}, which nothing has written",
                byte);
       for (const auto& [writer, what] : here.writes)
-        if (!has(ended, writer) || what != value)
+        if (!numbers_.has(ended, writer) || what != value)
           refuse(index,
                  "RC7187: certificate, rank {}: op \"{}\" reads byte {} and may find another value there, "
                  "written by op \"{}\"",
@@ -56,16 +76,16 @@ class memory {
     });
     visit(s.writes, [&](stretch& here, std::uint64_t byte, int) {
       for (int reader : here.reads)
-        if (!has(ended, reader))
+        if (!numbers_.has(ended, reader))
           refuse(index, "RC7188: certificate, rank {}: op \"{}\" writes byte {} while op \"{}\" may read it",
                  byte, at(reader).name);
     });
     visit(s.reads, [&](stretch& here, std::uint64_t, int) {
-      std::erase_if(here.reads, [&](int reader) { return reader == index || has(ended, reader); });
+      std::erase_if(here.reads, [&](int reader) { return reader == index || numbers_.has(ended, reader); });
       here.reads.push_back(index);
     });
     visit(s.writes, [&](stretch& here, std::uint64_t byte, int value) {
-      std::erase_if(here.writes, [&](const auto& w) { return has(ended, w.first); });
+      std::erase_if(here.writes, [&](const auto& w) { return numbers_.has(ended, w.first); });
       for (const auto& [writer, what] : here.writes) {
         if (writer != index)
           refuse(index, "RC7250: certificate, rank {}: op \"{}\" writes byte {} while op \"{}\" may write it",
@@ -73,7 +93,7 @@ class memory {
         if (what != value)
           refuse(index, "RC7189: certificate, rank {}: op \"{}\" writes two values to byte {}", byte);
       }
-      here.writes.emplace_back(index, value);
+      if (here.writes.empty()) here.writes.emplace_back(index, value);
     });
   }
 
@@ -85,6 +105,10 @@ class memory {
   };
 
   const listed_op& at(int index) const { return verifying::at(d_, {rank_, index}); }
+  const std::string& name_of_communicator(int index) const {
+    const int own = at(index).communicator;
+    return d_.communicators[d_.ranks[rank_].communicators[own]].name;
+  }
   template <class... T>
   [[noreturn]] void refuse(int index, runtime::sentence<int, std::string, std::type_identity_t<T>...> about,
                            const T&... facts) const {
@@ -101,6 +125,7 @@ class memory {
 
   const step& d_;
   const int rank_;
+  const numbering& numbers_;
   std::vector<int> uses_;  // of each op: the one before it on its communicator; -1: none
   std::vector<std::uint64_t> borders_;
   std::vector<stretch> stretches_;
@@ -142,7 +167,9 @@ class kept_sets {
 
 class histories {
  public:
-  histories(const step& d, const schedule& s) : d_(d), schedule_(s) {}
+  histories(const step& d, const schedule& s) : d_(d), schedule_(s) {
+    for (const listed_program& p : d.programs) numbers_.emplace_back(p);
+  }
 
   /// Walk through the ops of a rank with what they order among themselves.
   void walk_alone(int rank) const {
@@ -151,11 +178,12 @@ class histories {
     std::iota(order.begin(), order.end(), 0);
     sort_by(order, [&](int i) { return ops[i].position; });
     kept_sets ended(causes_of(rank));
-    memory bytes(d_, rank);
+    const numbering& numbers = numbers_of(rank);
+    memory bytes(d_, rank, numbers);
     for (int i : order) {
-      bits set = ended.at_start(i, none(rank));
+      bits set = ended.at_start(i, numbers.none());
       bytes.walk(i, set);
-      add(set, i);
+      numbers.add(set, i);
       ended.keep(i, std::move(set));
     }
   }
@@ -170,19 +198,20 @@ class histories {
         if (const id me{r, i}; schedule_.together(me)[0] == me) order.push_back(me);
     }
     sort_by(order, [&](const id& i) { return at(d_, i).position; });
-    memory bytes(d_, rank);
-    end_sets ends(d_, schedule_, none(rank));
+    const numbering& numbers = numbers_of(rank);
+    memory bytes(d_, rank, numbers);
+    end_sets ends(d_, schedule_, numbers.none());
     for (const id& event : order) {
       const auto members = schedule_.together(event);
       std::vector<bits> sets;
       for (const id& m : members) {
-        sets.push_back(ended[m.rank].at_start(m.index, none(rank)));
+        sets.push_back(ended[m.rank].at_start(m.index, numbers.none()));
         if (m.rank == rank) bytes.walk(m.index, sets.back());
       }
       sets = ends.at_ends(members, std::move(sets));
       for (std::size_t n = 0; n < members.size(); ++n) {
         const id m = members[n];
-        if (m.rank == rank) add(sets[n], m.index);
+        if (m.rank == rank) numbers.add(sets[n], m.index);
         ended[m.rank].keep(m.index, std::move(sets[n]));
       }
     }
@@ -192,10 +221,11 @@ class histories {
   const std::vector<std::vector<int>>& causes_of(int rank) const {
     return schedule_.causes[d_.ranks[rank].program];
   }
-  bits none(int rank) const { return bits((program_of(d_, rank).ops.size() + 63) / 64); }
+  const numbering& numbers_of(int rank) const { return numbers_[d_.ranks[rank].program]; }
 
   const step& d_;
   const schedule& schedule_;
+  std::vector<numbering> numbers_;  // of each program
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of a collective lie alike on all members: at the same bytes where the arenas have one layout;
-// elsewhere the tensors that a call finds behind one pointer lie in the same order.
+// Operands of a communication lie alike on all members: at the same bytes where the arenas have one layout.
+// Elsewhere the tensors that a collective finds behind one pointer lie in the same order.
 #include "schedule.hpp"
 
 #include <algorithm>
@@ -14,6 +14,24 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
+void check_offset(const step& d, id a, std::uint64_t here, id b, std::uint64_t there) {
+  if (here != there)
+    refuse(d, a,
+           "RC7253: certificate, rank {}: op \"{}\" has an operand at byte {} and at byte {} on rank {}: "
+           "both must be equal, because the members' arenas have one layout",
+           here, there, b.rank);
+}
+
+/// A send and its receive, on a communicator whose members have one layout.
+void check_message(const step& d, id a, id b) {
+  const listed_op &x = at(d, a), &y = at(d, b);
+  const auto &from = x.kind == op_kind::send ? x.reads : x.writes,
+             &to = y.kind == op_kind::send ? y.reads : y.writes;
+  for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i)
+    check_offset(d, a, from[i].begin, b, to[i].begin);
+}
+
+/// Two members of a collective.
 void check_pair(const step& d, id a, id b, bool one_layout) {
   static const std::set<collective_kind> behind_one_pointer{
       collective_kind::all_reduce, collective_kind::all_reduce_max, collective_kind::all_gather,
@@ -28,11 +46,7 @@ void check_pair(const step& d, id a, id b, bool one_layout) {
   for (const auto of : {&listed_op::reads, &listed_op::writes})
     for (std::size_t i = 0; i < (x.*of).size(); ++i) {
       const std::uint64_t here = (x.*of)[i].begin, there = (y.*of)[i].begin;
-      if (one_layout && here != there)
-        refuse(d, a,
-               "RC7253: certificate, rank {}: op \"{}\" has an operand at byte {} and at byte {} on rank {}: "
-               "both must be equal, because the members' arenas have one layout",
-               here, there, b.rank);
+      if (one_layout) check_offset(d, a, here, b, there);
       const auto behind_first = static_cast<std::int64_t>(here - (x.*of)[0].begin),
                  there_behind_first = static_cast<std::int64_t>(there - (y.*of)[0].begin);
       if (behind_one_pointer.count(x.does) && behind_first != there_behind_first)
@@ -84,9 +98,12 @@ void check_operands(const step& d, const schedule& s) {
     const auto& ops = program_of(d, r).ops;
     for (int i = 0; i < static_cast<int>(ops.size()); ++i) {
       const id me{r, i};
-      if (ops[i].kind != op_kind::collective || s.together(me)[0] != me) continue;
+      if (!communicates(ops[i]) || s.together(me)[0] != me) continue;
       const bool one_layout = d.communicators[d.ranks[r].communicators[ops[i].communicator]].one_layout;
-      for (const id& other : s.together(me)) check_pair(d, me, other, one_layout);
+      for (const id& other : s.together(me)) {
+        if (ops[i].kind == op_kind::collective) check_pair(d, me, other, one_layout);
+        else if (one_layout) check_message(d, me, other);
+      }
     }
   }
 }

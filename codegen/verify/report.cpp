@@ -70,6 +70,16 @@ std::uint64_t fingerprint_of(const certified& c) {
   return runtime::fingerprint_of(hashes);
 }
 
+/// The fingerprint of the calls of all steps.
+/// Errors: RC8121.
+std::uint64_t fingerprint_of(const certified& c, const std::filesystem::path& file) {
+  try {
+    return fingerprint_of(c);
+  } catch (const runtime::failure& refused) {
+    throw runtime::failure(1, "RC8121: the certificate {} is refused: {}", file, refused.what());
+  }
+}
+
 /// Whose certificate it is.
 void print_plan(const certified& c, std::ostream& out) {
   const program& p = c.steps.front().program;
@@ -149,7 +159,7 @@ std::string check_model(const certified& c, const std::filesystem::path& file, s
     throw runtime::failure(1, "RC8124: the steps of {} do not belong together: {}", file,
                            together.reasons.front());
   print_list("steps: belong together", together.claims, out);
-  out << fmt::format("calls: {:016x}, as --version of the program says\n", fingerprint_of(c));
+  out << fmt::format("calls: {:016x}, as --version of the program says\n", fingerprint_of(c, file));
   if (by.chance > 0) print_draw(by, out);
   print_list("trusted, and not shown by the certificate:", trusted_by(c), out);
   return not_compared;

@@ -12,6 +12,8 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
+constexpr std::size_t most_axes = 64;
+
 /// A rank's index along each axis.
 using indices = std::vector<int>;
 
@@ -30,6 +32,8 @@ class world_checker {
   bool is_cut(std::size_t axis) const { return d_.mesh[axis].listed < d_.mesh[axis].size; }
 
   void check_axes() const {
+    if (d_.mesh.size() > most_axes)
+      refuse("RC7276: certificate: the world has {} axes; expected {} at most", d_.mesh.size(), most_axes);
     std::int64_t ranks = 1;
     for (const listed_axis& a : d_.mesh) {
       if (a.size < 1 || a.listed < std::min(a.size, 2) || a.listed > a.size)
@@ -61,15 +65,16 @@ class world_checker {
       count *= static_cast<std::size_t>(a.listed);
       axes.push_back(static_cast<int>(axes.size()));
     }
-    bool are_there = count == d_.ranks.size();
-    if (are_there) {
-      const std::vector<int> expected = line(0, axes);
-      for (std::size_t r = 0; r < expected.size(); ++r) are_there &= d_.ranks[r].number == expected[r];
-    }
-    if (!are_there)
-      refuse(
-          "RC7257: certificate: a step must have the {} ranks at the listed indices of the axes, and has {}",
-          count, d_.ranks.size());
+    if (count != d_.ranks.size())
+      refuse("RC7257: certificate: a step has {} ranks; expected {}, one at each listed index of the axes",
+             d_.ranks.size(), count);
+    const std::vector<int> expected = line(0, axes);
+    for (std::size_t r = 0; r < expected.size(); ++r)
+      if (d_.ranks[r].number != expected[r])
+        refuse(
+            "RC7278: certificate: rank {} of a step is rank {} of the world; expected rank {}, which is the "
+            "next at the listed indices of the axes",
+            r, d_.ranks[r].number, expected[r]);
   }
 
   /// The listed ranks at all indices along some axes, the last of these fastest, from a rank on.
@@ -133,8 +138,8 @@ class world_checker {
     const listed_rank& w = d_.ranks[static_cast<std::size_t>(rank)];
     const indices at = indices_of(w.number);
     const int base = number_at(moved(at, indices(at.size(), 0), {}));
-    const auto found = std::find_if(d_.ranks.begin(), d_.ranks.end(),
-                                    [&](const listed_rank& other) { return other.number == base; });
+    const auto found = std::partition_point(d_.ranks.begin(), d_.ranks.end(),
+                                            [&](const listed_rank& other) { return other.number < base; });
     bool is_like = found->communicators.size() == w.communicators.size();
     for (std::size_t k = 0; is_like && k < w.communicators.size(); ++k) {
       const communicator &own = d_.communicators[static_cast<std::size_t>(w.communicators[k])],

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Structure, matching and order. In the certificate's order, one comparison for each edge shows that nothing
 // hangs. Rules about the ops alone are checked once for all ranks that run them.
+#include "../certificate/call_operands.hpp"
 #include "schedule.hpp"
+
+#include <rankc/codegen/sorted_accesses.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -15,6 +18,7 @@ namespace rankc::codegen::verifying {
 namespace {
 
 constexpr int most_positions = 1 << 24;
+constexpr std::size_t most_accesses = 1 << 14;
 
 class schedule_checker {
  public:
@@ -112,32 +116,51 @@ class schedule_checker {
                    "RC7167: certificate, rank {}: op \"{}\" uses bytes {}..{} as {}, but their value is {}",
                    x.begin, x.end, element_type_names[static_cast<int>(x.type)], element_type_names[type]);
           else type = static_cast<int>(x.type);
+      check_size(me);
       check_overwriting(me);
       if (is_message(s)) check_move(me);
     }
+  }
+
+  /// The checks of a kernel or of a communication compare its accesses with each other.
+  void check_size(id me) const {
+    const listed_op& s = at(me);
+    const bool is_over_all = s.kind == op_kind::begin || s.kind == op_kind::end || is_over_regions(s);
+    const std::size_t accesses = s.reads.size() + s.writes.size(),
+                      most = std::max({accesses, s.operands.size(), s.views.size()});
+    if (!is_over_all && most > most_accesses)
+      refuse(me,
+             "RC7268: certificate, rank {}: op \"{}\" has {} reads and writes, {} operands and {} views; "
+             "expected {} of each at most",
+             accesses, s.operands.size(), s.views.size(), most_accesses);
   }
 
   /// No write meets a read of the same op but the one that it is made over, byte for byte.
   void check_overwriting(id me) const {
     const listed_op& s = at(me);
     const int reads = static_cast<int>(s.reads.size());
+    const sorted_accesses by_begin(s.reads);
     for (const access& w : s.writes) {
       if (w.replaces < -1 || w.replaces >= reads)
         refuse(me,
                "RC7168: certificate, rank {}: op \"{}\" writes bytes {}..{} in place of its read {}, but it "
                "has {} reads",
                w.begin, w.end, w.replaces, reads);
-      for (int i = 0; i < reads; ++i) {
-        const access& x = s.reads[i];
-        const bool exact =
-            w.replaces >= 0 && x.begin == w.begin && x.end == w.end && x.value == s.reads[w.replaces].value;
-        const bool apart = std::max(x.begin, w.begin) >= std::min(x.end, w.end);
-        if (i == w.replaces ? !exact : !apart && !exact)
-          refuse(me,
-                 "RC7169: certificate, rank {}: op \"{}\" writes bytes {}..{} over its read of bytes {}..{}: "
-                 "it may do so only in place, byte for byte",
-                 w.begin, w.end, x.begin, x.end);
-      }
+      const access* replaced = w.replaces < 0 ? nullptr : &s.reads[w.replaces];
+      if (replaced && (replaced->begin != w.begin || replaced->end != w.end))
+        refuse(
+            me,
+            "RC7269: certificate, rank {}: op \"{}\" writes bytes {}..{} in place of its read {}, of bytes "
+            "{}..{}; expected the same bytes",
+            w.begin, w.end, w.replaces, replaced->begin, replaced->end);
+      const access* met = by_begin.find_overlap(w, [&](const access& x) {
+        return replaced && x.begin == w.begin && x.end == w.end && x.value == replaced->value;
+      });
+      if (met)
+        refuse(me,
+               "RC7169: certificate, rank {}: op \"{}\" writes bytes {}..{} over its read of value {}, bytes "
+               "{}..{}, which is not the read that it replaces",
+               w.begin, w.end, met->value, met->begin, met->end);
     }
   }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/runtime/call_recorder.hpp>
 
+#include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/hashed_places.hpp>
 
@@ -77,12 +78,36 @@ hashed_places places_of(const layout& tables, bool trains) {
   return all;
 }
 
+/// The sum of the hashes of the tensors that a rank keeps from step to step.
+std::uint64_t hash_of_kept(const description& about, const layout& tables) {
+  std::uint64_t all = 0;
+  const bool has_copy = about.type == dtype::bf16 && !about.bf16_weights;
+  const int moments = about.trains ? about.moments : 0;
+  for (const parameter& p : tables.parameters) {
+    const auto add = [&](kept_kind kind, at region, std::size_t element) {
+      all += hash_of(hashed_tensor{kind, p.name, region.byte + p.element * element});
+    };
+    const std::size_t of_moment = size_of(type_of(about, region::first_moment));
+    if (!is_copy_alone(about, tables, region::weights, p.element))
+      add(kept_kind::weight, tables.weights, size_of(type_of(about, region::weights)));
+    if (has_copy) add(kept_kind::working_copy, tables.working_copy, size_of(dtype::bf16));
+    if (p.element >= tables.trained_count()) continue;
+    if (moments > 0) add(kept_kind::first_moment, tables.first_moment, of_moment);
+    if (moments > 1) add(kept_kind::second_moment, tables.second_moment, of_moment);
+  }
+  for (const rope_table& r : tables.ropes)
+    all += hash_of(hashed_tensor{kept_kind::rotary, "", r.where.byte, std::int64_t{r.positions} * about.cp,
+                                 r.dim, r.theta, r.scaling});
+  return all;
+}
+
 }  // namespace
 
-call_recorder::call_recorder(const description& about, int index, const proven_step& proven)
+call_recorder::call_recorder(const description& about, int index, const proven_step& proven, bool on_host)
     : about_(about),
       index_(index),
       proven_(proven),
+      on_host_(on_host),
       row_(about.ranks[static_cast<std::size_t>(proven.rank)]),
       lanes_(about.layouts[static_cast<std::size_t>(row_.pp)].lanes),
       queues_(lanes_.size()),
@@ -132,14 +157,17 @@ std::string_view call_recorder::name_of(const char* type) {
 }
 
 void call_recorder::call(int lane, const void* call, void (*describe)(const void*, operand_list&)) {
-  operand_list list;
-  describe(call, list);
-  hashed_call made{.name = name_of(list.type), .lane = lane};
-  made.operands.reserve(list.n_members);
+  list_.clear();
+  describe(call, list_);
+  const operand_list& list = list_;
+  hashed_call made{.name = list.row != nullptr ? list.row : name_of(list.type), .lane = lane};
   if (has(list, member_kind::site)) communicate(list, made);
   if (has(list, member_kind::shards)) return move_shards(list, made);
+  made.operands = std::move(operands_);
+  made.operands.clear();
   take_operands(list, made);
   add(made);
+  operands_ = std::move(made.operands);
 }
 
 void call_recorder::communicate(const operand_list& list, hashed_call& made) {
@@ -245,12 +273,17 @@ void call_recorder::refuse(const hashed_call& found) const {
 
 void call_recorder::finish() {
   const layout& tables = about_.layouts[static_cast<std::size_t>(row_.pp)];
-  const std::uint64_t all = hash_of(hash_of(hash_, queues_), places_of(tables, proven_.trains));
+  hashed_places places = places_of(tables, proven_.trains);
+  places.kept = hash_of_kept(about_, tables);
+  places.on_host = on_host_;
+  places.deterministic = about_.deterministic;
+  const std::uint64_t all = hash_of(hash_of(hash_, queues_), places);
   if (calls_ == proven_.calls && all == proven_.hash) return;
   throw failure(
       1,
       "RC5146: rank {} does not run the {} step that was proven: after call {} of {}, in {}, it ends "
-      "in another way, or its tables name other places; generate the program again",
+      "in another way, its tables name other places, or its target or `deterministic` is another; generate "
+      "the program again",
       index_, proven_.trains ? "training" : "evaluation", calls_, proven_.calls, action_);
 }
 

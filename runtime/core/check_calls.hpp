@@ -23,7 +23,7 @@ void check_calls(const auto& program, int index) {
   check_proven(about, pp, false);
   for (const proven_step& step : about.proven) {
     if (step.pp != pp) continue;
-    call_recorder by(about, index, step);
+    call_recorder by(about, index, step, Rank::is_on_host);
     Rank r;
     r.about = &about;
     r.row = &by.row();

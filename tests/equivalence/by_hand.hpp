@@ -217,6 +217,7 @@ inline program_by_hand two_ranks_by_hand() {
     all.p.ranks.back().arena_bytes = arena_by_hand;
   }
   all.p.streams = 1;
+  all.p.calls.on_host = true;
   all.order.ok = true;
   return all;
 }

@@ -148,7 +148,7 @@ TEST_CASE("copies of rankc's rows have the facts of the table") {
           const value x = rows(t);
           t.apply(rms_norm, {x, weight(t, "g", {hidden})}, {}, {.with = {.eps = 1e-5}});
         }) ==
-        "y(t w) statistics(t 1) x(t w) gain(w) | y = x gain; statistics = x gain | whole(w) | number | "
+        "y(t w) statistics(t 1)/wide x(t w) gain(w) | y = x gain; statistics = x gain | whole(w) | number | "
         "x = rms_norm_dx(dy, x, statistics, gain); gain = rms_norm_dw(dy, x, statistics)");
   CHECK(facts([&](trace& t) { t.apply(softmax, {rows(t)}); }) ==
         "y(t w)^x x(t w) | y = x | whole(w) |  | x = softmax_dx(dy, y)");

@@ -7,6 +7,9 @@
 #include <rankc/rankc.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <set>
 #include <string_view>
 
 #include "refused.hpp"
@@ -21,10 +24,10 @@ constexpr rankc::models::gpt2 gpt{.layers = 1, .hidden = 16, .heads = 2, .ffn = 
 constexpr rankc::models::llama llama{
     .layers = 1, .hidden = 16, .heads = 2, .kv_heads = 2, .ffn = 24, .vocab = 32, .theta = 10000};
 
-rankc::plan_data planned(const auto& model, const rankc::parallel_dims& dims = {}) {
+rankc::plan_data planned(const auto& model, const rankc::parallel_dims& dims = {}, int batch = 2) {
   using namespace rankc;
   return make_plan("fields", model, dims, schedules::gpipe{1},
-                   training{.seq = 16, .global_batch = 2, .precision = f32}, clusters::h200<256>);
+                   training{.seq = 16, .global_batch = batch, .precision = f32}, clusters::h200<256>);
 }
 
 const subject& one() {
@@ -186,6 +189,85 @@ TEST_CASE("a collective of the model names its tensors as its row does") {
   check_refused(sound, said{7720, {"seq", "4"}}, reduced([](op& o) { o.seq = 4; }));
 }
 
+// ---- types of elements
+
+/// Tensors of rank 0 are in another type, in bytes of their own.
+void retype(subject& s, element_type to, const std::function<bool(const access&)>& is_one) {
+  rank_program& r = s.p.ranks[0];
+  std::map<std::size_t, std::size_t> moved;  // to where each begins
+  for (op& o : r.ops)
+    for (auto* accesses : {&o.reads, &o.writes})
+      for (access& a : *accesses) {
+        if (!is_one(a)) continue;
+        const std::size_t bytes = (a.end - a.begin) / element_size(a.type) * element_size(to);
+        const auto [at, is_new] = moved.try_emplace(a.begin, (r.arena_bytes + 255) / 256 * 256);
+        if (is_new) r.arena_bytes = at->second + bytes;
+        a.begin = at->second;
+        a.end = a.begin + bytes;
+        a.type = to;
+      }
+  REQUIRE(!moved.empty());
+}
+/// Tensors that a step begins with and keeps in their bytes.
+std::function<bool(const access&)> kept_as(const subject& s, holding_kind kind) {
+  std::set<std::size_t> begins;
+  const op& begun = s.p.ranks[0].ops.front();
+  for (std::size_t i = 0; i < begun.holds.size(); ++i)
+    if (begun.holds[i].kind == kind) begins.insert(begun.writes[i].begin);
+  return [=](const access& a) { return begins.contains(a.begin); };
+}
+std::function<bool(const access&)> results_of(subject& s, const char* row, const char* port) {
+  std::set<int> values;
+  for (op* o : s.find(0, "", row)) {
+    const view& v = subject::port(*o, port);
+    values.insert(o->writes[static_cast<std::size_t>(v.accesses.first)].value);
+  }
+  return [=](const access& a) { return values.contains(a.value); };
+}
+
+TEST_CASE("moments alone are in f64") {
+  check_refused(one(), 7765, [](subject& s) {
+    for (const holding_kind kind : {holding_kind::first_moment, holding_kind::second_moment})
+      retype(s, element_type::f64, kept_as(s, kind));
+  });
+}
+
+TEST_CASE("rotary tables are in bf16") {
+  check_refused(turned(), 7704,
+                [](subject& s) { retype(s, element_type::bf16, kept_as(s, holding_kind::rotary)); });
+}
+
+TEST_CASE("statistics and log-sum-exps are in bf16") {
+  check_refused(turned(), said{7763, {"statistics", "bf16"}},
+                [](subject& s) { retype(s, element_type::bf16, results_of(s, "rms_norm", "statistics")); });
+  check_refused(turned(), said{7763, {"lse", "bf16"}},
+                [](subject& s) { retype(s, element_type::bf16, results_of(s, "attention", "lse")); });
+}
+
+TEST_CASE("a kernel computes in one type") {
+  check_refused(turned(), said{7762, {"y", "f32", "gate", "bf16"}},
+                [](subject& s) { retype(s, element_type::f32, results_of(s, "swiglu", "y")); });
+  check_refused(one(), said{7763, {"statistics", "f64"}},
+                [](subject& s) { retype(s, element_type::f64, results_of(s, "layer_norm", "statistics")); });
+}
+
+TEST_CASE("the kernels of a target do not compute in a type of the step") {
+  static const subject in_f64(planned(gpt), target::host, dtype::f64);
+  CHECK(in_f64.reason() == "");
+  check_refused(in_f64, said{7764, {"y", "f64", "CUDA", "bf16 or f32"}},
+                [](subject& s) { s.p.calls.on_host = false; });
+  check_refused(one(), said{7764, {"y", "bf16", "the host", "f32 or f64"}},
+                [](subject& s) { retype(s, element_type::bf16, results_of(s, "gelu", "y")); });
+}
+
+TEST_CASE("the host keeps moments in bf16 where the recipe does") {
+  using namespace rankc;
+  const subject kept(make_plan("bf16_moments", gpt, parallel_dims{}, schedules::gpipe{1},
+                               training{.seq = 16, .global_batch = 2, .moments = bf16}, clusters::h200<256>),
+                     target::host, dtype::f32);
+  CHECK(kept.reason() == "");
+}
+
 // ---- the model
 
 TEST_CASE("a model whose shapes, units and attributes are not those of its ops is none") {
@@ -214,6 +296,18 @@ TEST_CASE("a model whose shapes, units and attributes are not those of its ops i
   check_refused(one(), 7708, changed("gelu", [](layer&, model_op& o) { o.rows = 2; }));
   check_refused(one(), 7729, changed("gelu", [](layer&, model_op& o) { o.number = 2; }));
   check_refused(turned(), 7729, changed("rms_norm", [](layer&, model_op& o) { o.scaling.factor = 2; }));
+}
+
+TEST_CASE("a model whose layers pass values of other sizes than its tokens is none") {
+  const specification larger = specify(planned(gpt, {}, 4));
+  check_refused(one(), said{7761, {"input", "embedding", "[64]", "[32]"}}, [&](subject& s) {
+    s.model = larger;
+    s.model.tokens = 32;
+  });
+  check_refused(one(), said{7761, {"input", "block", "[64, 16]", "[32, 16]"}},
+                [&](subject& s) { s.model.layers[1] = larger.layers[1]; });
+  check_refused(one(), 7761, [&](subject& s) { s.model.layers[2] = larger.layers[2]; });
+  check_refused(one(), 7761, [&](subject& s) { s.model.layers[2].result = s.model.layers[2].input; });
 }
 
 }  // namespace fields_test

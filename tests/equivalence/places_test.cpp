@@ -197,4 +197,42 @@ TEST_CASE("tokens are dispatched by a part of the places of an arrangement") {
   });
 }
 
+/// A rank's step ends with a sum of losses over pp, to which the rank gives `own`.
+void sum_losses(subject& s, int rank, const rankc::codegen::access& own, bool in_bf16) {
+  rank_program& r = s.p.ranks[static_cast<std::size_t>(rank)];
+  op sum = *s.find(rank, "gradient norm over pp").at(0);
+  const std::size_t last = r.ops.size() - 2;
+  sum.name = "loss over pp";
+  sum.in_bf16 = in_bf16;
+  sum.waits = {static_cast<int>(last)};
+  sum.reads = {own};
+  sum.writes = {own};
+  sum.writes[0].value = s.new_value();
+  sum.writes[0].replaces = 0;
+  sum.operands = {own.begin};
+  for (rankc::codegen::access& left : r.ops.back().reads)
+    if (left.value == own.value) left.value = sum.writes[0].value;
+  s.insert_after(rank, &r.ops[last], sum);
+}
+
+TEST_CASE("the loss is sent in bf16, and the first rank adds a zero to it") {
+  const auto summed = [](subject& s, bool in_bf16) {
+    rank_program& first = s.p.ranks.front();
+    const std::size_t begin = grow(first, 4);
+    op zero;
+    zero.name = "zero loss";
+    zero.row = "clear";
+    zero.writes = {{begin, begin + 4, s.new_value(), element_type::f32}};
+    zero.operands = {begin};
+    zero.views = {{.port = "y", .written = true, .accesses = {0, 1}}};
+    zero.views[0].shape.push_back(1);
+    s.insert_after(0, &first.ops[first.ops.size() - 2], zero);
+    sum_losses(s, 0, zero.writes[0], in_bf16);
+    sum_losses(s, 1, held(last_rank(s), holding_kind::loss), in_bf16);
+    s.order = prove(s.p);
+  };
+  CHECK(fault(trained(), [&](subject& s) { summed(s, false); }) == "");
+  check_refused(trained(), 7524, [&](subject& s) { summed(s, true); });
+}
+
 }  // namespace places_test

@@ -183,6 +183,7 @@ inline program_by_hand sharded_by_hand(const shards& s = {}) {
   program_by_hand all;
   all.p.step = "train";
   all.p.streams = 1;
+  all.p.calls.on_host = true;
   const int ranks = s.replicas * s.present;
   for (int k = 0; k < s.replicas; ++k)
     all.p.communicators.push_back(

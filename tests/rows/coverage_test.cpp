@@ -109,6 +109,15 @@ TEST_CASE("coverage: whole numbers, conversions and units") {
     }
 }
 
+TEST_CASE("coverage: f32 where others are in bf16") {
+  for (const auto* some : {&rows(), &chunk_rows(), &ring_rows(), &narrowed_rows()})
+    for (const row& r : *some)
+      for (std::size_t p = 0; p < r.ports.size(); ++p) {
+        INFO(r.op->name << " " << r.of(p).name);
+        CHECK(r.is->ports[p].is_wide == (r.of(p).as == use::sum || r.of(p).holds == element::wide));
+      }
+}
+
 /// The words of the sizes that a kernel's call names: the letters that the facts have for them.
 static std::vector<std::string> words_of_call(const row& r, codegen::target on) {
   std::vector<std::string> words;

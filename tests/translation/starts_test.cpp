@@ -156,14 +156,72 @@ std::vector<alteration> of_shards() {
   };
 }
 
+/// Faults in products whose rows move in parts.
+std::vector<alteration> of_parts() {
+  return {
+      {"all rows for each part",
+       matched("\\.y = part\\(o_proj\\), \\.x = part\\(s\\.o\\)", ".y = o_proj, .x = s.o"), " linear in "},
+      {"a later part that overwrites the sum", matched("\\.into = part\\(into\\)", ".into = into"),
+       " linear_dx_gelu_bias in "},
+  };
+}
+
+/// Faults in tables by which the trainer fills the arena, and in the flags of the kernels.
+std::vector<alteration> of_tables(bool has_copy) {
+  const std::string tables = "its tables name other places";
+  std::vector<alteration> list{
+      {"a parameter's element", matched("(\"layers\\.0\\.wq\", [^}]*, )0(, fill)", "$1 16$2"), tables},
+      {"a parameter's name", matched("\"layers\\.0\\.wq\"", "\"layers.0.wk\""), tables},
+      {"a parameter left out", matched("\\{\"layers\\.0\\.wq\"[^}]*\\},", ""), tables},
+      {"the first moments", matched("(\\.first_moment = \\{)", "$1 256 + "), tables},
+      {"the weights", matched("(\\.weights = \\{)", "$1 256 + "), tables},
+      {"another order of sums", matched("(\\.deterministic = )false", "$1 true"),
+       "`deterministic` is another"},
+  };
+  if (has_copy) list.push_back({"the working copy", matched("(\\.working_copy = \\{)", "$1 256 + "), tables});
+  return list;
+}
+
+/// Faults in the table of rotary positions.
+std::vector<alteration> of_ropes() {
+  const std::string tables = "its tables name other places";
+  return {
+      {"a rotary table", matched("(rope_table [a-z_0-9]*\\[\\]\\{\\{\\{)", "$1 256 + "), tables},
+      {"a rotary table's positions", matched("(rope_table [^;]*\\}, )8,", "$1 16,"), tables},
+      {"a rotary table's base", matched("(rope_table [^;]*, )10000", "$1 500000"), tables},
+  };
+}
+
+/// The struct of a row has another name, and this text in front of its members.
+fault with_other_struct(const std::string& row, const std::string& member) {
+  return [=](files& all) {
+    for (auto& [name, text] : all) {
+      text =
+          std::regex_replace(text, std::regex("struct " + row + " \\{"), "struct " + row + "_2 {" + member);
+      text = std::regex_replace(text, std::regex("([^:_a-z])" + row + "\\{"), "$1" + row + "_2{");
+    }
+  };
+}
+
 /// Changes without a fault, and one that the check of calls does not see: kernels.hpp hands the members of a
 /// struct to its kernel in another order. The comparison of this folder sees it.
 std::vector<alteration> not_refused() {
   return {
       {"nothing", [](files&) {}, ""},
       {"a wait twice", in_call("wait", 5, doubled()), ""},
+      {"a struct whose name is taken",
+       with_other_struct("linear_dx", " static constexpr const char* row_name = \"linear_dx\";"), ""},
       {"sizes of a kernel", matched("(::linear<T>\\([^;]*, )In, Out", "$1 Out, In"), ""},
   };
+}
+
+/// Layers with rotary positions.
+rankc::plan_data llama_plan() {
+  constexpr rankc::models::llama llama{
+      .layers = 1, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 32, .vocab = 64, .theta = 10000};
+  constexpr rankc::training recipe{.seq = 8, .global_batch = 4, .precision = rankc::f32};
+  return make_plan("llama", llama, rankc::parallel_dims{}, rankc::schedules::gpipe{1}, recipe,
+                   rankc::clusters::cpu);
 }
 
 struct altered {
@@ -172,20 +230,24 @@ struct altered {
 };
 
 altered altered_text(rankc::plan_data plan, bool cuda, const std::string& folder) {
-  const bool sharded = plan.name == "gpt_sharded";
+  const bool sharded = plan.name == "gpt_sharded", turned = plan.name == "llama";
   plan.name = rankc::detail::keep_name(std::string(plan.name) + "_altered");
-  altered made{make_subject(std::move(plan), cuda, cuda ? dtype::bf16 : dtype::f32), not_refused()};
+  altered made{make_subject(std::move(plan), cuda, cuda ? dtype::bf16 : dtype::f32),
+               turned ? std::vector<alteration>() : not_refused()};
   REQUIRE(write(made.of, folder) == "");
   const auto add = [&](const std::vector<alteration>& more) {
     made.all.insert(made.all.end(), more.begin(), more.end());
   };
-  if (sharded) {
-    add(of_shards());
-    return made;
-  }
+  if (turned) add(of_ropes());
+  if (sharded) add(of_shards());
+  if (turned || sharded) return made;
   add(of_each_statement(read_text(folder + "/" + std::string(made.of.plan.name)), cuda ? 3 : 2));
   add(of_order());
   add(cuda ? of_types() : of_eight());
+  if (cuda) add(of_parts());
+  add(of_tables(cuda));
+  add({{"another row of a name with a number", with_other_struct("position_grad", ""),
+        " position_grad_2 in "}});
   return made;
 }
 
@@ -203,6 +265,7 @@ std::vector<altered> altered_texts(const std::string& folder) {
       if (p.name == "gpt_dp2_tp2_pp2") list.push_back(altered_text(std::move(p), cuda, folder));
     list.push_back(altered_text(sharded_plan(), cuda, folder));
   }
+  list.push_back(altered_text(llama_plan(), false, folder));
   keep_some(list);
   return list;
 }

@@ -275,6 +275,27 @@ TEST_CASE("members whose arenas have one layout find each other's operands at th
   }
 }
 
+TEST_CASE("a message between arenas of one layout is sent and received at one offset") {
+  sketch s(2);
+  s.p.communicators[0].one_layout = true;
+  s.send(0, "x", 0, 1, {0, 4, 0});
+  access& received = s.receive(1, "x", 0, 0, {0, 4, 0}).writes[0];
+  SUBCASE("at others") {
+    received = {300, 304, 0};
+    CHECK(opinions_of(s) ==
+          opinions{{7243, {"0", "x", "0", "300", "1", "a"}}, {7253, {"0", "x", "0", "300", "1"}}});
+  }
+  SUBCASE("at others, between layouts of their own") {
+    received = {300, 304, 0};
+    s.p.communicators[0].one_layout = false;
+    CHECK(opinions_of(s) == accepted);
+  }
+  SUBCASE("at one") {
+    received = {0, 4, 0};
+    CHECK(opinions_of(s) == accepted);
+  }
+}
+
 TEST_CASE("members that run alike have one layout") {
   sketch s(2);
   for (rank_program& r : s.p.ranks) r.ops[0].holds = {{.kind = holding_kind::weight, .name = "w"}};

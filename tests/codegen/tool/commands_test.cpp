@@ -279,7 +279,10 @@ TEST_CASE("verify refuses a certificate whose calls have other operands than its
         break;
       }
     write(file, c.both());
-    return refusal(run_verify(file)).id;
+    const test::said outer = refusal(run_verify(file));
+    CHECK(outer.id == 8121);
+    CHECK(outer.arguments.at(0) == file);
+    return test::said_in(outer.arguments.at(1)).id;
   };
   const auto of_row = [](std::string_view row) { return [=](const codegen::op& o) { return o.row == row; }; };
   const auto sends = [](const codegen::op& o) { return o.kind == codegen::op_kind::send; };

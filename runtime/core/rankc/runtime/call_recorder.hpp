@@ -20,7 +20,7 @@ namespace rankc::runtime {
 class call_recorder {
  public:
   /// `index`: of the rank in the world.
-  call_recorder(const description&, int index, const proven_step&);
+  call_recorder(const description&, int index, const proven_step&, bool on_host);
 
   /// The rank's communicators, at the coordinates that the proven calls are of.
   const rank_row& row() const { return row_; }
@@ -60,12 +60,16 @@ class call_recorder {
   const description& about_;
   const int index_;
   const proven_step& proven_;
+  const bool on_host_;
   rank_row row_;
   std::span<const lane_row> lanes_;
   std::vector<std::uint64_t> communicators_;                 // of the rank's links
   std::vector<hashed_lane> queues_;                          // by lane
   std::vector<std::vector<int>> events_;                     // the calls that each stands for the end of
   std::unordered_map<const char*, std::string_view> names_;  // of the types of calls
+  // Kept from call to call: a list for each call would be filled with zeros, and the operands allocated.
+  operand_list list_;
+  std::vector<hashed_operand> operands_;
   const char* action_ = "";
   int acting_on_ = 0;
   bool by_rows_ = false;

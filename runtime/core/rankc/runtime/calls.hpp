@@ -232,6 +232,12 @@ struct all_rows {
   }
 };
 
+/// A recorder is given the product of a part of the rows too, so that the proof holds for the parts.
+template <std::size_t N>
+void record_part(const auto& on, const auto& product) {
+  if (recorder_of(on) != nullptr) run(on, product(part_of_rows<N>{1}));
+}
+
 /// Rows that are gathered for a product, which `product` makes of a part of them. Where the target can, parts
 /// arrive while
 /// `meanwhile`, which has no part in either, and then the product of others run; else one comes after the
@@ -258,6 +264,7 @@ void run_by_rows(const auto& on, const all_gather<T, Whole, Part, Columns>& rows
   run(on, rows);
   (run(on, meanwhile), ...);
   run(on, product(all_rows{}));
+  record_part<Whole / Part>(on, product);
 }
 
 /// The same of rows that a product makes, whose sum over the ranks is dealt out.
@@ -279,6 +286,7 @@ void run_by_rows(const auto& on, const auto& product, const reduce_scatter<T, Wh
     }
   }
   run(on, product(all_rows{}));
+  record_part<Whole / Part>(on, product);
   (run(on, meanwhile), ...);
   run(on, sum);
 }

@@ -102,16 +102,11 @@ class hashed_lane {
   std::vector<int> last_, waits_;
 };
 
-/// A name without the number that the text appends where the name is taken.
-constexpr std::string_view hashed_name(std::string_view name) {
-  return name.substr(0, name.find_last_not_of("_0123456789") + 1);
-}
-
 /// The hash of a step's calls up to this one, from the hash of the calls before.
 inline std::uint64_t hash_of(std::uint64_t before, const hashed_call& c) {
   hasher f(before);
   const auto add_count = [&](const auto& list) { f.add(static_cast<std::uint64_t>(list.size())); };
-  f.add(hashed_name(c.name));
+  f.add(c.name);
   f.add(static_cast<std::uint64_t>(c.lane) << 1 | (c.adds ? 1 : 0));
   add_count(c.operands);
   const bool by_count = c.name == "add";  // the text does not say the rows of a shard that it adds

@@ -1,13 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of an arena that a step's text does not name: the trainer finds them in the tables of the
-// program. They are hashed behind the calls of a step.
+// The facts of a step that its text does not name: the kernels, and the places of an arena that the trainer
+// finds in the tables of the program. They are hashed behind the calls of a step.
 #pragma once
 #include <rankc/runtime/proven.hpp>
+#include <rankc/runtime/rope_scaling.hpp>
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace rankc::runtime {
+
+enum class kept_kind : unsigned char { weight, working_copy, first_moment, second_moment, rotary };
+
+/// A tensor that a step begins with and leaves for the next step.
+struct hashed_tensor {
+  kept_kind kind;
+  std::string_view name;  // of a parameter
+  std::size_t begin;
+  std::int64_t positions = 0, dim = 0;  // of a rotary table
+  double theta = 0;
+  rope_scaling scaling{};
+};
+
+inline std::uint64_t hash_of(const hashed_tensor& t) {
+  hasher f;
+  f.add(static_cast<std::uint64_t>(t.kind));
+  f.add(t.name);
+  f.add(std::uint64_t{t.begin});
+  if (t.kind != kept_kind::rotary) return f.value();
+  f.add(static_cast<std::uint64_t>(t.positions));
+  f.add(static_cast<std::uint64_t>(t.dim));
+  f.add(t.theta);
+  f.add(static_cast<std::uint64_t>(t.scaling.by));
+  for (const double number : {t.scaling.factor, t.scaling.low_freq_factor, t.scaling.high_freq_factor})
+    f.add(number);
+  f.add(static_cast<std::uint64_t>(t.scaling.original_positions));
+  return f.value();
+}
 
 /// First bytes of the tensors of all microbatches, and of the results.
 struct hashed_places {
@@ -16,12 +46,16 @@ struct hashed_places {
   std::size_t arena_bytes = 0, tokens = none, targets = none, starts = none;
   std::size_t loss = none;  // of a rank that reads targets
   std::size_t norm = none;  // of a training step
+  std::uint64_t kept = 0;   // the sum of the hashes of kept tensors, which have no order
+  bool on_host = false, deterministic = false;
 };
 
 inline std::uint64_t hash_of(std::uint64_t before, const hashed_places& p) {
   hasher f(before);
   for (const std::size_t place : {p.arena_bytes, p.tokens, p.targets, p.starts, p.loss, p.norm})
     f.add(std::uint64_t{place});
+  f.add(p.kept);
+  f.add(std::uint64_t{p.on_host} << 1 | (p.deterministic ? 1 : 0));
   return f.value();
 }
 

@@ -114,16 +114,21 @@ struct call_member {
   }
 };
 
-/// A call: its members in their order, its tensors of f32 and f64, the text of its type (call_names.hpp), and
-/// its message's name, or null.
+/// A call: its members in their order, its tensors of f32 and f64, the text of its type (call_names.hpp), the
+/// name of its row where its type has another name (else null), and its message's name, or null.
 struct operand_list {
   const std::byte* call = nullptr;
-  const char *type = nullptr, *site = nullptr;
+  const char *type = nullptr, *row = nullptr, *site = nullptr;
   std::size_t offset = 0, count = 0, n_members = 0;
   std::array<operand, most_operands> tensors;
   std::array<call_member, most_operands> members;
   std::span<const operand> all() const { return std::span(tensors).first(count); }
   std::span<const call_member> all_members() const { return std::span(members).first(n_members); }
+  /// Makes the list empty, for another call.
+  void clear() {
+    row = site = nullptr;
+    offset = count = n_members = 0;
+  }
 };
 
 namespace detail {
@@ -177,6 +182,7 @@ template <class Call>
   static_assert(std::is_standard_layout_v<Call>);
   into.call = static_cast<const std::byte*>(call);
   into.type = type_text<Call>();
+  if constexpr (requires { Call::row_name; }) into.row = Call::row_name;
   if constexpr (requires(Call c) { c.site.name; }) into.site = static_cast<const Call*>(call)->site.name;
   constexpr std::size_t members = detail::count_members<Call>();
   static_assert(members <= most_operands, "a call has at most 32 members");

@@ -16,7 +16,7 @@
 namespace rankc::runtime {
 
 /// The version that generated text asserts, so that old output and a new runtime cannot meet.
-inline constexpr int interface_version = 9;
+inline constexpr int interface_version = 10;
 
 /// A byte offset into a rank's arena.
 struct at {

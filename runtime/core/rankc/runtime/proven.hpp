@@ -13,7 +13,7 @@ namespace rankc::runtime {
 class hasher {
  public:
   explicit constexpr hasher(std::uint64_t before = 0) : state_(before) {}
-  constexpr void add(std::uint64_t word) { state_ = mixed(state_ ^ mixed(word)); }
+  constexpr void add(std::uint64_t word) { state_ = mixed(state_ ^ word); }
   constexpr void add(std::string_view text) {
     std::uint64_t all = text.size();
     for (const char c : text) all = all * 0x100000001b3 ^ static_cast<unsigned char>(c);

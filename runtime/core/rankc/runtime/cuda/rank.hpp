@@ -88,6 +88,7 @@ struct lane {
 
 /// Context of one rank. `context` (context.hpp) owns what is pointed to.
 struct rank {
+  static constexpr bool is_on_host = false;
   const description* about = nullptr;
   const rank_row* row = nullptr;
   const layout* where = nullptr;

@@ -48,6 +48,7 @@ struct lane {
 
 /// Context of one rank, as one of its threads sees it.
 struct rank {
+  static constexpr bool is_on_host = true;
   const description* about = nullptr;
   const rank_row* row = nullptr;
   const layout* where = nullptr;

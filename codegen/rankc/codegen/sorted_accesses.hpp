@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Accesses by their first byte, to find those that overlap another one in logarithmic time.
+#pragma once
+#include <rankc/codegen/program.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <tuple>
+#include <vector>
+
+namespace rankc::codegen {
+
+/// Accesses without those that repeat the bytes and the value of another one.
+class sorted_accesses {
+ public:
+  /// The accesses must outlive this.
+  explicit sorted_accesses(const std::vector<access>& all) {
+    sorted_.reserve(all.size());
+    for (const access& a : all) sorted_.push_back({&a, 0});
+    const auto key = [](const entry& e) { return std::tuple(e.at->begin, e.at->end, e.at->value); };
+    std::sort(sorted_.begin(), sorted_.end(),
+              [&](const entry& x, const entry& y) { return key(x) < key(y); });
+    const auto repeated = std::unique(sorted_.begin(), sorted_.end(),
+                                      [&](const entry& x, const entry& y) { return key(x) == key(y); });
+    sorted_.erase(repeated, sorted_.end());
+    std::size_t end = 0;
+    for (entry& e : sorted_) e.furthest = end = std::max(end, e.at->end);
+  }
+
+  /// The first access that overlaps `a` and is not `allowed`; null: there is none. Logarithmic in the number of
+  /// accesses where no two of them overlap.
+  template <class Allowed>
+  const access* find_overlap(const access& a, Allowed allowed) const {
+    auto behind = std::partition_point(sorted_.begin(), sorted_.end(),
+                                       [&](const entry& e) { return e.at->begin < a.end; });
+    while (behind != sorted_.begin() && (--behind)->furthest > a.begin)
+      if (behind->at->end > a.begin && !allowed(*behind->at)) return behind->at;
+    return nullptr;
+  }
+
+ private:
+  struct entry {
+    const access* at;
+    std::size_t furthest;  // end of this access and of those before it
+  };
+  std::vector<entry> sorted_;
+};
+
+}  // namespace rankc::codegen
