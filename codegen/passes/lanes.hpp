@@ -19,7 +19,7 @@ int gather_lane(const std::vector<lane>&);
 /// The lane of what goes around a ring, of a rank that is in one.
 int ring_lane(const std::vector<lane>&);
 
-/// The lane of an op of an item: beside lane 0 what goes around a ring has its own.
+/// The lane of an op of an item. Messages around a ring have a lane of their own, which overlaps lane 0.
 int lane_of(const std::vector<lane>&, const rankc::lowering::node&, int on);
 
 /// The lane of messages to a rank, or from it.

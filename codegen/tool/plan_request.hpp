@@ -43,7 +43,7 @@ std::string text_of(const plan_choice&);
 /// "llama3-8b on 8 GPUs h200 of 141 GB".
 std::string text_of(const plan_request&);
 
-/// What each of plan_search::recomputations is called.
+/// The names of plan_search::recomputations.
 inline constexpr std::string_view recompute_names[]{"none", "activations_norms", "full"};
 std::string_view name_of(const recomputation&);
 

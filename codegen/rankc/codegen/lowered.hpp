@@ -391,8 +391,8 @@ struct lowered {
   bool reshards() const { return reshards_after_layer(plan->dims); }
 };
 
-/// What a rank takes of its GPU beside the arena, however it is launched, in bytes; 0 on the host.
-/// Source: rankc/contract/device_memory.hpp.
+/// An upper bound of a rank's GPU memory outside of the arena, for every launch; 0 on the host.
+/// Units: bytes. Source: rankc/contract/device_memory.hpp.
 std::size_t bytes_beside_arena(const lowered&, const pipeline_rank&);
 
 /// All passes, in order. The plan must be valid. The watcher, if there is one, sees each pass.

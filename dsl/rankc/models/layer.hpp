@@ -61,8 +61,8 @@ struct mixed {
 template <class First, class Second, class Choice>
 mixed(int, First, Second, Choice) -> mixed<First, Second, Choice>;
 
-/// `count` layers that take turns: layer N is the one at N modulo the number of layers given. Parameters are
-/// named as in `repeat`.
+/// `count` alternating layers: layer N is the one at N modulo the number of kinds. Parameters are named as in
+/// `repeat`.
 template <class... Layers>
 struct pattern {
   int count;

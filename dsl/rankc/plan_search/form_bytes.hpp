@@ -33,7 +33,7 @@ constexpr bool has_tokens(const lowering::layer_program& l, const lowering::valu
   return false;
 }
 
-/// What grows with the elements of a value: a tensor of eight bits has something behind them.
+/// The bytes of a value that grow with its elements. An fp8 tensor is followed by its scales.
 constexpr std::size_t bytes_of_elements(const lowering::layer_program& l, const lowering::value& v) {
   return is_fp8(v.holds) ? 2 * static_cast<std::size_t>(l.shape(v).elements()) : v.bytes;
 }
@@ -57,8 +57,8 @@ constexpr std::size_t most_at_once(const lowering::layer_program& l,
 
 }  // namespace detail
 
-/// Of `times` the sequences that a form is lowered for. Each value begins at a multiple of some bytes, and of
-/// more sequences less is lost by that, or by what is behind elements of eight bits: it is left out.
+/// A lower bound of a form's bytes for `times` the sequences that it is lowered for. Padding between values and
+/// the scales of fp8 tensors, which do not grow with the sequences, are left out.
 constexpr form_bytes bytes_of(const lowering::layer_program& l, int times) {
   using lowering::space;
   form_bytes b{.ropes = l.ropes,

@@ -124,7 +124,7 @@ TEST_CASE(
 }
 
 namespace {
-/// Blocks that take turns: theta is another one in every second.
+/// Blocks whose theta alternates.
 struct alternating {
   int layers = 6, vocab = 64, vocab_used = 0;
   constexpr void check(report&) const {}
@@ -140,7 +140,7 @@ struct alternating {
 };
 }  // namespace
 
-TEST_CASE("layers that take turns are traced once for each kind") {
+TEST_CASE("alternating layers are traced once for each kind") {
   const plan_data p = make_plan("turns", alternating{}, {.world = 2, .pp = 2}, schedules::one_f_one_b{2},
                                 {.seq = 8, .global_batch = 4}, clusters::cpu);
   REQUIRE(accepts(p.diagnostics));
