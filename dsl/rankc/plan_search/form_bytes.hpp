@@ -57,8 +57,8 @@ constexpr std::size_t most_at_once(const lowering::layer_program& l,
 
 }  // namespace detail
 
-/// A lower bound of a form's bytes for `times` the sequences that it is lowered for. Padding between values and
-/// the scales of fp8 tensors, which do not grow with the sequences, are left out.
+/// A lower bound of a form's bytes for `times` the sequences that it is lowered for. Padding between values
+/// and the scales of fp8 tensors, which do not grow with the sequences, are left out.
 constexpr form_bytes bytes_of(const lowering::layer_program& l, int times) {
   using lowering::space;
   form_bytes b{.ropes = l.ropes,
