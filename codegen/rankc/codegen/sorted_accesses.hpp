@@ -27,7 +27,7 @@ class sorted_accesses {
     for (entry& e : sorted_) e.furthest = end = std::max(end, e.at->end);
   }
 
-  /// The first access that overlaps `a` and is not `allowed`; null: there is none. Logarithmic in the number of
+  /// An access that overlaps `a` and is not `allowed`; null: there is none. Logarithmic in the number of
   /// accesses where no two of them overlap.
   template <class Allowed>
   const access* find_overlap(const access& a, Allowed allowed) const {
