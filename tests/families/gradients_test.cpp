@@ -37,8 +37,8 @@ double finite_difference(run& r, const rankc::runtime::global_parameter& p, std:
   return d;
 }
 
-/// Whether element i of a tensor of `elements` is compared: about 24 of a large tensor, spread over its rows and
-/// columns.
+/// Whether element i of a tensor of `elements` is compared: about 24 of a large tensor, spread over its rows
+/// and columns.
 bool is_compared(std::size_t i, std::size_t elements) {
   static const bool every = std::getenv("RANKC_EVERY_ELEMENT") != nullptr;
   constexpr std::size_t enough = 24;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family's programs in f64: split plans train as one rank does. The gradients of the first step are compared,
-// and the parameters after three steps, or after five where the family has every program. The last step is timed
-// call by call: each rank makes the calls that its table lists.
+// A family's programs in f64: split plans train as one rank does. The gradients of the first step are
+// compared, and the parameters after three steps, or after five where the family has every program. The last
+// step is timed call by call: each rank makes the calls that its table lists.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -20,8 +20,8 @@ class adopted {
   adopted(const adopted&) = delete;
   adopted& operator=(const adopted&) = delete;
 
-  /// Make no more calls of the communicators, which the application has aborted after a failure. NCCL frees the
-  /// sums with them.
+  /// Make no more calls of the communicators, which the application has aborted after a failure. NCCL frees
+  /// the sums with them.
   void abandon() { links_.clear(); }
 
  private:
