@@ -161,15 +161,16 @@ namespace {
 /// The values between layers: each layer begins with the result of the layer before it.
 class layer_boundaries {
  public:
-  explicit layer_boundaries(const specification& s) : all_(s), tokens_{s.tokens} {}
+  explicit layer_boundaries(const specification& s) : all_(s) {}
 
   void check() const {
-    sizes result = tokens_, statistics;
+    const sizes tokens{all_.tokens};
+    sizes result{all_.tokens}, statistics;
     for (const specification::use& u : all_.uses) {
       const specification::layer& l = all_.layers[static_cast<std::size_t>(u.layer)];
       expect(l, "input", l.input, result);
-      expect(l, "targets", l.targets, tokens_);
-      expect(l, "starts", l.starts, tokens_);
+      expect(l, "targets", l.targets, tokens);
+      expect(l, "starts", l.starts, tokens);
       expect(l, "statistics", l.statistics, statistics);
       for (const int side : l.side_losses) expect(l, "side loss", side, {});
       if (l.result != l.input) result = shape_of(l, l.result);
@@ -194,7 +195,6 @@ class layer_boundaries {
   }
 
   const specification& all_;
-  const sizes tokens_;
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 // finds in the tables of the program. They are hashed behind the calls of a step.
 #pragma once
 #include <rankc/runtime/proven.hpp>
-#include <rankc/runtime/rope_scaling.hpp>
+#include <rankc/contract/rope_scaling.hpp>
 
 #include <cstddef>
 #include <cstdint>
