@@ -84,7 +84,7 @@ endfunction()
 
 # Plans that users may write and no other test has: generated, compiled, trained, held to finite differences.
 rankc_family(odd odd/plans.cpp odd/techniques.cpp)
-rankc_sampled_programs(odd 4 42 293)
+rankc_sampled_programs(odd 4 43 297)
 add_executable(rankc_odd_test odd/certificate_test.cpp odd/checkpoint_test.cpp odd/coverage_test.cpp odd/embedded_test.cpp
   odd/odd_test.cpp odd/refused_test.cpp families/gradients_test.cpp families/split_test.cpp)
 target_include_directories(rankc_odd_test PRIVATE programs)
@@ -222,7 +222,7 @@ foreach(family IN ITEMS odd experts balance routing documents)
 endforeach()
 
 if(RANKC_GPU_PROGRAMS)
-  rankc_gradients_cuda_test(odd 16 87 73 97)
+  rankc_gradients_cuda_test(odd 16 89 74 97)
   target_sources(rankc_odd_cuda PRIVATE odd/silu.cu odd/square_loss.cu)
   rankc_gradients_cuda_test(experts 8 14 25 68)
   rankc_gradients_cuda_test(columns 2 5 0 11)  # two ranks with experts and two of columns
