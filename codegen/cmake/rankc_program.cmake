@@ -10,7 +10,7 @@
 # kernels; where RANKC_CUDA_KERNELS is, those for CUDA, declared for C++ and defined for nvcc, which compiles the header
 # too; else the rows, for plans. Their directories are searched for the header that a row names.
 #
-# The files are known before the plan is: one source per program, which includes what the generator writes beside it.
+# The files are known before the plan is: one source per program, which includes the generated files of its folder.
 include_guard(DIRECTORY)
 include("${CMAKE_CURRENT_LIST_DIR}/declared_plans.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/optimization.cmake")

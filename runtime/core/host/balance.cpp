@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What routers did, summed up over tokens, and losses of it. Of each layer three rows of as many numbers as
-// there are experts: how often each was chosen, the sums of their scores, and in the third, the sum of
-// squares of log(sum(exp(logits))) and the number of picks that were dropped. Sums are kept in f64.
+// The statistics of routers, summed over tokens, and the losses of them. Each layer has three rows of one
+// number for each expert: how often it was chosen, the sum of its scores, and a third row with the sum of
+// squares of log(sum(exp(logits))) and the number of choices that were dropped. Sums are kept in f64.
 #include <rankc/runtime/host/kernels.hpp>
 #include <rankc/contract/router.hpp>
 

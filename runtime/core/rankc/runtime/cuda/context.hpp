@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one rank owns on its device: arena, lanes, events and library handles. `install` makes
+// The resources of one rank on its device: arena, lanes, events and library handles. `install` makes
 // one per rank of a program; a test or a tool may make one alone and call kernels on its rank. The
 // communicators belong to the engine, which makes them for all ranks together.
 #pragma once
