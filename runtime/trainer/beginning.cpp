@@ -139,19 +139,17 @@ void say_what_runs(const description& about, const options& o, const beginning& 
                        parameters, tokens_per_step(about), dtype_names[static_cast<int>(about.type)]));
   if (about.note[0] != '\0') say.line(fmt::format("note: {}", about.note));
   say.line(fmt::format("weights: {}", b.from ? b.from->folder.string() : b.state.init));
+  if (o.run == options::command::evaluate) return;
   const auto batch = static_cast<std::uint64_t>(about.global_batch());
   const auto epoch = data.trained.epoch(data_part::trained);
-  const bool trains = o.run == options::command::train;
-  const std::int64_t steps = trains ? b.state.last_step : o.steps;
-  const auto samples = static_cast<std::uint64_t>(steps - (trains ? b.state.step : 0)) * batch;
-  const std::string epochs = data.trained.epochs_text(samples, trains ? *b.state.read : data_record{});
+  const auto samples = static_cast<std::uint64_t>(b.state.last_step - b.state.step) * batch;
+  const std::string epochs = data.trained.epochs_text(samples, *b.state.read);
   say.line(fmt::format("data: {}{}", data.trained.text(),
-                       epochs.empty() ? "" : fmt::format("; {} steps are {}", steps, epochs)));
+                       epochs.empty() ? "" : fmt::format("; {} steps are {}", b.state.last_step, epochs)));
   if (epoch && *epoch < batch)
     say.line(fmt::format(
         "note: the data is through after {} samples, and a batch has {}: it has some of them twice", *epoch,
         batch));
-  if (!trains) return;
   if (data.evaluated) say.line(fmt::format("held-out data: {}", data.evaluated->text()));
   else if (const auto held = data.trained.epoch(data_part::held_out); data.holds_out && held)
     say.line(fmt::format("held-out data: the last {} samples of it", *held));

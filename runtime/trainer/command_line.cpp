@@ -179,6 +179,14 @@ void add_options_of_generation(CLI::App& app, options& o) {
       ->check(seed());
 }
 
+void add_options_of_scoring(CLI::App& app, options& o) {
+  add_name(app, "--load", o.load, "the checkpoint")->required();
+  add_name(app, "--requests", o.requests,
+           "lines of JSON, {\"context\": [ids], \"continuation\": [ids]}; each is answered by a line "
+           "{\"logprob\": nats, \"greedy\": whether each token is the likeliest, \"tokens\": their number}")
+      ->required();
+}
+
 void add_options_of_export(CLI::App& app, options& o, raw_options& raw) {
   add_name(app, "--load", o.load, "the checkpoint")->required();
   add_name(app, "--out", o.out, "the folder to write model.safetensors into")->required();
@@ -237,25 +245,30 @@ std::optional<options> parse_command_line(const description& about, int argc, co
                                    about.plan_hash, fingerprint_of(about.proven)));
   app.require_subcommand(1);
   auto* train = app.add_subcommand("train", "train the model");
-  auto* eval = app.add_subcommand("eval", "print the mean loss over some batches");
+  auto* eval =
+      app.add_subcommand("eval", "print the mean loss over data: of --data, else of what the run holds out");
   auto* generating = app.add_subcommand("generate", "print text from a checkpoint");
+  auto* scoring = app.add_subcommand("score", "print log-probabilities of given continuations");
   auto* describe = app.add_subcommand(
       "describe", "print what the plan is, without starting it, or where the time of its steps goes");
   auto* export_weights =
       app.add_subcommand("export", "write a checkpoint's weights for other programs, without starting it");
-  std::int64_t train_steps = 0, eval_steps = 10;
+  std::int64_t train_steps = 0, eval_steps = 0;
   train
       ->add_option("--steps", train_steps,
                    "steps of the run in all, those before a loaded checkpoint counted (default 100, or what "
                    "the checkpoint's run was to take)")
       ->check(whole_number(1));
-  eval->add_option("--steps", eval_steps, "batches to take (default 10)")->check(whole_number(1));
+  eval->add_option("--steps", eval_steps,
+                   "measure at most N batches (default: each sample once; of data without an end 10 batches)")
+      ->check(whole_number(1));
   for (CLI::App* command : {train, eval}) add_options_of_both(*command, o, raw);
   add_options_of_training(*train, o);
   describe->add_flag("--json", o.json, "as JSON");
   add_options_of_measuring(*describe, o, raw);
   add_options_of_export(*export_weights, o, raw);
   add_options_of_generation(*generating, o);
+  add_options_of_scoring(*scoring, o);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& answer) {
@@ -264,8 +277,8 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   } catch (const CLI::ParseError& e) {
     if (app.get_subcommands().empty())
       throw failure(2,
-                    "RC6026: the command line is not valid: {}; give train, eval, generate, describe, "
-                    "export, --version or --help",
+                    "RC6026: the command line is not valid: {}; give train, eval, generate, score, "
+                    "describe, export, --version or --help",
                     e.what());
     throw failure(2, "RC6027: the command line is not valid: {}; see --help", e.what());
   }
@@ -276,6 +289,10 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   if (generating->parsed()) {
     if (o.prompt && o.prompt->empty()) refuse_empty("--prompt");
     o.run = options::command::generate;
+    return o;
+  }
+  if (scoring->parsed()) {
+    o.run = options::command::score;
     return o;
   }
   if (export_weights->parsed()) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/generate.hpp>
 
+#include "row_logits.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/random_bits.hpp>
 #include <rankc/trainer/beginning.hpp>
+#include <rankc/trainer/mapped_file.hpp>
 #include <rankc/runtime/parse.hpp>
 
 #include <fmt/format.h>
@@ -23,15 +25,6 @@ double uniform(std::uint64_t seed, std::uint64_t position) {
       philox({{static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32), 0, 0}},
              static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
   return static_cast<double>((std::uint64_t{w.word[0]} << 32 | w.word[1]) >> 11) * 0x1p-53;
-}
-
-const layout& layout_with_logits(const description& about) {
-  const layout& where = about.layouts[static_cast<std::size_t>(about.loss_at())];
-  if (where.logits.rows > 0) return where;
-  throw failure(1,
-                "RC6065: plan {} leaves no logits after a forward, because its last layer is not a cross "
-                "entropy over a vocabulary",
-                about.name);
 }
 
 std::vector<std::int32_t> read_ids(const std::string& file, int vocab) {
@@ -110,23 +103,11 @@ std::vector<double> next_logits(engine& e, std::span<const std::int32_t> tokens)
       e.set_batch(dp, microbatch, ids.data(), none.data());
     }
   e.evaluate();
-  const int last = static_cast<int>(tokens.size()) - 1;
-  std::vector<double> logits(static_cast<std::size_t>(about.tp) *
-                             static_cast<std::size_t>(where.logits.columns));
-  for (int rank = 0; rank < about.world(); ++rank) {
-    const rank_row& row = about.ranks[static_cast<std::size_t>(rank)];
-    const int place = about.chunks_of(row).place(last);
-    if (row.pp == about.loss_at() && row.dp == 0 && place >= 0)
-      e.logits(rank, static_cast<std::size_t>(place), logits.data() + row.tp * where.logits.columns);
-  }
-  logits.resize(static_cast<std::size_t>(about.vocab_used));  // the rest is padding
-  return logits;
+  return logits_at(e, 0, 0, static_cast<int>(tokens.size()) - 1);
 }
 
 void generate(const description& about, const install_engine& install, const options& o) {
-  if (o.where.is_one_rank())
-    throw failure(
-        2, "RC6069: generate runs all ranks in one process; start it once, without torchrun, mpirun or srun");
+  refuse_one_rank(o, "generate");
   layout_with_logits(about);
   std::vector<std::int32_t> tokens = prompt_of(about, o);
   console silent(false, false);

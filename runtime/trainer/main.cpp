@@ -14,6 +14,7 @@
 #include <rankc/trainer/export.hpp>
 #include <rankc/trainer/generate.hpp>
 #include <rankc/trainer/measure.hpp>
+#include <rankc/trainer/score.hpp>
 #include <rankc/trainer/trainer.hpp>
 
 #include <fmt/format.h>
@@ -87,6 +88,8 @@ void run(const description& about, const install_engine& install, const options&
       return evaluate(about, install, o);
     case options::command::generate:
       return generate(about, install, o);
+    case options::command::score:
+      return score(about, install, o);
     case options::command::export_weights:
       return export_and_print(about, o);
     case options::command::describe: {

@@ -2,6 +2,7 @@
 #include <rankc/trainer/piece_source.hpp>
 
 #include "json_checksum.hpp"
+#include <rankc/trainer/model_files.hpp>
 
 #include <algorithm>
 #include <sstream>

@@ -2,6 +2,7 @@
 #include <rankc/trainer/run_data.hpp>
 
 #include "document_ends.hpp"
+#include "mean_loss.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/resume.hpp>
 #include <rankc/trainer/skip_batches.hpp>
@@ -101,17 +102,17 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
   return data;
 }
 
+std::uint64_t held_out_samples(const description& about, const run_data& data, std::int64_t batches) {
+  const auto most = static_cast<std::uint64_t>(batches) * static_cast<std::uint64_t>(about.global_batch());
+  return std::min(most, data.held_out().epoch(data.held_part()).value_or(most));
+}
+
 double held_out_loss(engine& e, const run_data& data, std::int64_t batches) {
-  const auto batch = static_cast<std::uint64_t>(e.about().global_batch());
-  std::uint64_t count = static_cast<std::uint64_t>(batches);
-  if (const auto held = data.held_out().epoch(data.held_part()))
-    count = std::min(count, std::max<std::uint64_t>(1, *held / batch));
-  double sum = 0;
-  for (std::uint64_t i = 0; i < count; ++i) {
-    set_batch(e, data.held_out(), i * batch, data.held_part());
-    sum += e.evaluate();
-  }
-  return sum / static_cast<double>(count);
+  const auto read = [&](std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) {
+    data.held_out().sample(s, tokens, targets, data.held_part());
+  };
+  return mean_loss(e, read, held_out_samples(e.about(), data, batches),
+                   [&](std::uint64_t) { return e.evaluate(); });
 }
 
 }  // namespace rankc::runtime

@@ -17,6 +17,7 @@ add_library(rankc_trainer STATIC
   trainer/data_spec.cpp
   trainer/document_ends.cpp
   trainer/earlier_run.cpp
+  trainer/evaluate.cpp
   trainer/export.cpp
   trainer/export_folder.cpp
   trainer/folder_lock.cpp
@@ -38,6 +39,7 @@ add_library(rankc_trainer STATIC
   trainer/mapped_file.cpp
   trainer/megatron_index.cpp
   trainer/megatron_order.cpp
+  trainer/mean_loss.cpp
   trainer/measure.cpp
   trainer/merged_source.cpp
   trainer/metrics.cpp
@@ -45,6 +47,7 @@ add_library(rankc_trainer STATIC
   trainer/recipe_changes.cpp
   trainer/resume.cpp
   trainer/router_metrics.cpp
+  trainer/row_logits.cpp
   trainer/mixture.cpp
   trainer/model_files.cpp
   trainer/not_finite.cpp
@@ -60,6 +63,8 @@ add_library(rankc_trainer STATIC
   trainer/safetensors_writer.cpp
   trainer/sample_source.cpp
   trainer/saver.cpp
+  trainer/score.cpp
+  trainer/score_requests.cpp
   trainer/skip_batches.cpp
   trainer/snapshot.cpp
   trainer/step_files.cpp

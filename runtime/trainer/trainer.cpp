@@ -195,33 +195,4 @@ void train(const description& about, const install_engine& install, const option
                 stop_signal_name(signal), m.step, last, o.save);
 }
 
-void evaluate(const description& about, const install_engine& install, const options& o) {
-  console say(o.speaks(), false);
-  const beginning b = begin_run(about, o, say);
-  const run_data data = open_data(about, b.state);
-  say_what_runs(about, o, b, data, say);
-  if (data.holds_out)
-    say.line("note: " +
-             runtime::say("RC6172: this is the loss of the part of {} that the run trains on; train "
-                          "--eval-every measures the part that it holds out",
-                          b.state.data));
-  const auto e = install();
-  const auto looks_on = watch_steps(*e, o);
-  set_weights(*e, b, o, say);
-  double sum = 0;
-  for (std::int64_t batch = 0; batch < o.steps; ++batch) {
-    set_batch(*e, data.trained,
-              static_cast<std::uint64_t>(batch) * static_cast<std::uint64_t>(about.global_batch()));
-    const double loss = e->evaluate();
-    if (!std::isfinite(loss)) {
-      const std::string full = find_overflow(*e, o.where);
-      if (full.empty()) throw failure(70, "RC6170: batch {} has the loss {}", batch + 1, loss);
-      throw failure(70, "RC6171: batch {} has the loss {}: {}", batch + 1, loss, full);
-    }
-    sum += loss;
-  }
-  say.line(fmt::format("eval: loss {:.12f} nats per token over {} batches of {} tokens",
-                       sum / static_cast<double>(o.steps), o.steps, tokens_per_step(about)));
-}
-
 }  // namespace rankc::runtime

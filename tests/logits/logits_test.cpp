@@ -2,6 +2,7 @@
 // The logits that a forward program leaves: those of its own loss, and the same in every layout.
 #include <rankc/trainer/generate.hpp>
 #include <rankc/trainer/parameters.hpp>
+#include <rankc/trainer/score.hpp>
 
 #include <gpt_dp2_tp2_pp2_program/program.hpp>
 #include <gpt_dual_pipe_v_program/program.hpp>
@@ -113,6 +114,40 @@ TEST_CASE("what follows a prompt is the same text in every layout") {
   const auto e = installed(gpt_pp2::program);
   CHECK(next_logits(*e, longer) == next_logits(*e, std::span<const std::int32_t>(longer).last(128)));
   CHECK(next_logits(*e, longer) != next_logits(*e, std::span<const std::int32_t>(longer).last(127)));
+}
+
+TEST_CASE("a continuation's log-probability is that of its tokens one by one") {
+  for (const auto* p : programs) {
+    const description& about = p->about;
+    CAPTURE(std::string(about.name));
+    const auto e = installed(*p);
+    std::vector<score_request> requests;
+    for (std::size_t r = 0; r < score_batch(about); ++r) {
+      score_request& request = requests.emplace_back();
+      for (int i = 0; i < 5 + 60 * static_cast<int>(r % 3); ++i)
+        request.context.push_back(id(i, static_cast<int>(r)));
+      for (int i = 0; i < 1 + static_cast<int>(r % 3); ++i)
+        request.continuation.push_back(id(i, 7 + static_cast<int>(r)));
+    }
+    const std::vector<score_answer> answers = score(*e, requests);
+    REQUIRE(answers.size() == requests.size());
+    for (std::size_t r = 0; r < requests.size(); ++r) {
+      CAPTURE(r);
+      std::vector<std::int32_t> seen = requests[r].context;
+      double sum = 0;
+      bool greedy = true;
+      for (const std::int32_t token : requests[r].continuation) {
+        const std::vector<double> logits = next_logits(*e, seen);
+        double all = 0;
+        for (const double x : logits) all += std::exp(x);
+        sum += logits[static_cast<std::size_t>(token)] - std::log(all);
+        greedy &= choose_token(logits, {.temperature = 0}, 0) == token;
+        seen.push_back(token);
+      }
+      CHECK(answers[r].logprob == doctest::Approx(sum).epsilon(1e-6));
+      CHECK(answers[r].greedy == greedy);
+    }
+  }
 }
 
 TEST_CASE("logits that a rank does not have are refused") {

@@ -10,6 +10,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/data_test.cpp
   runtime/trainer/document_ends_test.cpp
   runtime/trainer/earlier_run_test.cpp
+  runtime/trainer/evaluate_test.cpp
   runtime/trainer/file_names_test.cpp
   runtime/trainer/generate_test.cpp
   runtime/trainer/hash_test.cpp
@@ -27,6 +28,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/safetensors_test.cpp
   runtime/trainer/sample_source_test.cpp
   runtime/trainer/saver_test.cpp
+  runtime/trainer/score_test.cpp
   runtime/trainer/token_file_test.cpp
   runtime/trainer/trainer_test.cpp)
 target_compile_definitions(rankc_trainer_test PRIVATE RANKC_DATA_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/data"

@@ -206,12 +206,11 @@ class fake_engine : public engine {
   /// A token decides which tokens may follow it: its successor is the likeliest, then the two after that.
   void logits(int rank, std::size_t token, double* to) override {
     place_of_logits(program_.about, rank, token);
+    const rank_row& at = program_.ranks[static_cast<std::size_t>(rank)];
     const int columns = program_.vocab / program_.tp,
-              last = batch_[static_cast<std::size_t>(program_.dp)][token];
+              last = batch_[static_cast<std::size_t>(program_.dp + at.dp)][token];
     for (int i = 0; i < columns; ++i) {
-      const int ahead =
-          (program_.ranks[static_cast<std::size_t>(rank)].tp * columns + i - last + program_.vocab) %
-          program_.vocab;
+      const int ahead = (at.tp * columns + i - last + program_.vocab) % program_.vocab;
       to[i] = ahead >= 1 && ahead <= 3 ? 4 - ahead : -1e3;
     }
   }

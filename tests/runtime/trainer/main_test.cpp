@@ -297,7 +297,7 @@ TEST_CASE("eval prints the mean loss and trains nothing") {
     sum += e.evaluate();
   }
   char expected[100];
-  std::snprintf(expected, sizeof expected, "eval: loss %.12f nats per token over 3 batches of 32 tokens\n",
+  std::snprintf(expected, sizeof expected, "eval: loss %.12f nats per token over 24 samples of 4 tokens\n",
                 sum / 3);
   CHECK(three.out.ends_with(expected));
   REQUIRE(run(program, {"train", "--steps", "2", "--save", files.path(), "--data", "rand:3"}).code == 0);

@@ -7,6 +7,7 @@
 #include <rankc/trainer/tensorboard.hpp>
 
 #include "../../exit_with.hpp"
+#include "fake_losses.hpp"
 #include "fake_run.hpp"
 
 #include <doctest/doctest.h>
@@ -18,12 +19,6 @@ using namespace rankc::runtime;
 using rankc::test::exit_with, rankc::test::said, rankc::test::said_in;
 
 namespace {
-
-std::string text_of(int bytes) {
-  std::string text;
-  for (int i = 0; i < bytes; ++i) text += static_cast<char>('a' + i * i % 23);
-  return text;
-}
 
 /// The lines of a text that begin so.
 std::vector<std::string> lines_with(const std::string& text, const std::string& start) {
@@ -91,7 +86,7 @@ TEST_CASE("the held-out loss is of the same batches each time, and changes nothi
   const scratch files;
   const fake_program program(2, 2, 1);
   const std::string text = files.write("t.txt", text_of(801)), a = files.path("a"), b = files.path("b");
-  // 200 samples, of which the last 20 are held out: 2 batches of 8.
+  // 200 samples, of which the last 20 are held out; a batch has 8.
   const outcome watched = run(program, {"train", "--steps", "5", "--data", text, "--eval-every", "2",
                                         "--eval-fraction", "0.1", "--metrics", a});
   REQUIRE_MESSAGE(watched.code == 0, watched.err);
@@ -105,19 +100,16 @@ TEST_CASE("the held-out loss is of the same batches each time, and changes nothi
   }
   for (const std::size_t i : {1, 3, 4}) CHECK(lines[i].contains("eval_loss"));
   CHECK(lines_with(watched.out, "step 2/5")[0].find("  held-out loss ") != std::string::npos);
-  fake_engine e(program);
-  initialise(e, 1);
-  const double weight = e.of(0, region::weights)[0];
-  double sum = 0;
-  for (const std::uint64_t first : {180, 188}) {
-    const dataset data(parse_data_spec(text), 256, 4);
-    set_batch(e, data, first);
-    sum += e.evaluate() - weight;  // of the batch alone
-  }
   const outcome frozen = run(program, {"train", "--steps", "1", "--data", text, "--eval-fraction", "0.1",
                                        "--lr", "0", "--lr-schedule", "constant", "--metrics", a});
   REQUIRE(frozen.code == 0);
-  CHECK(lines_of(a)[0]["eval_loss"].get<double>() == doctest::Approx(sum / 2 + weight).epsilon(1e-14));
+  CHECK(lines_of(a)[0]["eval_loss"].get<double>() ==
+        doctest::Approx(mean_loss_of(program, text, 180, 200)).epsilon(1e-13));
+  REQUIRE(run(program, {"train", "--steps", "1", "--data", text, "--eval-fraction", "0.1", "--lr", "0",
+                        "--lr-schedule", "constant", "--metrics", b, "--eval-batches", "2"})
+              .code == 0);
+  CHECK(lines_of(b)[0]["eval_loss"].get<double>() ==
+        doctest::Approx(mean_loss_of(program, text, 180, 196)).epsilon(1e-13));
 }
 
 TEST_CASE("held-out data of its own, a default share of it, and what a checkpoint remembers") {
@@ -141,42 +133,6 @@ TEST_CASE("held-out data of its own, a default share of it, and what a checkpoin
   const outcome contradicted = run(program, {"train", "--eval-data", other, "--eval-fraction", "0.1"});
   CHECK(contradicted.err.starts_with("fake: RC"));
   CHECK(exit_with{contradicted.code, said_in(contradicted.err)} == exit_with{2, {6024, {other}}});
-}
-
-TEST_CASE("eval reads other data whole and in its order, whatever the run's order and held-out part") {
-  const scratch files;
-  const fake_program program(1, 1, 1);
-  const std::string text = files.write("t.txt", text_of(801)), other = files.write("o.txt", text_of(100)),
-                    held = files.path("h.txt"), one = files.write("one.txt", text_of(5));
-  const auto eval = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {"eval", "--steps", "3"});
-    const outcome o = run(program, more);
-    CHECK_MESSAGE(o.code == 0, o.err);
-    return o.out;
-  };
-  const auto loss = [](const std::string& out) { return line_with(out, "eval: loss "); };
-  int number = 0;
-  for (const std::vector<std::string>& held_out :
-       {std::vector<std::string>{"--eval-fraction", "0.3"}, {"--eval-data", held}}) {
-    const std::string save = files.path("s" + std::to_string(number++));
-    files.write("h.txt", text_of(60));
-    std::vector<std::string> words{"train",   "--steps", "2",  "--data",    text, "--lr",
-                                   "0",       "--save",  save, "--shuffle", "1",  "--lr-schedule",
-                                   "constant"};
-    words.insert(words.end(), held_out.begin(), held_out.end());
-    REQUIRE(run(program, words).code == 0);
-    std::filesystem::remove(held);
-    for (const std::string& data : {other, one, std::string("arith:1")}) {
-      CAPTURE(data);
-      const std::string loaded = eval({"--load", save, "--data", data});
-      CHECK(loss(loaded) == loss(eval({"--data", data})));
-      CHECK(loaded.find("RC6172") == loaded.npos);
-    }
-    const std::string of_run = eval({"--load", save});
-    CHECK(loss(of_run) != loss(eval({"--data", text})));  // in the order of the run
-    CHECK((of_run.find("note: RC6172: this is the loss of the part of " + text) != of_run.npos) ==
-          (held_out.front() == "--eval-fraction"));
-  }
 }
 
 TEST_CASE("how much data there is, is said") {

@@ -13,7 +13,7 @@
 namespace rankc::runtime {
 
 struct options {
-  enum class command { train, evaluate, generate, describe, export_weights };
+  enum class command { train, evaluate, generate, score, describe, export_weights };
   command run = command::train;
   bool json = false, measured = false;  // of describe
   std::int64_t steps = 0;               // train: in all, those before a checkpoint counted; 0: not given
@@ -27,6 +27,7 @@ struct options {
   std::string metrics, trace, tensorboard, save, load, out;
   std::optional<std::string> prompt;
   std::string prompt_tokens;
+  std::string requests;       // of score
   std::int64_t tokens = 200;  // to generate
   double temperature = 0.8;
   int top_k = 0;
@@ -40,7 +41,8 @@ struct options {
 
   /// Whether the command starts the ranks.
   bool starts() const {
-    return run == command::train || run == command::evaluate || run == command::generate || measured;
+    return run == command::train || run == command::evaluate || run == command::generate ||
+           run == command::score || measured;
   }
   /// Whether this process prints, and writes files: one of all does.
   bool speaks() const { return where.speaks(); }

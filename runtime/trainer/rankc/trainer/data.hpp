@@ -46,6 +46,8 @@ class dataset {
   std::string epochs_text(std::uint64_t samples, const data_record& read = {}) const;
 
   const std::vector<sample_source>& sources() const { return sources_; }
+  /// The share of the samples that each source has. Units: their sum is 1.
+  const std::vector<double>& shares() const { return shares_; }
 
  private:
   mixture::choice choice_of(data_part, std::uint64_t s) const;

@@ -15,7 +15,7 @@ using install_engine = std::function<std::unique_ptr<engine>()>;
 /// refused before `install` is called. Errors: failure, with the exit code of the program.
 void train(const description&, const install_engine& install, const options&);
 
-/// Print the mean loss over `options::steps` batches from the start of the data.
+/// Prints the mean loss over the data of the command line, else over the data that the run holds out.
 /// Errors: failure, as above.
 void evaluate(const description&, const install_engine& install, const options&);
 

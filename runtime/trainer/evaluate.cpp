@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <rankc/trainer/trainer.hpp>
+
+#include "mean_loss.hpp"
+#include "steps.hpp"
+#include <rankc/runtime/failure.hpp>
+#include <rankc/trainer/beginning.hpp>
+#include <rankc/trainer/not_finite.hpp>
+#include <rankc/trainer/router_metrics.hpp>
+#include <rankc/trainer/run_data.hpp>
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+namespace rankc::runtime {
+namespace {
+
+constexpr std::int64_t synthetic_batches = 10;  // of data without an end, where --steps is not given
+
+/// Data, and the part of it that is measured.
+struct evaluated_part {
+  run_data data;
+  bool held_out = false;
+
+  const dataset& set() const { return held_out ? data.held_out() : data.trained; }
+  data_part part() const { return held_out ? data.held_part() : data_part::trained; }
+};
+
+/// The data that the command line gives; without it the data that the run holds out, else the data that it trains
+/// on, with a note.
+evaluated_part open_evaluated(const description& about, const options& o, beginning& b, console& say) {
+  const bool of_run = b.from && !o.data;
+  if (of_run && (!b.state.eval_data.empty() || b.state.eval_fraction > 0)) {
+    evaluated_part held{open_data_of_run(about, o, b, say), true};
+    if (held.data.holds_out) return held;
+  }
+  b.state.shuffle.clear();  // each sample is measured once
+  b.state.eval_data.clear();
+  b.state.eval_fraction = 0;
+  if (of_run)
+    say.line("note: " +
+             runtime::say("RC6172: this is the loss of {}, which the run trains on; --data FILE measures "
+                          "other data, and train --eval-fraction holds a part out",
+                          b.state.data));
+  return {open_data(about, b.state)};
+}
+
+/// The number of samples to measure, of `all` that there are; none: without end.
+std::uint64_t samples_of(const description& about, const options& o, std::optional<std::uint64_t> all) {
+  const auto batch = static_cast<std::uint64_t>(about.global_batch());
+  if (o.steps == 0 && all) return *all;
+  const auto batches = static_cast<std::uint64_t>(o.steps > 0 ? o.steps : synthetic_batches);
+  return std::min(batches * batch, all.value_or(batches * batch));
+}
+
+/// Evaluates batches, and counts the picks that experts had no room for.
+class evaluation {
+ public:
+  evaluation(engine& e, const placement& where) : e_(e), where_(where) {}
+
+  double loss_of(const read_sample& read, std::uint64_t samples) {
+    return mean_loss(e_, read, samples, [this](std::uint64_t batch) { return loss_of_batch(batch); });
+  }
+
+  /// "; 12 picks found their expert full"; empty where experts take all picks.
+  std::string dropped_text() const {
+    return limits_ ? fmt::format("; {} picks found their expert full", dropped_) : "";
+  }
+
+ private:
+  double loss_of_batch(std::uint64_t batch) {
+    const double loss = e_.evaluate();
+    if (!std::isfinite(loss)) {
+      const std::string full = find_overflow(e_, where_);
+      if (full.empty()) throw failure(70, "RC6170: batch {} has the loss {}", batch + 1, loss);
+      throw failure(70, "RC6171: batch {} has the loss {}: {}", batch + 1, loss, full);
+    }
+    if (const std::optional<router_metrics> routers = read_routers(e_);
+        routers && !routers->dropped.empty()) {
+      limits_ = true;
+      dropped_ = std::accumulate(routers->dropped.begin(), routers->dropped.end(), dropped_);
+    }
+    return loss;
+  }
+
+  engine& e_;
+  const placement& where_;
+  bool limits_ = false;
+  std::int64_t dropped_ = 0;
+};
+
+std::string count_text(const description& about, std::uint64_t samples) {
+  return fmt::format("{} samples of {} tokens", samples, about.seq);
+}
+
+/// Measures each source whole, and prints its loss. Returns the mean by the sources' shares.
+double loss_of_sources(evaluation& evaluated, const description& about, const evaluated_part& what,
+                       console& say) {
+  double mean = 0;
+  const std::vector<double>& shares = what.set().shares();
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    const sample_source& source = what.set().sources()[i];
+    const std::uint64_t samples = samples_of(about, {}, source.epoch(what.part()));
+    const auto seq = static_cast<std::size_t>(about.seq);
+    std::vector<std::int32_t> window(seq + 1);
+    const read_sample read = [&](std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) {
+      source.sample(what.part(), s, window.data());
+      std::copy_n(window.begin(), seq, tokens);
+      std::copy_n(window.begin() + 1, seq, targets);
+    };
+    const double loss = evaluated.loss_of(read, samples);
+    say.line(fmt::format("{}: loss {:.12f} nats per token over {}", source.name(), loss,
+                         count_text(about, samples)));
+    mean += shares[i] * loss;
+  }
+  return mean;
+}
+
+}  // namespace
+
+void evaluate(const description& about, const install_engine& install, const options& o) {
+  console say(o.speaks(), false);
+  beginning b = begin_run(about, o, say);
+  const evaluated_part what = open_evaluated(about, o, b, say);
+  say_what_runs(about, o, b, what.data, say);
+  say.line(fmt::format("data: {}{}", what.held_out ? "held out of " : "", what.set().text()));
+  const auto e = install();
+  const auto looks_on = watch_steps(*e, o);
+  set_weights(*e, b, o, say);
+  evaluation evaluated(*e, o.where);
+  if (o.steps == 0 && what.set().sources().size() > 1) {
+    const double mean = loss_of_sources(evaluated, about, what, say);
+    return say.line(fmt::format("eval: loss {:.12f} nats per token, the mean by shares of {} sources{}", mean,
+                                what.set().sources().size(), evaluated.dropped_text()));
+  }
+  const std::optional<std::uint64_t> all = what.set().epoch(what.part());
+  const std::uint64_t samples = samples_of(about, o, all);
+  const read_sample read = [&](std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) {
+    what.set().sample(s, tokens, targets, what.part());
+  };
+  const double loss = evaluated.loss_of(read, samples);
+  say.line(fmt::format("eval: loss {:.12f} nats per token over {}{}{}", loss, samples == all ? "all " : "",
+                       count_text(about, samples), evaluated.dropped_text()));
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mean_loss.hpp"
+
+#include <rankc/trainer/data.hpp>
+
+#include <algorithm>
+#include <cstddef>
+
+namespace rankc::runtime {
+namespace {
+
+/// Reads samples `first` to `end` - 1 into the first sequences of a batch, and sample `end` - 1 into the others.
+batch read_some(const description& about, const read_sample& read, std::uint64_t first, std::uint64_t end) {
+  const auto seq = static_cast<std::size_t>(about.seq), all = static_cast<std::size_t>(about.global_batch());
+  batch b{std::vector<std::int32_t>(all * seq), std::vector<std::int32_t>(all * seq)};
+  for (std::size_t i = 0; i < all; ++i)
+    read(std::min(first + i, end - 1), b.tokens.data() + i * seq, b.targets.data() + i * seq);
+  return b;
+}
+
+}  // namespace
+
+double mean_loss(engine& e, const read_sample& read, std::uint64_t samples, const evaluate_batch& evaluate) {
+  const auto size = static_cast<std::uint64_t>(e.about().global_batch());
+  std::uint64_t batches = 0;
+  const auto loss_of = [&](std::uint64_t first, std::uint64_t end) {
+    set_batch(e, read_some(e.about(), read, first, end));
+    return evaluate(batches++);
+  };
+  double sum = 0;  // of the samples' losses, in units of a batch
+  const std::uint64_t whole = samples / size * size, rest = samples - whole;
+  for (std::uint64_t first = 0; first < whole; first += size) sum += loss_of(first, first + size);
+  if (rest == 0) return sum / static_cast<double>(batches);
+  const double filled = loss_of(whole, samples), of_last = loss_of(samples - 1, samples),
+               copies = static_cast<double>(size - rest) / static_cast<double>(size);
+  sum += filled - copies * of_last;
+  return sum * static_cast<double>(size) / static_cast<double>(samples);
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The mean loss of a number of samples that need not fill whole batches.
+#pragma once
+#include <rankc/runtime/engine.hpp>
+
+#include <cstdint>
+#include <functional>
+
+namespace rankc::runtime {
+
+/// Writes the tokens and targets of a sample. Shapes: (seq) each.
+using read_sample = std::function<void(std::uint64_t sample, std::int32_t* tokens, std::int32_t* targets)>;
+/// Evaluates the batch that the engine has been given. `batch` counts from 0.
+using evaluate_batch = std::function<double(std::uint64_t batch)>;
+
+/// Evaluates samples 0 to `samples` - 1 and returns their mean loss, each counted once. The last batch is filled up
+/// with copies of one sample; their loss, measured by a batch of that sample alone, is subtracted.
+/// Units: nats per token.
+double mean_loss(engine&, const read_sample&, std::uint64_t samples, const evaluate_batch&);
+
+}  // namespace rankc::runtime

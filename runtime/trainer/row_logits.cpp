@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "row_logits.hpp"
+
+#include <rankc/runtime/failure.hpp>
+
+#include <cstddef>
+
+namespace rankc::runtime {
+
+void refuse_one_rank(const options& o, const char* command) {
+  if (!o.where.is_one_rank()) return;
+  throw failure(2,
+                "RC6069: {} runs all ranks in one process; start it once, without torchrun, mpirun or srun",
+                command);
+}
+
+const layout& layout_with_logits(const description& about) {
+  const layout& where = about.layouts[static_cast<std::size_t>(about.loss_at())];
+  if (where.logits.rows > 0) return where;
+  throw failure(1,
+                "RC6065: plan {} leaves no logits after a forward, because its last layer is not a cross "
+                "entropy over a vocabulary",
+                about.name);
+}
+
+std::vector<double> logits_at(engine& e, int dp, int row, int position) {
+  const description& about = e.about();
+  const int columns = layout_with_logits(about).logits.columns;
+  std::vector<double> logits(static_cast<std::size_t>(about.tp) * static_cast<std::size_t>(columns));
+  for (int rank = 0; rank < about.world(); ++rank) {
+    const rank_row& at = about.ranks[static_cast<std::size_t>(rank)];
+    const chunks has = about.chunks_of(at);
+    const int place = has.place(position);
+    if (at.pp == about.loss_at() && at.dp == dp && place >= 0)
+      e.logits(rank, static_cast<std::size_t>(row * has.count() + place), logits.data() + at.tp * columns);
+  }
+  logits.resize(static_cast<std::size_t>(about.vocab_used));  // the rest is padding
+  return logits;
+}
+
+}  // namespace rankc::runtime

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The data that `eval` measures: whole, each sample once, and of a run the part that it holds out.
+#include <rankc/trainer/main.hpp>
+
+#include "../../exit_with.hpp"
+#include "fake_losses.hpp"
+#include "fake_run.hpp"
+
+#include <doctest/doctest.h>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+using namespace rankc::runtime;
+using rankc::test::exit_with, rankc::test::said_in;
+
+namespace {
+
+std::string evaluated(const fake_program& program, std::vector<std::string> words) {
+  words.insert(words.begin(), "eval");
+  const outcome done = run(program, words);
+  CHECK_MESSAGE(done.code == 0, done.err);
+  return done.out;
+}
+
+/// The text from `before` to the end of its line.
+std::string rest_after(const std::string& out, const std::string& before) {
+  const std::size_t at = out.find(before);
+  REQUIRE_MESSAGE(at != out.npos, out);
+  const std::size_t begin = at + before.size();
+  return out.substr(begin, out.find('\n', begin) - begin);
+}
+
+double loss_in(const std::string& out, const std::string& before = "eval: loss ") {
+  return std::stod(rest_after(out, before));
+}
+
+doctest::Approx about(double loss) { return doctest::Approx(loss).epsilon(1e-10); }
+
+}  // namespace
+
+TEST_CASE("eval measures each sample of its data once, whatever a batch has") {
+  const scratch files;
+  const fake_program one(1, 1, 1), many(2, 2, 2);  // a batch has 8 samples
+  for (const int samples : {1, 5, 7, 8, 9, 16, 23}) {
+    CAPTURE(samples);
+    const auto n = static_cast<std::uint64_t>(samples);
+    const std::string text = files.write("t.txt", text_of(4 * samples + 2));
+    for (const fake_program* p : {&one, &many}) {
+      const std::string out = evaluated(*p, {"--data", text});
+      CHECK(loss_in(out) == about(mean_loss_of(*p, text, 0, n)));
+      CHECK(rest_after(out, " nats per token") ==
+            " over all " + std::to_string(samples) + " samples of 4 tokens");
+      const std::string some = evaluated(*p, {"--data", text, "--steps", "1"});
+      CHECK(loss_in(some) == about(mean_loss_of(*p, text, 0, std::min<std::uint64_t>(n, 8))));
+      if (samples > 8) CHECK(rest_after(some, " nats per token") == " over 8 samples of 4 tokens");
+    }
+  }
+  CHECK(rest_after(evaluated(one, {"--data", "rand:1"}), " nats per token") ==
+        " over 80 samples of 4 tokens");
+}
+
+TEST_CASE("eval measures each of several sources whole, and their mean by shares") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string a = files.write("a.txt", text_of(50)), b = files.write("b.txt", text_of(22));
+  const std::string out = evaluated(program, {"--data", a + ":3," + b + ":1"});
+  const double of_a = mean_loss_of(program, a, 0, 12), of_b = mean_loss_of(program, b, 0, 5);
+  CHECK(loss_in(out, a + ": loss ") == about(of_a));
+  CHECK(loss_in(out, b + ": loss ") == about(of_b));
+  CHECK(loss_in(out) == about(0.75 * of_a + 0.25 * of_b));
+}
+
+TEST_CASE("eval of a run measures what the run holds out, and other data in its order") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string text = files.write("t.txt", text_of(801)), other = files.write("o.txt", text_of(100)),
+                    held = files.path("h.txt"), one = files.write("one.txt", text_of(5));
+  int number = 0;
+  for (const std::vector<std::string>& held_out :
+       {std::vector<std::string>{"--eval-fraction", "0.3"}, {"--eval-data", held}}) {
+    const std::string save = files.path("s" + std::to_string(number++)), metrics = files.path("m");
+    files.write("h.txt", text_of(60));
+    std::vector<std::string> words{"train",    "--steps",   "2",    "--data",    text, "--lr",
+                                   "0",        "--save",    save,   "--shuffle", "1",  "--lr-schedule",
+                                   "constant", "--metrics", metrics};
+    words.insert(words.end(), held_out.begin(), held_out.end());
+    REQUIRE(run(program, words).code == 0);
+    const std::string of_run = evaluated(program, {"--load", save});
+    CHECK(loss_in(of_run) == about(held_out.front() == "--eval-data"
+                                       ? mean_loss_of(program, held, 0, 14)
+                                       : mean_loss_of(program, text, 140, 200)));
+    CHECK(of_run.find("\ndata: held out of ") != of_run.npos);
+    CHECK(of_run.find("RC6172") == of_run.npos);
+    CHECK(loss_in(of_run) == about(lines_of(metrics)[1]["eval_loss"].get<double>()));
+    std::filesystem::remove(held);
+    for (const std::string& data : {other, one, std::string("arith:1")}) {
+      CAPTURE(data);
+      const std::string loaded = evaluated(program, {"--load", save, "--data", data});
+      CHECK(loss_in(loaded) == loss_in(evaluated(program, {"--data", data})));
+      CHECK(loaded.find("RC6172") == loaded.npos);
+    }
+  }
+  // The held-out border is the run's, also where the plan has another seq and the data was appended to.
+  const std::string save = files.path("s0");
+  fake_program shorter(1, 1, 1);
+  shorter.about.seq = 2;
+  const std::string of_shorter = evaluated(shorter, {"--load", save});
+  CHECK(rest_after(of_shorter, " nats per token") == " over all 120 samples of 2 tokens");
+  files.write("t.txt", text_of(900));
+  const outcome changed = run(program, {"eval", "--load", save});
+  CHECK(changed.code == 1);
+  CHECK(said_in(changed.err).id == 6180);
+}
+
+TEST_CASE("eval of a run that holds nothing out says that the run trains on the data") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string text = files.write("t.txt", text_of(101)), save = files.path("s");
+  REQUIRE(run(program, {"train", "--steps", "1", "--data", text, "--save", save, "--shuffle", "3", "--lr",
+                        "0", "--lr-schedule", "constant"})
+              .code == 0);
+  const std::string out = evaluated(program, {"--load", save});
+  CHECK(out.find("note: RC6172: this is the loss of " + text + ", which the run trains on") != out.npos);
+  CHECK(loss_in(out) == about(mean_loss_of(program, text, 0, 25)));
+}
