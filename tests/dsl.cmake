@@ -135,6 +135,11 @@ if(RANKC_TEST_GXX)
   # Rules call deep: where results of more than the eight outermost calls are remembered, a sixth of the time is saved.
   rankc_front_end(g++ "${RANKC_TEST_GXX}" -fconstexpr-ops-limit=2147483647 -fconstexpr-cache-depth=64 ${rankc_gxx_without_collection})
   rankc_added_axis(g++ "${RANKC_TEST_GXX};-fconstexpr-ops-limit=2147483647")
+  # The operations of the compiler measure the search for a change that fits. It takes 61 million (7.5 s).
+  add_test(NAME dsl/operations/memory
+    COMMAND ${rankc_yielding} ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/operations/memory.cpp"
+            "-DCOMPILER=${RANKC_TEST_GXX};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;${boost_includes};-fconstexpr-ops-limit=90000000;-fconstexpr-cache-depth=64;${rankc_gxx_without_collection}"
+            -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_errors.cmake")
 endif()
 if(RANKC_TEST_CLANGXX)
   rankc_front_end(clang++ "${RANKC_TEST_CLANGXX}" -fconstexpr-steps=2147483647 -ferror-limit=0)

@@ -2,6 +2,8 @@
 // Each op by itself: its writes beside its reads, the bytes that it moves, the types of what it touches.
 #include "op_site.hpp"
 
+#include <rankc/codegen/sorted_accesses.hpp>
+
 #include <algorithm>
 #include <cstddef>
 #include <unordered_map>
@@ -10,28 +12,27 @@ namespace rankc::codegen::proof {
 
 namespace {
 
-/// What an op writes may lie over what it reads only where the op allows it, and then exactly.
-void check_replaced(const site& at, const access& w) {
+/// An op writes over a read only if it replaces the read: the bytes of both are the same.
+void check_replaced(const site& at, const access& w, const sorted_accesses& by_begin) {
   const auto& reads = at.it().reads;
-  const auto same_bytes = [&](const access& r) { return r.begin == w.begin && r.end == w.end; };
   if (w.replaces >= static_cast<int>(reads.size()))
     return at.refuse(
         "RC7019: rank {}: op \"{}\" writes bytes {}..{} in place of its read {}, but it has {} reads",
         w.begin, w.end, w.replaces, reads.size());
-  if (w.replaces >= 0 && !same_bytes(reads[w.replaces]))
+  const access* const replaced = w.replaces < 0 ? nullptr : &reads[w.replaces];
+  if (replaced && (replaced->begin != w.begin || replaced->end != w.end))
     return at.refuse(
         "RC7020: rank {}: op \"{}\" writes bytes {}..{} in place of its read {}, which covers bytes {}..{}: "
         "both must cover the same bytes",
-        w.begin, w.end, w.replaces, reads[w.replaces].begin, reads[w.replaces].end);
-  for (const access& r : reads) {
-    if (r.begin >= w.end || w.begin >= r.end) continue;
-    const bool allowed = w.replaces >= 0 && same_bytes(r) && r.value == reads[w.replaces].value;
-    if (!allowed)
-      return at.refuse(
-          "RC7021: rank {}: op \"{}\" writes bytes {}..{} over bytes {}..{}, which it reads and does not "
-          "replace",
-          w.begin, w.end, r.begin, r.end);
-  }
+        w.begin, w.end, w.replaces, replaced->begin, replaced->end);
+  const access* const met = by_begin.find_overlap(w, [&](const access& r) {
+    return replaced && r.begin == w.begin && r.end == w.end && r.value == replaced->value;
+  });
+  if (met)
+    at.refuse(
+        "RC7021: rank {}: op \"{}\" writes bytes {}..{} over bytes {}..{}, which it reads and does not "
+        "replace",
+        w.begin, w.end, met->begin, met->end);
 }
 
 /// Bytes that two writes of an op have in common hold one value.
@@ -182,7 +183,8 @@ void check_contents(const program& p, findings& wrong) {
     for (int i = 0; i < static_cast<int>(p.ranks[r].ops.size()); ++i) {
       if (wrong.full()) return;
       const site at{p, r, i, wrong};
-      for (const auto& a : at.it().writes) check_replaced(at, a);
+      const sorted_accesses by_begin(at.it().reads);
+      for (const auto& a : at.it().writes) check_replaced(at, a, by_begin);
       for (const auto& a : at.it().reads)
         if (a.replaces >= 0)
           at.refuse(

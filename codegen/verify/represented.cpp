@@ -6,6 +6,8 @@
 #include "schedule.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 namespace rankc::codegen::verifying {
@@ -25,7 +27,8 @@ class world_checker {
     check_axes();
     check_ranks();
     for (const communicator& g : d_.communicators) check_members(g);
-    for (int r = 0; r < static_cast<int>(d_.ranks.size()); ++r) check_shift(r);
+    const std::vector<int> kinds = kinds_of_communicators();
+    for (int r = 0; r < static_cast<int>(d_.ranks.size()); ++r) check_shift(r, kinds);
   }
 
  private:
@@ -133,33 +136,42 @@ class world_checker {
     });
   }
 
-  /// The rank at index 0 of the axes that are listed in part has such communicators, moved to this rank.
-  void check_shift(int rank) const {
+  /// A number for each communicator. Those of one number differ by a shift along axes that are listed in part.
+  std::vector<int> kinds_of_communicators() const {
+    std::map<std::pair<std::vector<int>, std::vector<int>>, int> numbers;
+    std::vector<int> kinds;
+    for (const communicator& g : d_.communicators) {
+      std::vector<int> members = members_of(g);
+      for (int& m : members) m = base_of(m, g.along);
+      const int next = static_cast<int>(numbers.size());
+      kinds.push_back(numbers.try_emplace({g.along, std::move(members)}, next).first->second);
+    }
+    return kinds;
+  }
+
+  /// The rank at index 0 of the axes that are listed in part has the same communicators but for the shift.
+  void check_shift(int rank, const std::vector<int>& kinds) const {
     const listed_rank& w = d_.ranks[static_cast<std::size_t>(rank)];
-    const indices at = indices_of(w.number);
-    const int base = number_at(moved(at, indices(at.size(), 0), {}));
+    const int base = base_of(w.number, {});
     const auto found = std::partition_point(d_.ranks.begin(), d_.ranks.end(),
                                             [&](const listed_rank& other) { return other.number < base; });
-    bool is_like = found->communicators.size() == w.communicators.size();
-    for (std::size_t k = 0; is_like && k < w.communicators.size(); ++k) {
-      const communicator &own = d_.communicators[static_cast<std::size_t>(w.communicators[k])],
-                         &of_base = d_.communicators[static_cast<std::size_t>(found->communicators[k])];
-      std::vector<int> shifted;
-      for (int m : members_of(of_base)) shifted.push_back(number_at(moved(indices_of(m), at, own.along)));
-      is_like = own.along == of_base.along && members_of(own) == shifted;
-    }
-    if (!is_like)
+    const auto is_like = [&](int own, int of_base) {
+      return kinds[static_cast<std::size_t>(own)] == kinds[static_cast<std::size_t>(of_base)];
+    };
+    if (!std::equal(w.communicators.begin(), w.communicators.end(), found->communicators.begin(),
+                    found->communicators.end(), is_like))
       refuse(
           "RC7260: certificate, rank {}: the communicators of rank {} of the world are not those of rank {}, "
           "which it is to be like",
           rank, w.number, base);
   }
 
-  /// An index along each axis that is listed in part, but those of a line, from another rank.
-  indices moved(indices at, const indices& to, const std::vector<int>& line) const {
+  /// The rank at index 0 of each axis that is listed in part and does not lie in `line`.
+  int base_of(int number, const std::vector<int>& line) const {
+    indices at = indices_of(number);
     for (std::size_t a = 0; a < at.size(); ++a)
-      if (is_cut(a) && std::find(line.begin(), line.end(), static_cast<int>(a)) == line.end()) at[a] = to[a];
-    return at;
+      if (is_cut(a) && std::find(line.begin(), line.end(), static_cast<int>(a)) == line.end()) at[a] = 0;
+    return number_at(at);
   }
 
   const step& d_;

@@ -26,11 +26,12 @@ class schedule_checker {
 
   schedule check() {
     check_groups();
+    const std::vector<std::vector<int>> listing = communicators_that_list();
     std::vector<bool> seen(d_.programs.size());
     for (int r = 0; r < ranks(); ++r) {
       if (!seen[d_.ranks[r].program]) check_shape(r);
       seen[d_.ranks[r].program] = true;
-      check_messages(r);
+      check_messages(r, listing);
     }
     if (const auto unused = std::find(seen.begin(), seen.end(), false); unused != seen.end())
       verifying::refuse("RC7155: certificate: program {} is run by no rank", unused - seen.begin());
@@ -71,6 +72,14 @@ class schedule_checker {
             "equal where the step has all ranks of the world",
             g.name, listed, g.size);
     }
+  }
+
+  /// For each rank the communicators that list it, in rising order.
+  std::vector<std::vector<int>> communicators_that_list() const {
+    std::vector<std::vector<int>> of_rank(d_.ranks.size());
+    for (int g = 0; g < static_cast<int>(d_.communicators.size()); ++g)
+      for (const int r : d_.communicators[g].ranks) of_rank[r].push_back(g);
+    return of_rank;
   }
 
   void check_shape(int r) const {
@@ -235,8 +244,8 @@ class schedule_checker {
              moved, s.bytes);
   }
 
-  /// What the numbers of communicators, peers and values are to a rank.
-  void check_messages(int r) const {
+  /// The communicators, peers and collectives of a rank exist, and the rank is a member of each communicator.
+  void check_messages(int r, const std::vector<std::vector<int>>& listing) const {
     const listed_rank& w = d_.ranks[r];
     const std::set<int> distinct(w.communicators.begin(), w.communicators.end());
     if (distinct.size() != w.communicators.size())
@@ -246,8 +255,7 @@ class schedule_checker {
         verifying::refuse(
             "RC7176: certificate, rank {}: the rank lists communicator {}; the step has {} communicators", r,
             g, d_.communicators.size());
-      const auto& ranks = d_.communicators[g].ranks;
-      if (std::find(ranks.begin(), ranks.end(), r) == ranks.end())
+      if (!std::binary_search(listing[r].begin(), listing[r].end(), g))
         verifying::refuse(
             "RC7177: certificate, rank {}: the rank lists communicator \"{}\", which does not list the rank",
             r, d_.communicators[g].name);

@@ -11,8 +11,8 @@
 namespace rankc::runtime {
 namespace {
 
-constexpr std::size_t most = 1'000'000;  // hosts of a list
-constexpr std::size_t longest = 255;     // characters of a host's name
+constexpr std::size_t most = 100'000;  // hosts of a list
+constexpr std::size_t longest = 255;   // characters of a host's name
 
 /// The parts between commas that stand outside brackets.
 std::vector<std::string_view> parts_of(std::string_view list) {
@@ -72,8 +72,10 @@ std::vector<std::string> expand_hosts(std::string_view list) {
   for (const std::string_view part : parts_of(list)) {
     const auto names = names_of(part);
     if (part.empty() || !names || hosts.size() + names->size() > most)
-      throw failure(2, "RC5332: '{}' is not a list of nodes as Slurm writes it, such as node[01-03,07],b2",
-                    list);
+      throw failure(2,
+                    "RC5332: '{}' is not a list of at most {} nodes as Slurm writes it, such as "
+                    "node[01-03,07],b2",
+                    list, most);
     hosts.insert(hosts.end(), names->begin(), names->end());
   }
   return hosts;
@@ -88,7 +90,8 @@ std::vector<int> expand_counts(std::string_view list) {
     if (times == 0 && part.ends_with(')'))
       times = parse_number<std::size_t>(part.substr(open + 2, part.size() - open - 3)).value_or(0);
     if (count < 0 || times == 0 || times > most || counts.size() + times > most)
-      throw failure(2, "RC5333: '{}' is not a list of counts as Slurm writes it, such as 8(x2),4", list);
+      throw failure(2, "RC5333: '{}' is not a list of at most {} counts as Slurm writes it, such as 8(x2),4",
+                    list, most);
     counts.insert(counts.end(), times, count);
   }
   return counts;

@@ -47,6 +47,18 @@ TEST_CASE("a gradient is not reduced") {
                            "1", "0"}}});
 }
 
+TEST_CASE("no op makes the gradient of a microbatch") {
+  program_by_hand x = two_ranks_by_hand();
+  op &first = find(x, 1, "embedding_grad"), &second = find(x, 1, "embedding_grad", 1);
+  for (access& a : find(x, 1, "all_reduce").reads)
+    if (a.value == second.writes[0].value) a.value = first.writes[0].value;
+  rank_program& rank = x.p.ranks[1];
+  rank.ops.erase(rank.ops.begin() + (&second - rank.ops.data()));
+  x.order.position[1].erase(x.order.position[1].begin() + (&second - rank.ops.data()));
+  CHECK(why(x) == placed{"rank 0, sum_squares",
+                         {7403, {"the gradient of table", "tokens 6..7", "embedding_grad", "0"}}});
+}
+
 TEST_CASE("both ranks have the same tokens") {
   program_by_hand x = two_ranks_by_hand();
   x.p.ranks[1].ops[0].holds = x.p.ranks[0].ops[0].holds;

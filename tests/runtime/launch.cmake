@@ -24,14 +24,17 @@ rankc_every_program(launch/programs_long rankc_launch_programs_test odd)
 
 # A program as users start it: each launcher, and faults, apart; without the launcher a test is skipped.
 if(RANKC_PLANS AND TARGET rankc::gloo)
+  add_library(rankc_many_cores SHARED runtime/launch/many_cores.cpp)
+  target_link_libraries(rankc_many_cores PRIVATE ${CMAKE_DL_LIBS} rankc_warnings)
   add_executable(rankc_launch_processes_test
     runtime/launch/attack_test.cpp runtime/launch/processes_test.cpp runtime/launch/signal_matrix_test.cpp
     runtime/launch/signals_test.cpp runtime/launch/starts_test.cpp runtime/launch/strangers_test.cpp)
   target_link_libraries(rankc_launch_processes_test PRIVATE rankc::trainer rankc_test_host_main nlohmann_json::nlohmann_json)
   target_compile_definitions(rankc_launch_processes_test PRIVATE RANKC_TEST_PROGRAM="$<TARGET_FILE:gpt_pp2>"
     RANKC_TEST_OTHER_PLAN="$<TARGET_FILE:gpt_gated>" RANKC_TEST_ONE_RANK="$<TARGET_FILE:gpt_one_rank>"
+    RANKC_TEST_MANY_CORES="$<TARGET_FILE:rankc_many_cores>"
     $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT> RANKC_SLURM_LOCAL="${CMAKE_CURRENT_SOURCE_DIR}/oracles/launch/slurm_local.sh")
-  add_dependencies(rankc_launch_processes_test gpt_pp2 gpt_gated gpt_one_rank)
+  add_dependencies(rankc_launch_processes_test gpt_pp2 gpt_gated gpt_one_rank rankc_many_cores)
   foreach(way IN ITEMS "own launcher" mpirun srun torchrun faults signals starts strangers)
     string(REPLACE " " "_" name "${way}")
     add_test(NAME launch/processes/${name} COMMAND rankc_launch_processes_test "-tc=${way}:*")

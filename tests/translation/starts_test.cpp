@@ -7,6 +7,7 @@
 #include "../some_of.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/gate.hpp>
 #include <rankc/plan/make_plan.hpp>
@@ -203,6 +204,23 @@ fault with_other_struct(const std::string& row, const std::string& member) {
   };
 }
 
+/// The hashes of the same calls for the kernels of the other target.
+alteration of_target(const subject& of) {
+  const auto replace = [of](files& all) {
+    for (const bool trains : {true, false}) {
+      rankc::codegen::program p = proven(of, trains);
+      const std::vector<rankc::codegen::step_hash> own = hash_calls(p);
+      p.calls.on_host = !p.calls.on_host;
+      const std::vector<rankc::codegen::step_hash> other = hash_calls(p);
+      for (std::size_t i = 0; i < own.size(); ++i) {
+        REQUIRE(own[i].after == other[i].after);
+        matched(fmt::format("{:016x}", own[i].hash), fmt::format("{:016x}", other[i].hash))(all);
+      }
+    }
+  };
+  return {"another target", replace, "its target or `deterministic` is another"};
+}
+
 /// Changes without a fault, and one that the check of calls does not see: kernels.hpp hands the members of a
 /// struct to its kernel in another order. The comparison of this folder sees it.
 std::vector<alteration> not_refused() {
@@ -246,6 +264,7 @@ altered altered_text(rankc::plan_data plan, bool cuda, const std::string& folder
   add(cuda ? of_types() : of_eight());
   if (cuda) add(of_parts());
   add(of_tables(cuda));
+  add({of_target(made.of)});
   add({{"another row of a name with a number", with_other_struct("position_grad", ""),
         " position_grad_2 in "}});
   return made;

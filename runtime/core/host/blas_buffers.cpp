@@ -4,6 +4,7 @@
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/process_limits.hpp>
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <cstddef>
 #include <vector>
@@ -12,12 +13,19 @@
 extern "C" {
 [[gnu::weak]] void* blas_memory_alloc(int position);
 [[gnu::weak]] void blas_memory_free(void*);
+[[gnu::weak, gnu::used, gnu::visibility("default")]] int openblas_num_threads_env();
 }
 
 namespace rankc::runtime::host {
 namespace {
 
 constexpr std::size_t buffer_bytes = (std::size_t{128} << 20) + (64 << 10);  // on x86-64, with its rounding
+constexpr std::size_t stack_bytes = std::size_t{8} << 20;
+
+bool memory_is_limited() {
+  rlimit limit{};
+  return has_limit(RLIMIT_AS, limit) || has_limit(RLIMIT_DATA, limit);
+}
 
 bool can_have(std::size_t bytes) {
   void* const at =
@@ -27,9 +35,12 @@ bool can_have(std::size_t bytes) {
 
 }  // namespace
 
+bool can_have_blas_threads(int threads) {
+  return !memory_is_limited() || can_have(static_cast<std::size_t>(threads) * (buffer_bytes + stack_bytes));
+}
+
 void reserve_blas_buffers(int threads) {
-  rlimit limit{};
-  if (!has_limit(RLIMIT_AS, limit) && !has_limit(RLIMIT_DATA, limit)) return;
+  if (!memory_is_limited()) return;
   if (blas_memory_alloc == nullptr || blas_memory_free == nullptr) return;
   std::vector<void*> buffers;
   while (static_cast<int>(buffers.size()) < threads && can_have(buffer_bytes))
@@ -44,3 +55,11 @@ void reserve_blas_buffers(int threads) {
 }
 
 }  // namespace rankc::runtime::host
+
+// OpenBLAS asks this for OPENBLAS_NUM_THREADS and then starts its threads, before main. It ends the process where
+// a thread cannot start. This definition comes before OpenBLAS's own, which it calls.
+int openblas_num_threads_env() {
+  void* const theirs = ::dlsym(RTLD_NEXT, "openblas_num_threads_env");
+  const int chosen = theirs == nullptr ? 0 : reinterpret_cast<int (*)()>(theirs)();
+  return chosen == 0 && rankc::runtime::host::memory_is_limited() ? 1 : chosen;
+}

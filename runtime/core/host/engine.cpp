@@ -98,6 +98,11 @@ class host_engine final : public engine {
     for (local_rank& each : ranks_)
       for (rank& r : each.views()) call(r);
   }
+  int count_views() {
+    int views = 0;
+    for_each_view([&](rank&) { ++views; });
+    return views;
+  }
   step_output results();
   standing look_at(const local_rank&);
 
@@ -149,9 +154,7 @@ host_engine::host_engine(const program& p, const placement& where)
     where.others->on_failure([this](const std::string& cause) { fabric_.fail(77, cause); });
     where.others->on_look([this] { return look_at(ranks_.front()); });
   }
-  int threads = openblas_get_num_threads() - 1;  // those of OpenBLAS itself
-  for_each_view([&](rank&) { ++threads; });
-  reserve_blas_buffers(threads);
+  reserve_blas_buffers(openblas_get_num_threads() - 1 + count_views());
   for_each_view([this](rank& r) {
     threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); });
   });
@@ -170,13 +173,15 @@ void host_engine::make_ranks() try {
                 bytes, memory_text());
 }
 
-/// As many threads of OpenBLAS as if all ranks of this machine were threads here.
+/// OpenBLAS gets this process's share of the cores that no lane of a rank uses, where the limits of memory allow
+/// these threads.
 void host_engine::share_cores() {
   const int cores = static_cast<int>(std::thread::hardware_concurrency()), world = about_.world();
   const int on_machine = where_.is_one_rank() && where_.local_size > 0 ? where_.local_size : world;
   std::size_t threads = 0;
   for (int index = 0; index < world; ++index) threads += count_threads(layout_of(about_, index));
-  openblas_set_num_threads(std::max(1, cores / std::max(1, static_cast<int>(threads) * on_machine / world)));
+  const int share = std::max(1, cores / std::max(1, static_cast<int>(threads) * on_machine / world));
+  if (can_have_blas_threads(share - 1 + count_views())) openblas_set_num_threads(share);
 }
 
 // The life of a thread: one round per step, until the engine goes away.

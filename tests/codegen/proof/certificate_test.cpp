@@ -277,6 +277,20 @@ TEST_CASE("tampering is refused") {
     become(of_kind(j, 0, "compute"), "end");
     expected = {7162, {"0", "0F0: enter"}};
   }
+  SUBCASE("a write over a read that it does not replace") {
+    json& o = of_kind(j, 0, "compute");
+    for (const int border : {0, 1}) o["writes"][0][border] = o["reads"][0][border];
+    expected = {7169, {"0", "0F0: enter", "3200", "3264", "4", "3200", "3264"}};
+  }
+  SUBCASE("a write that replaces a read of other bytes") {
+    of_kind(j, 0, "compute")["writes"][0][4] = 0;
+    expected = {7269, {"0", "0F0: enter", "1152", "1280", "0", "3200", "3264"}};
+  }
+  SUBCASE("a communicator of two streams") {
+    int sends = 0;
+    find(j, 0, [&](const json& o) { return o["kind"] == "send" && ++sends == 2; })["stream"] = 0;
+    expected = {7185, {"0", "F1: stage 0 -> 1", "0", "F0: stage 0 -> 1", "2", "0 -> 1 of 0 0"}};
+  }
   SUBCASE("two values") {
     json& writes = of_kind(j, 0, "compute")["writes"];
     writes.push_back(writes[0]);

@@ -14,6 +14,7 @@
 #include <ctime>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace large_certificates_test {
 
@@ -50,7 +51,67 @@ std::string verified(const json& j, double limit) {
   return answer;
 }
 
+/// A step of `size` ranks along the axis tp, of which the file lists all, and of two of four along dp. It has a
+/// communicator along each axis.
+json two_groups(int size) {
+  json j = sample();
+  j["world"] = 4 * size;
+  j["represented"] = {{"dp", 4, 2}, {"tp", size, size}};
+  json begin = ops(j).front(), end = ops(j).back();
+  for (json* o : {&begin, &end})
+    for (const char* list : {"waits", "reads", "writes", "views", "holds"}) (*o)[list] = json::array();
+  begin["position"] = 0;
+  end["position"] = 1;
+  json& step = j["steps"][0];
+  step["programs"] = {{{"arena_bytes", 0}, {"ops", {begin, end}}}};
+  step["communicators"] = json::array();
+  step["ranks"] = json::array();
+  for (int dp : {0, 1}) {
+    json members = json::array();
+    for (int tp = 0; tp < size; ++tp) {
+      const int rank = dp * size + tp;
+      members.push_back(rank);
+      step["ranks"].push_back({{"rank", rank},
+                               {"program", 0},
+                               {"communicators", {dp}},
+                               {"values", json::array()},
+                               {"firsts", json::array()}});
+    }
+    step["communicators"].push_back({{"name", "tp " + std::to_string(dp)},
+                                     {"ranks", members},
+                                     {"size", size},
+                                     {"one_layout", false},
+                                     {"along", json::array()}});
+  }
+  return j;
+}
+
 }  // namespace
+
+TEST_CASE("large: communicators of many ranks") {
+  json j = two_groups(16'000);
+  CHECK(verified(j, 5) == "");
+  std::swap(j["steps"][0]["communicators"][1]["ranks"][0], j["steps"][0]["communicators"][1]["ranks"][1]);
+  CHECK(said_in(verified(j, 5)).id == 7260);
+}
+
+TEST_CASE("large: the proof of an op of many reads and writes") {
+  program p = testing::pipeline_program({.pp = 2, .tp = 1, .microbatches = 2});
+  rank_program& rank = p.ranks[0];
+  op &begin = rank.ops[0], &kernel = rank.ops[1];
+  const element_type type = kernel.reads.at(0).type;
+  for (int i = 0; i < many; ++i, rank.arena_bytes += 16) {
+    const std::size_t middle = rank.arena_bytes + 8;
+    const rankc::codegen::access read{rank.arena_bytes, middle, 1'000'000 + 2 * i, type};
+    begin.writes.push_back(read);
+    kernel.reads.push_back(read);
+    kernel.writes.push_back({middle, middle + 8, read.value + 1, type});
+  }
+  const std::clock_t start = std::clock();
+  const verdict proven = prove(p);
+  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < rankc::test::scaled(2).count());
+  CHECK(proven.reasons == std::vector<std::string>());
+}
 
 TEST_CASE("large: an op of more reads, writes or operands than any has") {
   for (const char* list : {"reads", "writes", "operands"}) {

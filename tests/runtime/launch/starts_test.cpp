@@ -44,6 +44,20 @@ std::string by_hand(const std::string& first, const std::string& second, const s
          "\ncode=$?\nwait $!\necho $? >&2\nexit $code";
 }
 
+/// One step under a limit of `kib` KiB of address space. It trains, or ends with one line that names the limit.
+outcome run_limited(const scratch& files, const std::string& kib, const std::string& started) {
+  const outcome limited =
+      run(files, "ulimit -v " + kib + "\ntimeout -s KILL 30 " + started + " train --steps 1");
+  CAPTURE(kib);
+  CAPTURE(limited.err);
+  if (limited.code == 0) return limited;
+  CHECK(limited.code == 70);
+  CHECK(std::ranges::count(limited.err, '\n') == 1);
+  for (const char* part : {"ulimit -v allows ", "this process has "})
+    CHECK(limited.err.find(part) != std::string::npos);
+  return limited;
+}
+
 }  // namespace
 
 TEST_CASE("starts: another world, plan, binary or job is refused, and what differs is said once") {
@@ -185,19 +199,22 @@ TEST_CASE("starts: a run that may not have its memory ends with one line, and do
   const scratch files;
   std::set<int> causes;
   for (const char* kib : {"150000", "300000", "400000", "500000", "530000", "900000"}) {
-    CAPTURE(kib);
-    const outcome limited =
-        run(files, "ulimit -v " + std::string(kib) + "\ntimeout -s KILL 30 " + program + " train --steps 1");
-    CAPTURE(limited.err);
-    if (limited.code == 0) continue;  // how much the libraries take differs between machines
-    CHECK(limited.code == 70);
-    CHECK(std::ranges::count(limited.err, '\n') == 1);
-    causes.insert(said_in(limited.err).id);
-    for (const char* part : {"ulimit -v allows ", "this process has "})
-      CHECK(limited.err.find(part) != std::string::npos);
+    const outcome limited = run_limited(files, kib, program);
+    if (limited.code != 0) causes.insert(said_in(limited.err).id);  // libraries differ between machines
   }
   CHECK(std::ranges::includes(std::set{5025, 5026, 6098}, causes));
   CHECK(causes.contains(5025));
+}
+
+TEST_CASE("starts: with 32 cores and limited memory OpenBLAS starts the threads that the limit allows") {
+  const scratch files;
+  const std::string with_cores = "env LD_PRELOAD=" RANKC_TEST_MANY_CORES " ";
+  const std::string counted = with_cores + "bash -c 'test $(nproc) = 32 && exec \"$0\" \"$@\"' " + program;
+  CHECK(run_limited(files, "150000", counted).code == 70);
+  CHECK(run_limited(files, "300000", counted).code == 70);
+  CHECK(run_limited(files, "900000", counted).code == 0);
+  CHECK(run_limited(files, "2000000", counted).code == 0);
+  CHECK(run_limited(files, "2000000", with_cores + "OPENBLAS_NUM_THREADS=3 " + program).code == 0);
 }
 
 TEST_CASE("starts: the second job at a port is refused, and the first goes on") {
