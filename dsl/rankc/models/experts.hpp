@@ -76,7 +76,7 @@ struct experts_of_layer {
 };
 
 /// The experts of a model that declares their numbers as mixtral does.
-constexpr experts_of_layer experts_of(const auto& model) {
+constexpr experts_of_layer declared_experts(const auto& model) {
   return {.count = model.experts,
           .picks = model.top_k,
           .ffn = model.expert_ffn,
@@ -84,7 +84,7 @@ constexpr experts_of_layer experts_of(const auto& model) {
           .capacity_group = model.capacity_group};
 }
 /// The routers of such a model, `layers` of whose layers have experts.
-constexpr model_routers routers_of(const auto& model, int layers) {
+constexpr model_routers declared_routers(const auto& model, int layers) {
   return {layers,         model.experts,    model.top_k, model.router_losses, model.capacity != 0,
           model.overflow, model.expert_load};
 }

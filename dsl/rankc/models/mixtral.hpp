@@ -34,7 +34,7 @@ struct mixtral {
                       {"vocab", vocab}});
     describe().check(out);
   }
-  constexpr model_routers routers() const { return routers_of(*this, layers); }
+  constexpr model_routers routers() const { return declared_routers(*this, layers); }
   constexpr model_sizes sizes() const {
     return {.layers = layers,
             .hidden = hidden,
@@ -54,7 +54,7 @@ struct mixtral {
             .norm_eps = norm_eps,
             .theta = theta,
             .rope_scaling = rope_scaling,
-            .experts = experts_of(*this),
+            .experts = declared_experts(*this),
             .routers = routers()};
   }
   constexpr auto stack() const {

@@ -74,7 +74,7 @@ struct qwen3_moe {
     if (decoder_sparse_step >= 1 && count_dense() > 0) check_sizes(out, {{"ffn", ffn}});
     describe().check(out);
   }
-  constexpr model_routers routers() const { return routers_of(*this, layers - count_dense()); }
+  constexpr model_routers routers() const { return declared_routers(*this, layers - count_dense()); }
   constexpr model_sizes sizes() const {
     return {.layers = layers,
             .hidden = hidden,
@@ -90,7 +90,7 @@ struct qwen3_moe {
             .head_dim = head_dim};
   }
   constexpr decoder describe() const {
-    experts_of_layer of_layer = experts_of(*this);
+    experts_of_layer of_layer = declared_experts(*this);
     of_layer.router.normalized = norm_topk_prob;
     return {.sizes = sizes(),
             .norm_eps = norm_eps,
