@@ -8,9 +8,9 @@
 namespace rankc {
 
 /// The times that actions take. A whole backward B takes input_grad + weight_grad. The two halves of an
-/// OVERLAP take `overlap` times their sum. A message arrives at another rank `send` after its result is ready.
-/// The all-gather of a stage's weights takes `gather`, the reduction of its gradients `reduce`, and its
-/// optimizer step `step`.
+/// OVERLAP take `overlap` times their sum. A message arrives at another rank `send` after its result is
+/// ready. The all-gather of a stage's weights takes `gather`, the reduction of its gradients `reduce`, and
+/// its optimizer step `step`.
 /// Shapes: `stage` (stages), a factor of all actions of a stage; empty: 1. `again` (stages), the time that a
 /// B or an I of the stage spends on recomputation; empty: 0. Units: any; one unit for all members.
 struct costs {
