@@ -263,8 +263,8 @@ class table_run {
     return static_cast<int>(a - actions_);
   }
 
-  /// Appends the reason why ranks stopped early, or the parts that the table lacks. `next` has the first action
-  /// of each rank that is left.
+  /// Appends the reason why ranks stopped early, or the parts that the table lacks. `next` has the first
+  /// action of each rank that is left.
   constexpr void judge(const std::vector<int>& next) const {
     if (is_twice_) return;
     const reached_state at{next, cells_, m_};
