@@ -28,7 +28,7 @@ std::string why_not_cudnn(const lowered& l, const cuda::attention_shape& shape, 
 
 attention_engine engine_of(const lowered& l, const body& b, const node& n) {
   const op_sizes sizes = rankc::lowering::sizes_of(b, n, ring_ranks(l.plan->dims));
-  const cuda::attention_shape shape = ops::chunk_shape(sizes, {l.real_bytes(), b.setting.deterministic});
+  const cuda::attention_shape shape = ops::attention_shape(sizes, {l.real_bytes(), b.setting.deterministic});
   const bool of_documents = n.row->find("starts") >= 0, of_chunks = shape.seq < sizes("seq");
   attention_engine e{why_not_cudnn(l, shape, of_documents, of_chunks)};
   const bool by_tiles = e.by_cudnn() || (!of_documents && !of_chunks);

@@ -434,6 +434,9 @@ std::string describe_json(const lowered& l) {
                          {"mlp_only_layers", e.dense},
                          {"balance_loss", describe_balance(e.routers.losses)}});
   }
+  if (const optimizer_row& row = l.optimizer(); row.has_own_hyperparameters())
+    for (const hyperparameter& h : row.used_hyperparameters())
+      j["optimizer"]["hyperparameters"][std::string(h.name)] = p.recipe.optimizer.number(h.name);
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const rounded_linears& r : linears_in_fp8(l))
     j["linears"].push_back({{"layer", r.layer},

@@ -39,6 +39,19 @@ std::string operands(const lowered& l) {
   return out;
 }
 
+/// The hyperparameters of a row, in its order, if a step_input lacks one of them; else nothing.
+std::string numbers(const lowered& l) {
+  if (!l.optimizer().has_own_hyperparameters()) return "";
+  std::vector<std::string_view> names;
+  std::vector<double> values;
+  for (const hyperparameter& h : l.optimizer().used_hyperparameters()) {
+    names.push_back(h.name);
+    values.push_back(l.plan->recipe.optimizer.number(h.name));
+  }
+  return fmt::format("  static constexpr double numbers[]{{{}}};  // {}\n", fmt::join(values, ", "),
+                     fmt::join(names, ", "));
+}
+
 std::string kernel_of(const lowered& l) {
   const optimizer_row& row = l.optimizer();
   if (!row.kernel.empty()) return std::string(row.kernel);
@@ -54,10 +67,12 @@ std::string emit_optimizer(const lowered& l) {
   for (const moment& m : row.used_moments())
     given.push_back(l.state().moments > 0 ? fmt::format("{}.where", m.name) : "{}");
   given.insert(given.end(), {"norm.where", "of"});
+  if (row.has_own_hyperparameters()) given.emplace_back("numbers");
   return fmt::format(
-      "template <std::size_t Count>\nstruct {} {{\n{}  vector<wide, 1> norm;\n  std::span<const range> of;\n"
+      "template <std::size_t Count>\nstruct {} {{\n{}{}  vector<wide, 1> norm;\n  std::span<const range> "
+      "of;\n"
       "  void operator()(const lane& on) const {{\n    {}{}({});\n  }}\n}};",
-      row.name, operands(l), kernel_of(l), kept_as(l), fmt::join(given, ", "));
+      row.name, numbers(l), operands(l), kernel_of(l), kept_as(l), fmt::join(given, ", "));
 }
 
 }  // namespace rankc::codegen

@@ -52,7 +52,7 @@ class op_lister {
                          : operand(o.out[j]));
     for (int v : o.in)
       if (v >= 0) of.push_back(operand(v));
-    if (o.kind->converts != conversion::none) notes.push_back(fmt::format("over {}", rankc::name(o.over)));
+    if (o.over != no_axis) notes.push_back(fmt::format("over {}", rankc::name(o.over)));
     note_attributes(notes, o.with.rows, o.with.seq, o.number());
     return equation(made, o.kind->name, of, notes);
   }
@@ -126,7 +126,7 @@ class layer_lister {
     std::vector<std::string> made, of, notes;
     for (std::size_t p = 0; p < n.ports.size(); ++p)
       (n.row->ports[p].is_read() ? of : made).push_back(operand(n.ports[p]));
-    if (n.row->converts != conversion::none) notes.push_back(fmt::format("over {}", rankc::name(n.over)));
+    if (n.over != no_axis) notes.push_back(fmt::format("over {}", rankc::name(n.over)));
     note_attributes(notes, n.rows, n.seq, n.number);
     if (n.only != in_step::any)
       notes.push_back(n.only == in_step::training ? "of training alone" : "of evaluation alone");

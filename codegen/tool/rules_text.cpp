@@ -452,6 +452,14 @@ constexpr rule_text texts[]{
      "nothing. An optimizer of whole matrices, such as Muon, needs both.",
      "training{.optimizer = muon{}, ...} with muon::row.granularity = granularity::matrix",
      "Take adamw{}, sgd{}, or a row of your own by element."},
+    {265, "a hyperparameter of a user's optimizer is in its range",
+     "A hyperparameter is in the range that the optimizer's row gives: a fraction is at least 0 and less "
+     "than "
+     "1, a number that is not negative is finite, and a divisor is at least the smallest normal number.",
+     "The kernel computes with whatever it is given. A number out of its range gives weights that are no "
+     "numbers, or that never move.",
+     "training{.optimizer = adagrad{.lr_decay = -0.1}, ...}",
+     "Take a number of the range, or another range in the row."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its "
      "sentence names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, "

@@ -107,7 +107,7 @@ beginning begin_run(const description& about, const options& o, console& say) {
   set_data(b.state, about, o);
   set_recipe(b.state.train, o, b.state.last_step);
   if (b.from && o.run == options::command::train)
-    for (const std::string& note : recipe_changes(about.train, b.from->state, b.state.train))
+    for (const std::string& note : recipe_changes(about, b.from->state, b.state.train))
       say.line("note: " + note);
   return b;
 }

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include <map>
+
 namespace rankc::runtime {
 namespace {
 
@@ -23,26 +25,24 @@ std::vector<kept_value> kept_values(const recipe& r) {
           {"schedule", "--lr-schedule", schedule.empty() ? "constant" : schedule}};
 }
 
-/// The values that are always the plan's.
-struct plan_value {
-  const char* name;
-  std::string text;
-};
-
-std::vector<plan_value> plan_values(const recipe& r) {
-  return {{"beta1", fmt::format("{}", r.beta1)},
-          {"beta2", fmt::format("{}", r.beta2)},
-          {"eps", fmt::format("{}", r.eps)},
-          {"momentum", fmt::format("{}", r.momentum)},
-          {"nesterov", fmt::format("{}", r.nesterov)}};
+/// The hyperparameters that are always the plan's, as texts by name: those of the recipe, and those of a
+/// user's optimizer.
+std::map<std::string, std::string> plan_values(const recipe& r, const plan_optimizer& own) {
+  std::map<std::string, std::string> all{{"beta1", fmt::format("{}", r.beta1)},
+                                         {"beta2", fmt::format("{}", r.beta2)},
+                                         {"eps", fmt::format("{}", r.eps)},
+                                         {"momentum", fmt::format("{}", r.momentum)},
+                                         {"nesterov", fmt::format("{}", r.nesterov)}};
+  for (const auto& [name, number] : own.hyperparameters) all[name] = fmt::format("{}", number);
+  return all;
 }
 
 }  // namespace
 
-std::vector<std::string> recipe_changes(const recipe& plan, const run_state& saved, const recipe& now) {
+std::vector<std::string> recipe_changes(const description& plan, const run_state& saved, const recipe& now) {
   std::vector<std::string> notes;
   const recipe& before = saved.plan_train.value_or(saved.train);
-  const auto of_plan = kept_values(plan), of_saved_plan = kept_values(before),
+  const auto of_plan = kept_values(plan.train), of_saved_plan = kept_values(before),
              of_saved = kept_values(saved.train), of_now = kept_values(now);
   for (std::size_t i = 0; i < of_plan.size(); ++i) {
     const auto& [name, option, text] = of_plan[i];
@@ -51,11 +51,19 @@ std::vector<std::string> recipe_changes(const recipe& plan, const run_state& sav
                           of_now[i].text, text, fmt::format("{} {}", option, text)));
   }
   if (!saved.plan_train) return notes;
-  const auto values = plan_values(plan), values_before = plan_values(*saved.plan_train);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (values[i].text != values_before[i].text)
-      notes.push_back(say("RC6196: {} is {} now, as in the plan; before the checkpoint it was {}",
-                          values[i].name, values[i].text, values_before[i].text));
+  const plan_optimizer own = optimizer_of(plan), own_before = saved.optimizer.value_or(own);
+  if (!own.name.empty() && own.name != own_before.name)
+    notes.push_back(
+        say("RC6173: the optimizer is {} now, as in the plan; before the checkpoint it was {}, "
+            "whose moments {} takes over",
+            own.name, own_before.name, own.name));
+  const auto values = plan_values(plan.train, own),
+             values_before = plan_values(*saved.plan_train, own_before);
+  for (const auto& [name, value] : values)
+    if (const auto earlier = values_before.find(name);
+        earlier != values_before.end() && earlier->second != value)
+      notes.push_back(say("RC6196: {} is {} now, as in the plan; before the checkpoint it was {}", name,
+                          value, earlier->second));
   return notes;
 }
 

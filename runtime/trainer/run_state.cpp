@@ -4,6 +4,7 @@
 #include "data_record_json.hpp"
 #include "json_checksum.hpp"
 #include "json_text.hpp"
+#include "optimizer_json.hpp"
 #include <rankc/runtime/output_file.hpp>
 #include <rankc/runtime/parse.hpp>
 #include <rankc/trainer/learning_rate.hpp>
@@ -69,6 +70,10 @@ std::uint64_t hash_field(const ordered_json& object, const char* key) {
 
 std::string run_state_text(const run_state& state, const description& about) {
   const recipe& r = state.train;
+  ordered_json optimizer = json_of_optimizer(optimizer_of(about));
+  optimizer.update({{"moments", about.moments},
+                    {"bf16_moments", about.bf16_moments},
+                    {"bf16_weights", about.bf16_weights}});
   ordered_json root = {
       {"plan", about.name},
       {"plan_hash", fmt::format("{:016x}", about.plan_hash)},
@@ -93,10 +98,7 @@ std::string run_state_text(const run_state& state, const description& about) {
         {"rounding_seed", r.rounding_seed},
         {"schedule", schedule_text(r.schedule)}}},
       {"plan_recipe", json_of_plan(about.train)},
-      {"optimizer",
-       {{"moments", about.moments},
-        {"bf16_moments", about.bf16_moments},
-        {"bf16_weights", about.bf16_weights}}},
+      {"optimizer", optimizer},
       {"layout",
        {{"pp", about.pp},
         {"dp", about.dp},
@@ -138,6 +140,8 @@ run_state read_run_state(const description& about, const std::filesystem::path& 
     if (root.contains("read")) state.read = record_of_json(root["read"]);
     if (state.read && state.read->first > state.samples)
       throw std::invalid_argument("its data begins after its last sample");
+    if (root.contains("optimizer") && root["optimizer"].contains("name"))
+      state.optimizer = optimizer_of_json(root["optimizer"]);
     if (root.contains("plan_recipe")) state.plan_train = plan_of_json(root["plan_recipe"]);
     read_settings(value_of(root, "recipe"), state.train);
     return state;

@@ -56,6 +56,7 @@ add_library(rankc_trainer STATIC
   trainer/parameters.cpp
   trainer/peft_adapter.cpp
   trainer/piece_source.cpp
+  trainer/plan_optimizer.cpp
   trainer/replicas.cpp
   trainer/run_data.cpp
   trainer/run_state.cpp

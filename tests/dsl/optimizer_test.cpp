@@ -6,6 +6,8 @@
 #include <rankc/cost_model/rank_time.hpp>
 #include <rankc/rankc.hpp>
 
+#include <limits>
+
 namespace optimizer_test {
 
 using namespace rankc;
@@ -24,16 +26,29 @@ static_assert(!std::convertible_to<parallel_dims, optimizer> && !std::convertibl
 /// A user's optimizer: it keeps no moments.
 struct sign_sgd {
   double eps = 1e-6;
-  static constexpr optimizer_row row{.name = "sign_sgd",
-                                     .title = "signSGD",
-                                     .hyperparameters = {{.name = "eps",
-                                                          .range = hyperparameter_range::divisor,
-                                                          .rule = 236,
-                                                          .usual = "1e-6 is usual"}},
-                                     .kernel = "user::sign_sgd",
-                                     .header = "sign_sgd.hpp"};
+  static constexpr optimizer_row row{
+      .name = "sign_sgd",
+      .title = "signSGD",
+      .hyperparameters = {{.name = "eps", .range = hyperparameter_range::divisor, .usual = "1e-6 is usual"}},
+      .kernel = "user::sign_sgd",
+      .header = "sign_sgd.hpp"};
   constexpr std::array<double, 1> numbers() const { return {eps}; }
 };
+
+/// A user's optimizer with a hyperparameter that no step_input has.
+struct cooling {
+  double lr_decay = 0;
+  static constexpr optimizer_row row{.name = "cooling",
+                                     .title = "Cooling",
+                                     .hyperparameters = {{.name = "lr_decay",
+                                                          .range = hyperparameter_range::non_negative,
+                                                          .usual = "0.01 is usual"}},
+                                     .kernel = "user::cooling",
+                                     .header = "cooling.hpp"};
+  constexpr std::array<double, 1> numbers() const { return {lr_decay}; }
+};
+static_assert(cooling::row.has_own_hyperparameters() && !sign_sgd::row.has_own_hyperparameters());
+static_assert(optimizer(cooling{.lr_decay = 0.5}).number("lr_decay") == 0.5);
 
 /// A user's optimizer of whole matrices, which takes ten operations of products for each weight.
 struct whole {
@@ -80,8 +95,17 @@ TEST_CASE("moments follow from the row, and SGD's from its momentum") {
 TEST_CASE("a user's row has the rules of its hyperparameters and moments") {
   CHECK(text_of(trained(sign_sgd{})) == "");
   CHECK(text_of(trained(sign_sgd{.eps = 0})) ==
-        "RC236: eps=0; it divides, so in f32 it is at least 1.2e-38, and finite: 1e-6 is usual");
+        "RC265: eps=0; it divides, so in f32 it is at least 1.2e-38, and finite: 1e-6 is usual");
   CHECK(text_of(trained(sign_sgd{}, bf16)) == "RC242: moments=bf16, and sign_sgd keeps none; leave it out");
+}
+
+TEST_CASE("a row names hyperparameters of its own, with their ranges") {
+  CHECK(text_of(trained(cooling{})) == "");
+  CHECK(text_of(trained(cooling{.lr_decay = 7})) == "");
+  for (const double wrong : {-0.5, std::numeric_limits<double>::infinity()})
+    CHECK(text_of(trained(cooling{.lr_decay = wrong})).starts_with("RC265: lr_decay="));
+  CHECK(text_of(trained(cooling{.lr_decay = -0.5})) ==
+        "RC265: lr_decay=-0.5; it is at least 0 and finite: 0.01 is usual");
 }
 
 TEST_CASE("an optimizer of whole matrices is refused") {

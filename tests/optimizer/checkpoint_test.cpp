@@ -54,6 +54,14 @@ TEST_CASE("a run goes on from its checkpoint with the same bits") {
                                           .train = r.about.train,
                                           .plan_hash = r.about.plan_hash};
     const fs::path at = rankc::runtime::save_checkpoint(*r.engine, state, here.path);
+    const auto saved_by = rankc::runtime::read_run_state(r.about, at / "run.json").optimizer;
+    REQUIRE(saved_by);
+    const bool own = program.job == "adagrad" || program.job == "lion";
+    const std::string built_in = r.about.moments == 2 ? "adamw" : "sgd";
+    CHECK(saved_by->name == (own ? program.job : built_in));
+    using number = std::pair<std::string, double>;
+    const std::vector<number> numbers{{"eps", 1e-6}, {"lr_decay", 0.25}};
+    CHECK((saved_by->hyperparameters == (program.job == "adagrad" ? numbers : std::vector<number>{})));
     std::size_t kept = 0;
     for (int rank = 0; rank < 4; ++rank) {
       const rankc::runtime::safetensors_reader file(at / rankc::runtime::file_of_rank(rank));
@@ -82,7 +90,7 @@ TEST_CASE("a run goes on from its checkpoint with the same bits") {
     CHECK((again.tensors(region::weights) == r.tensors(region::weights)));
     CHECK((moments(again) == moments(r)));
   }
-  CHECK(saved == 24);
+  CHECK(saved == 26);
 }
 
 TEST_CASE("a checkpoint without a moment that the optimizer has is refused") {

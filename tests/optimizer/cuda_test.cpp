@@ -39,7 +39,8 @@ void check_losses(int gpus) {
     CHECK(*std::min_element(all.begin(), all.end()) < 0.95 * all.front());
     if (program.layout != "one") continue;
     if (program.job == "adamw") with_master = all.back();
-    else if (program.job != "lion" && program.job.find("sgd") == std::string::npos)
+    else if (program.job != "lion" && program.job != "adagrad" &&
+             program.job.find("sgd") == std::string::npos)
       CHECK(all.back() == doctest::Approx(with_master).epsilon(0.1));
   }
 }
@@ -96,7 +97,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("1 GPU: each step is the optimizer's") { check_updates(1, 24); }
+TEST_CASE("1 GPU: each step is the optimizer's") { check_updates(1, 26); }
 TEST_CASE("2 GPUs: each step is the optimizer's") { check_updates(2, 6); }
 TEST_CASE("1 GPU: losses fall") { check_losses(1); }
 TEST_CASE("2 GPUs: losses fall") { check_losses(2); }

@@ -142,6 +142,7 @@ TEST_CASE("a plan's description and its claims say what is kept and how") {
   CHECK(says(text("no_master", dtype::f64, target::host), "x 4 (weights, gradients, two moments)\n"));
   CHECK(says(text("lion", dtype::f64, target::host), "optimizer: Lion\n"));
   CHECK(says(text("lion", dtype::f64, target::host), "x 3 (weights, gradients, momentum)\n"));
+  CHECK(says(text("adagrad", dtype::f64, target::host), "optimizer: Adagrad, lr_decay 0.25\n"));
 
   const auto claims = [](const char* optimizer, dtype type, target to) {
     const subject s(find(optimizer), type, to);
@@ -315,6 +316,37 @@ TEST_CASE("a program whose optimizer keeps less, or something else, is refused")
   }
 }
 
+TEST_CASE(
+    "a kernel gets the numbers of a row that has hyperparameters of its own, and no other kernel does") {
+  const auto text = [](const char* optimizer) {
+    return emit_optimizer(lower(find(optimizer), dtype::f64, target::host));
+  };
+  CHECK(
+      text("adagrad") ==
+      "template <std::size_t Count>\n"
+      "struct adagrad {\n"
+      "  static constexpr double numbers[]{0.25, 1e-06};  // lr_decay, eps\n"
+      "  vector<wide, Count> weights, gradients, squares;\n"
+      "  vector<wide, 1> norm;\n"
+      "  std::span<const range> of;\n"
+      "  void operator()(const lane& on) const {\n"
+      "    user::adagrad<real>(on, weights.where, gradients.where, squares.where, norm.where, of, numbers);\n"
+      "  }\n"
+      "};");
+  for (const char* other : {"adamw", "sgd", "lion"}) CHECK(text(other).find("numbers") == std::string::npos);
+}
+
+TEST_CASE("describe --json has the hyperparameters of a row that has its own, and no others") {
+  const auto json = [](const char* optimizer) {
+    return describe_json(lower(find(optimizer), dtype::f64, target::host));
+  };
+  const std::string own = R"("optimizer":{"hyperparameters":{"eps":1e-06,"lr_decay":0.25},)";
+  CHECK(json("adagrad").find(own) != std::string::npos);
+  CHECK(json("adagrad").find(R"("name":"adagrad")") != std::string::npos);
+  for (const char* other : {"adamw", "sgd", "lion"})
+    CHECK(json(other).find("hyperparameters") == std::string::npos);
+}
+
 TEST_CASE("what is in bf16 without the recipe's word is refused") {
   for (const auto& [kept, given, type, to] :
        {std::tuple("adamw_bf16", "the first moment of wpe", dtype::f64, target::host),
@@ -327,7 +359,7 @@ TEST_CASE("what is in bf16 without the recipe's word is refused") {
 }
 
 TEST_CASE("certificates of every optimizer say which it is, and are read again") {
-  for (const char* optimizer : {"adamw", "sgd", "sgd_plain", "adamw_stochastic", "lion"}) {
+  for (const char* optimizer : {"adamw", "sgd", "sgd_plain", "adamw_stochastic", "lion", "adagrad"}) {
     CAPTURE(optimizer);
     const subject s(find(optimizer, "shard4"));
     std::string text = certificate({{s.of, s.order}}, s.model);

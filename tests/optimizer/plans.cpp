@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "../odd/adagrad.hpp"
 #include "../odd/lion.hpp"
 
 namespace optimizing {
@@ -61,7 +62,13 @@ constexpr named optimizers[]{
       .optimizer = sgd{},
       .master_weights = false,
       .rounding = stochastic}},
-    {"lion", {.seq = seq, .global_batch = batch, .precision = f64, .clip = 0.5, .optimizer = user::lion{}}}};
+    {"lion", {.seq = seq, .global_batch = batch, .precision = f64, .clip = 0.5, .optimizer = user::lion{}}},
+    {"adagrad",
+     {.seq = seq,
+      .global_batch = batch,
+      .precision = f64,
+      .clip = 0.5,
+      .optimizer = user::adagrad{.lr_decay = 0.25, .eps = 1e-6}}}};
 
 /// 18 and 66 rows leave four shards with padding.
 constexpr models::gpt2 gpt{.layers = 2, .hidden = 18, .heads = 2, .ffn = 36, .vocab = 66};

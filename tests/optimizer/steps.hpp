@@ -17,7 +17,7 @@ struct element {
   double weight, first, second;
 };
 
-/// One element after a step of torch.optim.SGD or torch.optim.AdamW, by their documentation, or of Lion, by
+/// One element after a step of torch.optim.SGD, AdamW or Adagrad, by their documentation, or of Lion, by
 /// algorithm 2 of its paper.
 inline element expected(const registered& program, element e, double gradient, double norm, bool matrix,
                         double lr, int step) {
@@ -29,6 +29,10 @@ inline element expected(const registered& program, element e, double gradient, d
     const double mean = r.beta1 * e.first + (1 - r.beta1) * gradient;
     const double sign = mean == 0 ? 0 : std::copysign(1.0, mean);
     return {e.weight - lr * (sign + decay * e.weight), r.beta2 * e.first + (1 - r.beta2) * gradient, 0};
+  }
+  if (program.job == "adagrad") {  // with lr_decay 0.25 and eps 1e-6
+    const double by = gradient + decay * e.weight, squares = e.first + by * by;
+    return {e.weight - lr / (1 + 0.25 * (step - 1)) * by / (std::sqrt(squares) + 1e-6), squares, 0};
   }
   if (about.moments == 2) {
     e.weight -= lr * decay * e.weight;

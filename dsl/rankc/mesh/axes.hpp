@@ -3,6 +3,7 @@
 // new axis is a value of `axis`, its row and, where users declare it, a member of `parallel_dims`;
 // `axes_check.hpp` judges them.
 #pragma once
+#include <iterator>
 #include <string_view>
 
 namespace rankc {
@@ -358,6 +359,8 @@ static_assert(
       return true;
     }(),
     "an axis of the enum has no row, or rows are in another order than the enum");
+/// The axis of an op that converts over none. It has no row.
+inline constexpr axis no_axis{std::size(axis_rows)};
 constexpr const axis_row& row(axis a) { return axis_rows[static_cast<int>(a)]; }
 constexpr std::string_view name(axis a) { return row(a).name; }
 /// The ranks along an axis that is declared or of a view, of dims whose degrees are known.

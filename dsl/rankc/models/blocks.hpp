@@ -6,8 +6,6 @@
 
 namespace rankc::models {
 
-inline constexpr double initial_std = 0.02;  // of all weights except those at the end of a residual branch
-
 enum class norm_kind : unsigned char { rms, layer };
 
 /// The parameters of a norm. Only a LayerNorm has a shift.
@@ -54,8 +52,7 @@ struct block_setting {
   }
   /// A column-parallel linear layer, with a bias if the block has biases.
   constexpr value column(trace& t, value x, std::string_view weight, std::string_view shift, dim out) const {
-    const dim in = t.of(x).shape[1];
-    value w = t.parameter(weight, {out, in}, {{region_axis, out.name}}, initial::normal, initial_std);
+    value w = column_weight(t, x, weight, out);
     if (!biases) return linear(x, w);
     value b = t.parameter(shift, {out}, {{region_axis, out.name}}, initial::zeros);
     return bias(linear(x, w), b);

@@ -75,6 +75,20 @@ struct experts_of_layer {
   }
 };
 
+/// The experts of a model that declares their numbers as mixtral does.
+constexpr experts_of_layer declared_experts(const auto& model) {
+  return {.count = model.experts,
+          .picks = model.top_k,
+          .ffn = model.expert_ffn,
+          .capacity = model.capacity,
+          .capacity_group = model.capacity_group};
+}
+/// The routers of such a model, `layers` of whose layers have experts.
+constexpr model_routers declared_routers(const auto& model, int layers) {
+  return {layers,         model.experts,    model.top_k, model.router_losses, model.capacity != 0,
+          model.overflow, model.expert_load};
+}
+
 namespace detail {
 
 /// The weights of all experts are one tensor of matrices (hidden, ffn), one for each expert. With ep, each ep
@@ -94,8 +108,8 @@ struct expert_weights {
 };
 constexpr value swiglu_experts(trace& t, value rows, const arrangement& by, const expert_weights& of,
                                int layers) {
-  value gate = as("gate", expert_up(rows, of.declare(t, "experts.gate", 0.02), by));
-  value up = as("up", expert_up(rows, of.declare(t, "experts.up", 0.02), by));
+  value gate = as("gate", expert_up(rows, of.declare(t, "experts.gate", initial_std), by));
+  value up = as("up", expert_up(rows, of.declare(t, "experts.up", initial_std), by));
   value act = as("act", swiglu(gate, up));
   return as("down", expert_down(act, of.declare(t, "experts.down", residual_std(layers)), by));
 }
@@ -171,9 +185,8 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   const detail::expert_weights weights{dim{"experts", e.count * hidden.size, hidden.size, hidden.name},
                                        dim{"expert_ffn", e.ffn}, spread, in_parts};
   value n2 = as("n2", rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones), norm_eps));
-  value logits =
-      as("logits",
-         linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {}, initial::normal, 0.02)));
+  value logits = as("logits", linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {},
+                                                     initial::normal, initial_std)));
   const expert_limit limit = e.limit(c.seq);
   const value bias = e.router.has_bias() ? bias_of_choice(t, "router.bias", dim{"experts", e.count}, e.picks,
                                                           e.router, c.loss_scale)

@@ -19,6 +19,12 @@
 
 namespace rankc {
 
+/// Standard deviation for the initial values of all weights except those at the end of a residual branch.
+inline constexpr double initial_std = 0.02;
+/// Standard deviation for the initial values of the projection at the end of each residual branch, in a model
+/// with `layers` layers.
+constexpr double residual_std(int layers) { return initial_std / square_root(2.0 * layers); }
+
 // Ops are recorded in the order of their calls. A layer never calls two ops in the arguments of one function,
 // because C++ does not define the order of their evaluation.
 
@@ -142,13 +148,21 @@ constexpr value leave_tp(operand x, const layer_context& c) {
   return c.sequence_parallel ? reduce_scatter(x, region_axis, c.tokens.name) : all_reduce(x, region_axis);
 }
 
+/// The weight of a column-parallel linear layer of x. Its output features are sharded over tp.
+/// Shapes: x (tokens, in); result (out, in).
+/// Errors: RC210.
+constexpr value column_weight(trace& t, operand x, std::string_view weight, dim out,
+                              double std = initial_std) {
+  const dim in = t.of(x.v).shape[1];
+  return t.parameter(weight, {out, in}, {{region_axis, out.name}}, initial::normal, std, x.from.file,
+                     x.from.line);
+}
 /// x w^T with a new weight whose output features are sharded over tp. It follows enter_tp.
 /// Shapes: x (tokens, in), weight (out, in); result (tokens, out), sharded along out.
 /// Errors: RC210.
-constexpr value column_parallel(trace& t, operand x, std::string_view weight, dim out, double std = 0.02) {
-  const dim in = t.of(x.v).shape[1];
-  return linear(x, t.parameter(weight, {out, in}, {{region_axis, out.name}}, initial::normal, std,
-                               x.from.file, x.from.line));
+constexpr value column_parallel(trace& t, operand x, std::string_view weight, dim out,
+                                double std = initial_std) {
+  return linear(x, column_weight(t, x, weight, out, std));
 }
 /// x w^T with a new weight whose input features are sharded over tp, as x's are. leave_tp follows it.
 /// Shapes: x (tokens, in), sharded along in; weight (out, in); result (tokens, out), a partial sum over tp.
@@ -206,7 +220,7 @@ constexpr value self_attention(operand q, operand k, operand v, const layer_cont
 /// Shapes: (vocab, hidden).
 constexpr parameter_handle token_table(dim vocab, dim hidden, std::string_view name = "wte",
                                        const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return {name, {vocab, hidden}, {{region_axis, vocab.name}}, initial::normal, 0.02, file, line};
+  return {name, {vocab, hidden}, {{region_axis, vocab.name}}, initial::normal, initial_std, file, line};
 }
 
 /// A size of a model, with the name that a message shows.
@@ -225,9 +239,5 @@ constexpr bool check_sizes(report& out, std::initializer_list<named_size> sizes)
     }
   return ok;
 }
-
-/// Standard deviation for the initial values of the projection at the end of each residual branch, in a model
-/// with `layers` layers.
-constexpr double residual_std(int layers) { return 0.02 / square_root(2.0 * layers); }
 
 }  // namespace rankc

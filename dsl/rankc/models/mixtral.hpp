@@ -34,9 +34,7 @@ struct mixtral {
                       {"vocab", vocab}});
     describe().check(out);
   }
-  constexpr model_routers routers() const {
-    return {layers, experts, top_k, router_losses, capacity != 0, overflow, expert_load};
-  }
+  constexpr model_routers routers() const { return declared_routers(*this, layers); }
   constexpr model_sizes sizes() const {
     return {.layers = layers,
             .hidden = hidden,
@@ -56,11 +54,7 @@ struct mixtral {
             .norm_eps = norm_eps,
             .theta = theta,
             .rope_scaling = rope_scaling,
-            .experts = {.count = experts,
-                        .picks = top_k,
-                        .ffn = expert_ffn,
-                        .capacity = capacity,
-                        .capacity_group = capacity_group},
+            .experts = declared_experts(*this),
             .routers = routers()};
   }
   constexpr auto stack() const {

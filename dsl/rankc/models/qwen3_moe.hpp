@@ -74,9 +74,7 @@ struct qwen3_moe {
     if (decoder_sparse_step >= 1 && count_dense() > 0) check_sizes(out, {{"ffn", ffn}});
     describe().check(out);
   }
-  constexpr model_routers routers() const {
-    return {layers - count_dense(), experts, top_k, router_losses, capacity != 0, overflow, expert_load};
-  }
+  constexpr model_routers routers() const { return declared_routers(*this, layers - count_dense()); }
   constexpr model_sizes sizes() const {
     return {.layers = layers,
             .hidden = hidden,
@@ -92,17 +90,14 @@ struct qwen3_moe {
             .head_dim = head_dim};
   }
   constexpr decoder describe() const {
+    experts_of_layer of_layer = declared_experts(*this);
+    of_layer.router.normalized = norm_topk_prob;
     return {.sizes = sizes(),
             .norm_eps = norm_eps,
             .theta = theta,
             .rope_scaling = rope_scaling,
             .head_norms = true,
-            .experts = {.count = experts,
-                        .picks = top_k,
-                        .ffn = expert_ffn,
-                        .router = {.normalized = norm_topk_prob},
-                        .capacity = capacity,
-                        .capacity_group = capacity_group},
+            .experts = of_layer,
             .routers = routers()};
   }
   constexpr auto stack() const {

@@ -71,16 +71,12 @@ constexpr void attention_of(complaint& c, types in, type* out, const op& o) {
 
 namespace ops {
 
+/// The shape on a rank, with the number of the rank's tokens of each sequence.
 constexpr cuda::attention_shape attention_shape(const op_sizes& s, const kernel_setting& k) {
   const auto size = [&](std::string_view symbol) { return static_cast<int>(s(symbol)); };
-  return {size("rows"), size("seq"), size("heads"),  size("kv_heads"),
-          size("dim"),  k.element,   k.deterministic};
-}
-/// The shape if a rank has chunks of each sequence: `seq` is the number of its tokens per sequence.
-constexpr cuda::attention_shape chunk_shape(const op_sizes& s, const kernel_setting& k) {
-  cuda::attention_shape shape = attention_shape(s, k);
-  shape.seq = static_cast<int>(s("tokens") / s("rows"));
-  return shape;
+  return {
+      size("rows"),   size("tokens") / size("rows"), size("heads"), size("kv_heads"), size("dim"), k.element,
+      k.deterministic};
 }
 
 /// Floating-point operations: two matrix products forward, five backward.
@@ -101,8 +97,7 @@ constexpr std::size_t host_scratch(const op_sizes& s, const kernel_setting& k) {
 /// Scratch of the GPU kernels. Document attention has its own kernels, which need less than cuDNN.
 template <attention_form Form>
 constexpr std::size_t cuda_scratch(const op_sizes& s, const kernel_setting& k) {
-  const cuda::attention_shape shape =
-      Form.layout == attention_layout::whole && !Form.documents ? attention_shape(s, k) : chunk_shape(s, k);
+  const cuda::attention_shape shape = attention_shape(s, k);
   if (Form.documents && Form.gradient) return cuda::attention_delta_bytes(shape);
   if (Form.layout == attention_layout::chunks && !Form.documents)
     return Form.gradient ? cuda::chunk_attention_grad_scratch(shape) : cuda::chunk_attention_scratch(shape);
@@ -155,10 +150,10 @@ constexpr op_row make_attention() {
   op_row row{.name = attention_name<Form>(),
              .ports = {out("o", o), out("lse", "tokens heads").wide(), scratch("scratch"), in("q", q),
                        in("k", kv), in("v", kv)},
-             .flops = ops::attention_flops<Form>,
+             .flops = attention_flops<Form>,
              .sizes = sizes[layout],
-             .host = {.scratch = ops::host_scratch<Form>},
-             .cuda = {.sizes = with_strides[layout], .scratch = ops::cuda_scratch<Form>}};
+             .host = {.scratch = host_scratch<Form>},
+             .cuda = {.sizes = with_strides[layout], .scratch = cuda_scratch<Form>}};
   if constexpr (Form.gradient) {
     const port gradient[]{
         out("dq", q), out("dk", kv), out("dv", kv), scratch("scratch"), in("d_o", o),
@@ -207,7 +202,7 @@ constexpr void attention_backward(backward& b) {
     kv = rankc::detail::handed_back(b.t, kv, b.of.with.ring);
   }
   const auto layout = ring ? attention_layout::ring : attention_layout::whole;
-  const op_row& gradient = ops::find_attention({true, layout, documents});
+  const op_row& gradient = find_attention({true, layout, documents});
   const value dy = b.gradient("o"), q = b["q"];
   const value dq =
       documents ? b.apply(gradient, {dy, q, kv.first, kv.second, whole.first, whole.second, b["starts"]})

@@ -89,7 +89,7 @@ inline constexpr const op_row& document_position = find_position({.documents = t
 constexpr void position_backward(backward& b) {
   b.give("x", b.gradient("y"));
   const bool documents = has_starts(*b.of.kind);
-  const op_row& gradient = ops::find_position({.gradient = true, .documents = documents});
+  const op_row& gradient = find_position({.gradient = true, .documents = documents});
   if (documents) b.contribute({"table"}, gradient, {b.gradient("y"), b["starts"]});
   else b.contribute({"table"}, gradient, {b.gradient("y")});
 }

@@ -12,20 +12,21 @@ namespace rankc {
 
 namespace detail {
 
-/// The members that a model of a published family has.
+/// The description of a model of a published family. Of other models it has the routers alone.
 inline known_model find_known(const auto& model) {
   known_model known;
   if constexpr (requires { model.family; }) {
-    known.family = model.family;
-    known.sizes = model.sizes();
+    const auto d = model.describe();
+    known = {
+        .family = model.family,
+        .sizes = d.sizes,
+        .theta = d.theta,
+        .scaling = d.rope_scaling,
+        .norm_eps = d.norm_eps,
+        .experts = {
+            .ffn = d.experts.ffn, .normalized = d.experts.router.normalized, .capacity = d.experts.capacity}};
   }
-  if constexpr (requires { model.theta; }) known.theta = model.theta;
-  if constexpr (requires { model.rope_scaling; }) known.scaling = model.rope_scaling;
-  if constexpr (requires { model.norm_eps; }) known.norm_eps = model.norm_eps;
-  if constexpr (requires { model.expert_ffn; }) known.experts.ffn = model.expert_ffn;
-  if constexpr (requires { model.norm_topk_prob; }) known.experts.normalized = model.norm_topk_prob;
   if constexpr (requires { model.routers(); }) known.experts.routers = model.routers();
-  if constexpr (requires { model.capacity; }) known.experts.capacity = model.capacity;
   if constexpr (requires { model.mlp_only_layers; }) {
     known.experts.every = model.decoder_sparse_step;
     for (int i = 0; i < model.mlp_only_layers.count(); ++i)

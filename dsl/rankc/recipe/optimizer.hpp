@@ -12,15 +12,16 @@ namespace rankc {
 
 /// The numbers that a hyperparameter may have.
 enum class hyperparameter_range : unsigned char {
-  fraction,  // at least 0 and less than 1
-  divisor,   // at least the smallest normal number of the step's precision, and finite
-  flag       // 0 or 1
+  fraction,      // at least 0 and less than 1
+  non_negative,  // at least 0 and finite
+  divisor,       // at least the smallest normal number of the step's precision, and finite
+  flag           // 0 or 1
 };
 
 struct hyperparameter {
   std::string_view name = "";
   hyperparameter_range range = hyperparameter_range::flag;
-  int rule = 0;                   // the id of the rule that holds it to its range
+  int rule = 265;                 // the id of the rule that checks its range
   std::string_view usual = "";    // "0.9 is usual"
   std::string_view printed = "";  // its name in `describe`, which leaves it out where this is empty
   std::string_view needs = "";    // another hyperparameter, which may not be 0 where this one is not
@@ -38,7 +39,8 @@ enum class granularity : unsigned char {
   matrix    // STEP has to gather each matrix that ranks shard
 };
 
-/// The hyperparameters that the runtime gives to kernels in each step.
+/// The hyperparameters that a step_input has. A user's row may have others. Its kernels then get all numbers
+/// of the row, in its order, as their last argument.
 inline constexpr std::string_view hyperparameters_of_step[]{"beta1", "beta2", "eps", "momentum", "nesterov"};
 
 inline constexpr int max_hyperparameters = 5, max_moments = 2;
@@ -70,10 +72,10 @@ struct optimizer_row {
       if (!hyperparameters[i].name.empty() && hyperparameters[i].name == hyperparameter_name) return i;
     return -1;
   }
-  /// Whether the runtime's step has each hyperparameter.
-  constexpr bool is_of_step() const {
-    return std::ranges::all_of(used_hyperparameters(), [](const hyperparameter& h) {
-      return std::ranges::find(hyperparameters_of_step, h.name) != std::end(hyperparameters_of_step);
+  /// Whether a step_input lacks one of the hyperparameters.
+  constexpr bool has_own_hyperparameters() const {
+    return std::ranges::any_of(used_hyperparameters(), [](const hyperparameter& h) {
+      return std::ranges::find(hyperparameters_of_step, h.name) == std::end(hyperparameters_of_step);
     });
   }
 };
@@ -95,7 +97,8 @@ struct optimizer {
     constexpr std::size_t count = T::row.used_hyperparameters().size();
     static_assert(std::tuple_size_v<decltype(of.numbers())> == count,
                   "numbers() has one number for each hyperparameter of the row");
-    static_assert(T::row.is_of_step(), "the row's hyperparameters are some of hyperparameters_of_step");
+    static_assert(!T::row.has_own_hyperparameters() || !T::row.kernel.empty(),
+                  "the runtime's kernels take the hyperparameters of hyperparameters_of_step alone");
     std::ranges::copy(of.numbers(), numbers.begin());
   }
 

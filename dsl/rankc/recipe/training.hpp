@@ -112,8 +112,8 @@ namespace lr = runtime::lr;
 ///   -1: a sequence is one document.
 /// Units: seq in tokens, global_batch in sequences per step; clip 0: no clipping; decay_steps 0: lr is
 ///        constant after the warm-up.
-/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, RC264, from `check_batch`, `check_recipe`,
-///         `check_recompute` and `tuning`.
+/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, RC264, RC265, from `check_batch`,
+///         `check_recipe`, `check_recompute` and `tuning`.
 struct training {
   int seq, global_batch;
   rankc::precision precision = bf16;

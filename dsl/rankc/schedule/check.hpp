@@ -71,7 +71,7 @@ constexpr bool refuse_misplaced(report& out, const action_table& t, int rank, in
 
 /// How far each rank has come, and what every stage has done with every microbatch.
 struct reached_state {
-  std::vector<int> next;  // of each rank, the first action that has not run
+  const std::vector<int>& next;  // of each rank, the first action that is left
   const unsigned char* const
       cells;  // of stages and microbatches; also of a stage before the first and after the last
   int microbatches;
@@ -186,70 +186,63 @@ constexpr void refuse_twice(report& out, const action& a, int rank) {
                    << " before";
 }
 
-}  // namespace detail
-
-/// Append what keeps the table from running: an action out of place or twice (RC302), one missing (RC303), a
-/// wait that never ends (RC304), weights or gradients that are not whole (RC310). Every rank runs as far as
-/// it can, in turn, until none moves.
-constexpr void check_actions(report& out, const action_table& t) {
-  using namespace detail;
-  if (refuse_placement(out, t)) return;
-  // A compiler runs this for hundreds of thousands of actions: plain pointers, no calls, and one byte per
-  // cell.
-  const int stages = t.stages(), m = t.microbatches;
-  std::vector<unsigned char> bytes(static_cast<std::size_t>(stages + 2) * m, 0);
-  for (int mb = 0; mb < m; ++mb) {
-    bytes[mb] = forward;
-    bytes[(stages + 1) * m + mb] = input_gradient;
+/// Runs the actions of a table as far as they can run.
+class table_run {
+ public:
+  constexpr table_run(report& out, const action_table& t)
+      : out_(out),
+        t_(t),
+        stages_(t.stages()),
+        m_(t.microbatches),
+        reversed_from_(t.bidirectional() ? t.reversed_from : m_),
+        rank_of_(t.rank_of_stage.data()),
+        reversed_rank_of_(t.reversed_rank_of_stage.data()),
+        actions_(t.actions.data()),
+        bytes_(static_cast<std::size_t>(stages_ + 2) * m_, 0),
+        cells_(bytes_.data() + m_),
+        reduced_(t) {
+    for (int mb = 0; mb < m_; ++mb) {
+      cells_[mb - m_] = forward;
+      cells_[stages_ * m_ + mb] = input_gradient;
+    }
   }
-  unsigned char* const cells = bytes.data() + m;
-  const action* const actions = t.actions.data();
-  const int* const rank_of = t.rank_of_stage.data();
-  const int* const reversed_rank_of = t.reversed_rank_of_stage.data();
-  const int reversed_from = t.bidirectional() ? t.reversed_from : m;
-  reductions reduced(t);
-  int once = 0;  // REDUCE_GRADs and STEPs
-  bool gathers = false, is_twice = false;
-  const auto run = [&](int r, int i) {
-    if (is_twice) return i;
-    const action* a = actions + i;
-    const action* const end = actions + t.begin[r + 1];
-    unsigned char* half = nullptr;  // the cell of an OVERLAP's first action, which is made with the second's
+  table_run(const table_run&) = delete;
+
+  /// Runs a rank's actions from `i` on. Returns the first that waits or that the rank may not run. An action
+  /// that runs twice is refused, and then no rank runs any further.
+  constexpr int run(int r, int i) {
+    if (is_twice_) return i;
+    // A compiler runs this for hundreds of thousands of actions: plain pointers, few calls, and one byte per
+    // cell.
+    const action* a = actions_ + i;
+    const action* const end = actions_ + t_.begin[r + 1];
+    unsigned char* half = nullptr;  // the cell of an OVERLAP's first action, which runs with the second
     unsigned char half_makes = 0;
     for (; a != end; ++a) {
       const action_kind kind = a->kind;
-      const int s = a->stage, mb = a->microbatch;
       if (kind > action_kind::W) {
-        if (half || a->overlaps_next || s < 0 || s >= stages || !t.has_stage(r, s)) break;
-        if (kind <= action_kind::reshard) {
-          gathers = true;
-          continue;
-        }
-        if (t.inference || find_misplaced(a, end) != end) break;
-        if (kind == action_kind::step && reduced.left > 0) break;
-        if (kind == action_kind::reduce_grad)
-          reduced.reach(r, {s, static_cast<int>(a - actions), 0, 0}, [](int, double, double) {});
-        ++once;
+        if (half || !run_of_stage(r, a, end)) break;
         continue;
       }
-      if (s < 0 || s >= stages || mb < 0 || mb >= m ||
-          (mb < reversed_from ? rank_of : reversed_rank_of)[s] != r)
+      const int s = a->stage, mb = a->microbatch;
+      if (s < 0 || s >= stages_ || mb < 0 || mb >= m_ ||
+          (mb < reversed_from_ ? rank_of_ : reversed_rank_of_)[s] != r)
         break;
-      unsigned char* const cell = cells + (s * m + mb);
+      unsigned char* const cell = cells_ + (s * m_ + mb);
       const unsigned char done = *cell;
       unsigned char makes = forward;
       if (kind == action_kind::F) {
-        if (!(cell[-m] & forward)) break;
+        if (!(cell[-m_] & forward)) break;
       } else if (kind == action_kind::W) {
         if (!(done & input_gradient)) break;
         makes = weight_gradient;
       } else {
-        if (!(done & forward) || !(cell[m] & input_gradient)) break;
+        if (!(done & forward) || !(cell[m_] & input_gradient)) break;
         makes = kind == action_kind::B ? input_gradient | weight_gradient : input_gradient;
       }
       if (done & makes || (half == cell && half_makes & makes && !a->overlaps_next)) {
-        is_twice = true;
-        refuse_twice(out, *a, r);
+        is_twice_ = true;
+        refuse_twice(out_, *a, r);
         break;
       }
       if (a->overlaps_next) {
@@ -267,19 +260,62 @@ constexpr void check_actions(report& out, const action_table& t) {
       }
     }
     if (half) --a;
-    return static_cast<int>(a - actions);
-  };
-  const reached_state at{walk(t.begin, run), cells, m};
-  if (is_twice) return;
-  bool ended = true;
-  for (int r = 0; r < t.ranks(); ++r) {
-    if (refuse_misplaced(out, t, r, at.next[r])) return;
-    ended &= at.next[r] == t.begin[r + 1];
+    return static_cast<int>(a - actions_);
   }
-  const bool has_all = once == 0 || once == 2 * count_holders(t);
-  if (!(ended && has_all && !gathers) && refuse_stage_actions(out, t)) return;
-  if (!ended) return refuse_wait(out, t, at, reduced);
-  refuse_missing(out, t, at);
+
+  /// Appends the reason why ranks stopped early, or the parts that the table lacks. `next` has the first
+  /// action of each rank that is left.
+  constexpr void judge(const std::vector<int>& next) const {
+    if (is_twice_) return;
+    const reached_state at{next, cells_, m_};
+    bool ended = true;
+    for (int r = 0; r < t_.ranks(); ++r) {
+      if (refuse_misplaced(out_, t_, r, next[r])) return;
+      ended &= next[r] == t_.begin[r + 1];
+    }
+    const bool has_all = once_ == 0 || once_ == 2 * count_holders(t_);
+    if (!(ended && has_all && !gathers_) && refuse_stage_actions(out_, t_)) return;
+    if (!ended) return refuse_wait(out_, t_, at, reduced_);
+    refuse_missing(out_, t_, at);
+  }
+
+ private:
+  /// Runs an action of a whole stage: UNSHARD, RESHARD, REDUCE_GRAD or STEP. False: it waits or is wrong.
+  constexpr bool run_of_stage(int r, const action* a, const action* end) {
+    if (a->overlaps_next || a->stage < 0 || a->stage >= stages_ || !t_.has_stage(r, a->stage)) return false;
+    if (a->kind <= action_kind::reshard) {
+      gathers_ = true;
+      return true;
+    }
+    if (t_.inference || find_misplaced(a, end) != end) return false;
+    if (a->kind == action_kind::step && reduced_.left > 0) return false;
+    if (a->kind == action_kind::reduce_grad)
+      reduced_.reach(r, {a->stage, static_cast<int>(a - actions_), 0, 0}, [](int, double, double) {});
+    ++once_;
+    return true;
+  }
+
+  report& out_;
+  const action_table& t_;
+  const int stages_, m_, reversed_from_;
+  const int *const rank_of_, *const reversed_rank_of_;
+  const action* const actions_;
+  std::vector<unsigned char> bytes_;
+  unsigned char* const cells_;  // as in reached_state
+  reductions reduced_;
+  int once_ = 0;  // REDUCE_GRADs and STEPs
+  bool gathers_ = false, is_twice_ = false;
+};
+
+}  // namespace detail
+
+/// Appends the faults that keep the table from running: an action out of place or twice (RC302), one that is
+/// missing (RC303), a wait that never ends (RC304), weights or gradients that are not whole (RC310). Every
+/// rank runs as far as it can, in turn, until none moves.
+constexpr void check_actions(report& out, const action_table& t) {
+  if (detail::refuse_placement(out, t)) return;
+  detail::table_run ranks(out, t);
+  ranks.judge(detail::walk(t.begin, [&](int r, int i) { return ranks.run(r, i); }));
 }
 
 }  // namespace rankc

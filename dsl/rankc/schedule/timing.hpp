@@ -2,6 +2,7 @@
 // When each action of a schedule runs, and what that costs: makespan, bubble, activations, and how far below
 // no schedule can go.
 #pragma once
+#include <rankc/schedule/costs.hpp>
 #include <rankc/schedule/placement.hpp>
 #include <rankc/schedule/reductions.hpp>
 #include <rankc/schedule/walk.hpp>
@@ -10,44 +11,6 @@
 #include <vector>
 
 namespace rankc {
-
-/// What actions take. A whole backward B takes input_grad + weight_grad; the two halves of an OVERLAP take
-/// `overlap` of their sum; a message to another rank arrives `send` after it was made. Gathering a stage's
-/// weights, reducing its gradients and its optimizer step take `gather`, `reduce` and `step`.
-/// Shapes: `stage` (stages), a factor for each stage's actions; empty: 1. `again` (stages), what a B or an I
-/// takes besides for what it repeats of forward; empty: 0. Units: any, the same for all.
-struct costs {
-  double forward = 1, input_grad = 1, weight_grad = 1, send = 0;
-  double overlap = 1;
-  std::vector<double> stage = {};
-  double gather = 0, reduce = 0, step = 0;
-  std::vector<double> again = {};
-  constexpr double of(action_kind kind) const {
-    switch (kind) {
-      case action_kind::F:
-        return forward;
-      case action_kind::B:
-        return input_grad + weight_grad;
-      case action_kind::I:
-        return input_grad;
-      case action_kind::W:
-        return weight_grad;
-      case action_kind::unshard:
-        return gather;
-      case action_kind::reshard:
-        return 0;
-      case action_kind::reduce_grad:
-        return reduce;
-      case action_kind::step:
-        break;
-    }
-    return step;
-  }
-  constexpr double of(const action& a) const {
-    const bool repeats = !again.empty() && (a.kind == action_kind::B || a.kind == action_kind::I);
-    return of(a.kind) * (stage.empty() ? 1 : stage[a.stage]) + (repeats ? again[a.stage] : 0);
-  }
-};
 
 /// What a schedule's time comes to.
 /// Shapes: (ranks). Units: of the costs; bubbles are shares of time without work, 0..1; activations are

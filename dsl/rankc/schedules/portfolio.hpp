@@ -17,6 +17,10 @@
 #include <rankc/schedules/zero_bubble_v.hpp>
 #include <rankc/schedules/zero_bubble_v_greedy.hpp>
 
+#include <iterator>
+#include <stdexcept>
+#include <string>
+
 namespace rankc::schedules {
 
 template <class... Schedule>
@@ -41,18 +45,30 @@ inline constexpr bool splits_backward = [] {
   return false;
 }();
 
+/// Throws for a name that no published schedule has. In a constant expression the call itself is the error,
+/// because this function is not constexpr.
+[[noreturn]] inline void no_published_schedule_has_the_name(std::string_view name) {
+  std::string text = "no published schedule has the name '" + std::string(name) + "'; the names are ";
+  constexpr int count = std::ssize(published::names);
+  for (int i = 0; i < count; ++i) text.append(list_separator(i, count)).append(published::names[i]);
+  throw std::invalid_argument(text);
+}
+
 /// A published schedule by its name, which is one of published::names.
-/// Errors: those of the schedule.
+/// Errors: those of the schedule. An unknown name is an error of the compiler in a constant expression;
+/// elsewhere std::invalid_argument is thrown.
 struct listed {
   std::string_view name = one_f_one_b::name;
   int microbatches = 1, stages_per_rank = 1;
 
  private:
-  /// Calls `visit` with the schedule itself. An unknown name selects the last schedule of the list.
+  /// Calls `visit` with the schedule itself.
   template <class First, class... Rest>
   constexpr auto as(auto visit, type_list<First, Rest...>) const {
-    if constexpr (sizeof...(Rest) > 0)
-      if (name != First::name) return as(visit, type_list<Rest...>{});
+    if (name != First::name) {
+      if constexpr (sizeof...(Rest) > 0) return as(visit, type_list<Rest...>{});
+      else no_published_schedule_has_the_name(name);
+    }
     First s;
     s.microbatches = microbatches;
     if constexpr (schedules::has_free_stages<First>) s.stages_per_rank = stages_per_rank;

@@ -7,7 +7,7 @@
 #include <rankc/mesh/layout.hpp>
 #include <rankc/recipe/training.hpp>
 #include <rankc/rules/values/setting.hpp>
-#include <rankc/schedule/timing.hpp>
+#include <rankc/schedule/costs.hpp>
 #include <rankc/trace/trace.hpp>
 
 #include <string_view>
@@ -19,10 +19,10 @@ namespace rankc {
 struct known_experts {
   int ffn = 0;  // 0: there are none
   bool normalized = true;
-  int every = 1;           // a layer has experts if its number, counted from 1, divides by this,
-  std::vector<int> dense;  // and if it is none of these, counted from 0
-  model_routers routers{};
-  double capacity = 0;  // of an expert, as a multiple of an even share; 0: no limit
+  int every = 1;             // a layer has experts if its number, counted from 1, divides by this,
+  std::vector<int> dense{};  // and if it is none of these, counted from 0
+  model_routers routers{};   // of any model
+  double capacity = 0;       // of an expert, as a multiple of an even share; 0: no limit
 };
 
 /// A model of a published family.

@@ -34,7 +34,7 @@ struct op {
   const op_row* kind = nullptr;
   int in[max_inputs]{-1, -1, -1, -1, -1, -1, -1}, out[max_outputs]{-1, -1, -1};
   int adds_to[max_outputs]{-1, -1, -1};  // the parameter to whose gradient an output is added
-  axis over = region_axis;               // the axis of a conversion
+  axis over = no_axis;                   // the axis that the op converts over
   int along = -1;
   attributes with{};
   here from{};  // the source line of the op, or of the forward op if this is backward

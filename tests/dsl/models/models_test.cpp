@@ -181,6 +181,45 @@ TEST_CASE("layers without experts are those that the model names") {
   CHECK(kinds(m) == "1 dense 1 sparse 3 dense ");
 }
 
+namespace {
+/// The routers of a user's model whose experts may not get too many tokens.
+struct limited {
+  double theta = 10000;
+  constexpr model_routers routers() const { return {.limited = true, .overflow = overflow::fail}; }
+};
+}  // namespace
+
+TEST_CASE("a plan has the description of a published model, and the routers of any model") {
+  const known_model moe = detail::find_known(models::qwen3_moe{.layers = 3,
+                                                               .hidden = 32,
+                                                               .heads = 4,
+                                                               .kv_heads = 2,
+                                                               .head_dim = 8,
+                                                               .experts = 4,
+                                                               .top_k = 2,
+                                                               .expert_ffn = 16,
+                                                               .vocab = 64,
+                                                               .ffn = 64,
+                                                               .mlp_only_layers = {1},
+                                                               .norm_topk_prob = false,
+                                                               .theta = 5000,
+                                                               .norm_eps = 1e-4,
+                                                               .capacity = 1.5});
+  CHECK(moe.family == "qwen3_moe");
+  CHECK(moe.sizes.experts == 4);
+  CHECK(moe.theta == 5000);
+  CHECK(moe.norm_eps == 1e-4);
+  CHECK(moe.experts.ffn == 16);
+  CHECK_FALSE(moe.experts.normalized);
+  CHECK(moe.experts.capacity == 1.5);
+  CHECK(moe.experts.routers.layers == 2);
+  CHECK(moe.experts.dense == std::vector{1});
+  const known_model own = detail::find_known(limited{});
+  CHECK(own.family.empty());
+  CHECK(own.theta == 0);
+  CHECK(own.experts.routers.fails());
+}
+
 TEST_CASE("a tied head has no weight of its own") {
   models::llama tied = small;
   tied.tied = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC239, RC241 to RC249, RC264: numbers out of range, recomputation of nothing, state that no
+// RC233 to RC239, RC241 to RC249, RC264, RC265: numbers out of range, recomputation of nothing, state that no
 // optimizer keeps, an optimizer of matrices, and parameters that do not exist, or cannot be adapted or
 // trained.
 #include "reject.hpp"
@@ -228,6 +228,23 @@ inline constexpr auto rc264_whole_matrices = trained({.seq = 8, .global_batch = 
 // error: RC264: optimizer muon updates whole matrices, and STEP updates the elements of a rank's shards and
 //        gathers no matrix; take an optimizer by element, as adamw{}
 static_assert(valid<rc264_whole_matrices>);
+
+struct adagrad {
+  double lr_decay;
+  static constexpr optimizer_row row{.name = "adagrad",
+                                     .title = "Adagrad",
+                                     .hyperparameters = {{.name = "lr_decay",
+                                                          .range = hyperparameter_range::non_negative,
+                                                          .usual = "0 is usual"}},
+                                     .moments = {{"squares", "Adagrad's"}},
+                                     .kernel = "user::adagrad",
+                                     .header = "adagrad.hpp"};
+  constexpr std::array<double, 1> numbers() const { return {lr_decay}; }
+};
+inline constexpr auto rc265_negative =
+    trained({.seq = 8, .global_batch = 4, .optimizer = adagrad{fault(-0.1, 0.1)}});
+// error: RC265: lr_decay=-0.1; it is at least 0 and finite: 0 is usual
+static_assert(valid<rc265_negative>);
 
 inline constexpr auto rc242_wide_moments =
     trained({.seq = 8, .global_batch = 4, .moments = fault(f64, bf16)});

@@ -6,11 +6,13 @@
 
 #include <rankc/schedule/check.hpp>
 #include <rankc/schedule/csv.hpp>
+#include <rankc/schedules/portfolio.hpp>
 
 #include <algorithm>
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <tuple>
 
@@ -73,6 +75,13 @@ const exception* find_exception(const std::string& source, const asked& of) {
   return found == std::end(exceptions) ? nullptr : found;
 }
 
+/// Whether a call is a constant expression.
+template <class Call, int = (Call{}(), 0)>
+constexpr bool is_constant(Call) {
+  return true;
+}
+constexpr bool is_constant(...) { return false; }
+
 bool same(const action_table& a, const action_table& b) {
   const auto fields = [](const action_table& t) {
     return std::tie(t.actions, t.begin, t.rank_of_stage, t.microbatches, t.inference,
@@ -82,6 +91,19 @@ bool same(const action_table& a, const action_table& b) {
 }
 
 }  // namespace
+
+TEST_CASE("a name that no published schedule has is refused") {
+  constexpr auto known_stages = [] { return schedules::listed{.name = "dual_pipe_v"}.stages(2); };
+  constexpr auto unknown_stages = [] { return schedules::listed{.name = "dual_pipe_w"}.stages(2); };
+  static_assert(is_constant(known_stages) && !is_constant(unknown_stages));
+  CHECK(known_stages() == 4);
+  CHECK_THROWS_WITH_AS(
+      unknown_stages(),
+      "no published schedule has the name 'dual_pipe_w'; the names are gpipe, one_f_one_b, looped_bfs, "
+      "interleaved_one_f_one_b, group_interleaved, interleaved_zero_bubble, zero_bubble_1p, zero_bubble_2p, "
+      "zero_bubble_v, zero_bubble_v_greedy, v_half, v_min, one_f_one_b_v, dual_pipe and dual_pipe_v",
+      std::invalid_argument);
+}
 
 TEST_CASE("every order is as published") {
   std::map<std::string, int> equal;

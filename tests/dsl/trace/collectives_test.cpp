@@ -37,6 +37,15 @@ void check(const trace& t, const list& forward, const list& backward) {
 
 }  // namespace
 
+TEST_CASE("only an op that converts has an axis") {
+  for (const plan_data& p : {gpt2(true), llama(false)})
+    for (const layer_kind& kind : p.kinds)
+      for (const op& o : kind.ops.ops) {
+        CAPTURE(o.kind->name);
+        CHECK((o.over == no_axis) == (o.kind->converts == conversion::none));
+      }
+}
+
 TEST_CASE("without sequence parallelism") {
   for (const plan_data& p : {gpt2(false), llama(false)}) {
     // embedding: a row of the table is on one rank

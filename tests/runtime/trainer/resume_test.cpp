@@ -516,6 +516,24 @@ TEST_CASE("changes of a plan's recipe on resume are noted") {
       has(trained(program, {"--load", save, "--steps", "3", "--lr", "0.5"}), "the learning rate 0.01"));
 }
 
+TEST_CASE("another optimizer, and another hyperparameter of a user's optimizer, are noted on resume") {
+  const scratch files;
+  seq_program program(4);
+  const std::string save = files.path("s");
+  program.about.json =
+      R"({"optimizer": {"name": "own", "hyperparameters": {"lr_decay": 0.25, "eps": 1e-8}}})";
+  trained(program, {"--steps", "2", "--save", save});
+  CHECK_FALSE(has(trained(program, {"--load", save, "--steps", "3"}), "as in the plan"));
+  program.about.json = R"({"optimizer": {"name": "own", "hyperparameters": {"lr_decay": 0.5, "eps": 1e-8}}})";
+  const watched edited = trained(program, {"--load", save, "--steps", "3"});
+  CHECK(said_in(edited.out, 6196) == said{6196, {"lr_decay", "0.5", "0.25"}});
+  CHECK(said_in(edited.out, 6173).id == 0);
+  program.about.json = R"({"optimizer": {"name": "adamw"}})";
+  const watched other = trained(program, {"--load", save, "--steps", "3"});
+  CHECK(said_in(other.out, 6173) == said{6173, {"adamw", "own", "adamw"}});
+  CHECK(said_in(other.out, 6196).id == 0);
+}
+
 TEST_CASE("steps at the learning rate 0 are noted, and no such command is recommended") {
   const scratch files;
   const seq_program program(4);

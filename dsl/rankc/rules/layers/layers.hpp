@@ -72,7 +72,7 @@ constexpr void check_axes_of(report& out, const trace& t) {
     refuse(out, 210) << s.view();
   };
   for (const op& o : t.ops)
-    if (index(o.over) == n_axes && o.kind->converts != conversion::none)
+    if (o.over != no_axis && index(o.over) == n_axes)
       return refuse_axis({o.kind->name, {}, o.from}, "it is over ", name(o.over));
   for (const weight_info& w : t.weights)
     if (w.holds.at[n_axes] != I)
@@ -193,9 +193,9 @@ constexpr void check_kernels(report& out, const trace& t, const parallel_dims& d
 /// buffers, which are rows.
 constexpr void check_gathers(report& out, const trace& t, const parallel_dims& d) {
   for (const op& o : t.ops) {
-    const bool is_of_rows = o.along <= 0 || ranks_along(d, o.over) == 1;
     const conversion by = o.kind->converts;
-    if (is_of_rows || (by != conversion::all_gather && by != conversion::reduce_scatter)) continue;
+    if (by != conversion::all_gather && by != conversion::reduce_scatter) continue;
+    if (o.along <= 0 || ranks_along(d, o.over) == 1) continue;
     complaint c{o.kind->name, {}, o.from};
     complaint::put_dim(c.begin() << "over " << name(o.over) << " it is along ",
                        t.values[o.in[0]].shape[o.along]);
@@ -239,7 +239,7 @@ constexpr void check_tokens_alone(report& out, const trace& t, axis a) {
   }
   if (row(a).lowered == lowered_values::all) return;
   for (const op& o : t.ops) {
-    if (o.over != a || o.kind->converts == conversion::none) continue;
+    if (o.over != a) continue;
     complaint c{o.kind->name, {}, o.from};
     c.begin() << "a conversion over " << name(a) << " inside a layer is not lowered in this version: set "
               << name(a) << "=1";

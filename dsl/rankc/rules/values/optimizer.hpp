@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC235, RC236, RC241: the hyperparameters of an optimizer, each in the range that its row gives.
+// RC235, RC236, RC241, RC265: the hyperparameters of an optimizer, each in the range that its row gives.
 // RC264: an optimizer updates each element alone.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
@@ -24,6 +24,7 @@ constexpr std::string_view widest(precision p) { return p == f64 ? "f64" : "f32"
 
 constexpr bool is_in_range(hyperparameter_range range, double x, precision p) {
   if (range == hyperparameter_range::fraction) return x >= 0 && x < 1;
+  if (range == hyperparameter_range::non_negative) return is_from(0, x, p);
   return range == hyperparameter_range::flag || is_from(smallest_eps(p), x, p);
 }
 
@@ -32,6 +33,7 @@ constexpr void check_hyperparameter(report& out, const optimizer& o, const hyper
   if (!is_in_range(h.range, x, p)) {
     sentence& t = refuse(out, h.rule) << h.name << "=" << x;
     if (h.range == hyperparameter_range::fraction) t << "; it is at least 0 and less than 1: " << h.usual;
+    else if (h.range == hyperparameter_range::non_negative) t << "; it is at least 0 and finite: " << h.usual;
     else
       t << "; it divides, so in " << widest(p) << " it is at least " << smallest_eps(p)
         << ", and finite: " << h.usual;
@@ -44,7 +46,7 @@ constexpr void check_hyperparameter(report& out, const optimizer& o, const hyper
 }  // namespace detail
 
 /// Append the faults of an optimizer in a recipe of a precision.
-/// Errors: RC235, RC236, RC241, RC264.
+/// Errors: RC235, RC236, RC241, RC264, RC265.
 constexpr void check_optimizer(report& out, const optimizer& o, precision p) {
   for (const hyperparameter& h : o.row->used_hyperparameters()) detail::check_hyperparameter(out, o, h, p);
   if (o.row->granularity == granularity::matrix)

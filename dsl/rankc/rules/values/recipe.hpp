@@ -198,7 +198,7 @@ constexpr void check_recompute(report& out, const recomputation& r, int repeated
 }
 
 /// Append the faults of a recipe. `check_batch` checks seq and global_batch.
-/// Errors: RC233 to RC237, RC241 to RC245, RC264.
+/// Errors: RC233 to RC237, RC241 to RC245, RC264, RC265.
 constexpr void check_recipe(report& out, const training& recipe) {
   for (const detail::recipe_rule& r : detail::recipe_rules)
     if (!r.holds(recipe)) r.says(refuse(out, r.id), recipe);

@@ -99,7 +99,8 @@ class list_scheduler {
     table_.begin.push_back(load.pp * row);
   }
 
-  /// When actions begin is written to `begins`, if it is given.
+  /// Writes to `begins`, if it is given, when each action begins. `walk` does not fit: it runs a rank as far
+  /// as data allow, and here a rank chooses its next action by the time and by the results of the others.
   constexpr action_table run(std::vector<double>* begins) {
     if (begins) begins->assign(table_.actions.size(), 0);
     begin_ = begins ? begins->data() : nullptr;

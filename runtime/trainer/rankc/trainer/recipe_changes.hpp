@@ -11,8 +11,8 @@
 namespace rankc::runtime {
 
 /// Notes of the values that differ between the plan of a checkpoint and the plan now. `saved` is the state of
-/// the checkpoint, `now` the state after the options.
-std::vector<std::string> recipe_changes(const recipe& plan, const run_state& saved, const recipe& now);
+/// the checkpoint, `now` the recipe after the options.
+std::vector<std::string> recipe_changes(const description& plan, const run_state& saved, const recipe& now);
 
 /// A note where the learning rate is 0 in the last steps of a run, or in its only one, although its peak is
 /// not.

@@ -3,6 +3,7 @@
 #pragma once
 #include <rankc/runtime/program.hpp>
 #include <rankc/trainer/data_record.hpp>
+#include <rankc/trainer/plan_optimizer.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -27,6 +28,7 @@ struct run_state {
   std::int64_t eval_every = 0, eval_batches = 10;  // eval_every 0: at the end alone
   std::optional<data_record> read{};               // none: run.json of an older version
   std::optional<recipe> plan_train{};              // the recipe of the plan that saved; none: likewise
+  std::optional<plan_optimizer> optimizer{};       // of the plan that saved; none: likewise
   std::string plan{};                              // the name of the plan that saved
 };
 

@@ -103,13 +103,13 @@ struct moment_regions {
   at first, second;
 };
 
-/// Update each element by `Rule::update`, in T; Rule::moments is the number of its moments. Weights and
-/// moments are kept as Weight and Moment. Gradients are clipped by the norm. Where that is not finite, all
-/// elements stay.
+/// Updates each element by `rule.update`, in T; Rule::moments is the number of its moments. Weights and
+/// moments are kept as Weight and Moment. Gradients are clipped by the norm. If the norm is not finite, no
+/// element changes.
 /// Shapes: weights, gradients and moments are whole regions; ranges count their elements.
 template <class Rule, class T, class Weight, class Moment, rounding How>
 void update_elements(const lane& on, at weights, at gradients, moment_regions moments, at norm_squared,
-                     std::span<const range> ranges) {
+                     std::span<const range> ranges, const Rule& rule = {}) {
   if (!detail::is_applied<T>(on, norm_squared)) return;
   const update_factors<T> factors = factors_of<T>(on.of->input);
   const T scale = detail::factor_of_clip<T>(on, norm_squared);
@@ -121,7 +121,7 @@ void update_elements(const lane& on, at weights, at gradients, moment_regions mo
     T w = detail::read<T>(weight[i]), m = 0, v = 0;
     if constexpr (Rule::moments > 0) m = detail::read<T>(first[i]);
     if constexpr (Rule::moments > 1) v = detail::read<T>(second[i]);
-    Rule::update(w, gradient[i] * scale, m, v, factors, decay);
+    rule.update(w, gradient[i] * scale, m, v, factors, decay);
     if constexpr (Rule::moments > 0) keep(first[i], m, &element_bits::first_moment);
     if constexpr (Rule::moments > 1) keep(second[i], v, &element_bits::second_moment);
     keep(weight[i], w, &element_bits::weight);
