@@ -3,6 +3,7 @@
 // generator check all rules by the same function.
 #pragma once
 #include <rankc/recipe/cluster.hpp>
+#include <rankc/rules/layers/inputs.hpp>
 #include <rankc/rules/layers/layers.hpp>
 #include <rankc/rules/layers/linears.hpp>
 #include <rankc/rules/layers/loss.hpp>
@@ -133,14 +134,14 @@ constexpr layer_context context_of(const auto& model, const plan_data& p) {
           p.recipe.seq,
           d.sequence_parallel,
           1.0 / (static_cast<double>(p.recipe.global_batch) * p.recipe.seq),
-          {},
           d.ulysses > 1,
           ring_ranks(d),
           d.ep,
           d.etp,
           repeats_tokens(d),
           ranks * d.cp * token_shards(d),
-          statistics_of(model, tokens.size, tokens.size, ranks)};
+          statistics_of(model, tokens.size, tokens.size, ranks),
+          p.inputs};
 }
 
 /// All rules of one traced layer. `c` is the context that it was traced in, `alone` that of one device.
@@ -184,6 +185,9 @@ constexpr plan_data check_plan(const auto& model, const parallel_dims& given, co
   const int ranks = static_cast<int>(batch_ranks(d));
   p.rows = recipe.global_batch / schedule.microbatches / ranks;
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
+  p.inputs = detail::inputs_of(model, recipe);
+  detail::check_inputs(out, p.inputs);
+  if (!accepts(out)) return p;
   detail::check_end_of_document(out, recipe, p.vocab_used);
   const layer_context c = detail::context_of(model, p),
                       alone = one_device_context(model, recipe, schedule.microbatches, ranks);
