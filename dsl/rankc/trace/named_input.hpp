@@ -10,7 +10,7 @@ namespace rankc {
 /// A tensor that every microbatch is given, with a row for each token.
 ///   holds            `index` (int32), or `wide` (f32, or f64 in a program of f64)
 ///   features         numbers of a token; size 0: one number, and the tensor has the dim of tokens alone
-///   whole_sequences  a cp rank has the rows of all tokens of its sequences, not only those of its own tokens
+///   whole_sequences  true: a cp rank has the rows of all tokens of its sequences; false: of its tokens only
 struct named_input {
   std::string_view name;
   element holds = element::index;
@@ -30,7 +30,7 @@ inline constexpr named_input targets{"targets"};
 inline constexpr named_input starts{.name = "starts", .whole_sequences = true};
 }  // namespace inputs
 
-/// The index of an input; -1: the list has none of this name.
+/// The index of an input; -1 without an input of this name.
 constexpr int find_input(std::span<const named_input> all, std::string_view name) {
   for (std::size_t i = 0; i < all.size(); ++i)
     if (all[i].name == name) return static_cast<int>(i);

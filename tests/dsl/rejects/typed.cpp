@@ -1007,13 +1007,13 @@ inline constexpr auto name_of_a_parameter = layered<named_parameter>;
 //        op made
 static_assert(valid<name_of_a_parameter>);
 
-struct named_input : layer {
+struct names_its_input : layer {
   constexpr value forward(trace& t, value x, const layer_context&) const {
     if (faulty) x = as("residual", x);  // @named_input@
     return x + rms_norm(x, vector(t, "gain"));
   }
 };
-inline constexpr auto name_of_an_input = layered<named_input>;
+inline constexpr auto name_of_an_input = layered<names_its_input>;
 // error: RC210: typed.cpp:@named_input@: as 'residual': the value is handed to the layer; name what an op
 //        made
 static_assert(valid<name_of_an_input>);

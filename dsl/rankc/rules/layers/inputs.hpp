@@ -7,7 +7,7 @@
 
 namespace rankc::detail {
 
-/// RC266: an input has a name of its own that is an identifier, and holds whole numbers or wide numbers.
+/// RC266: the name of an input is an identifier and unique, and the input holds `index` or `wide`.
 constexpr void check_inputs(report& out, std::span<const named_input> all) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const named_input& input = all[i];
