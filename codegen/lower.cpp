@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "passes/input_text.hpp"
 #include "passes/passes.hpp"
 #include "passes/roles.hpp"
 #include "passes/watcher.hpp"
@@ -50,15 +51,32 @@ void add(fingerprint& f, std::initializer_list<std::int64_t> numbers) {
   for (std::int64_t n : numbers) f.add(static_cast<std::uint64_t>(n));
 }
 
-void add(fingerprint& f, const body& b, const node& n) {
+/// The number of a value's memory in the hash. Programs without declared inputs keep the hash that they had
+/// before there were any.
+int number_of(const value& v, const plan_data& plan) {
+  constexpr int of_loss = 12, of_routers = 13;
+  if (v.where == space::input) return text_of_input(plan.inputs[static_cast<std::size_t>(v.of)]).in_hash;
+  if (v.where == space::loss) return of_loss;
+  return v.where == space::routers ? of_routers : static_cast<int>(v.where);
+}
+
+/// The number of a value in its memory. The inputs of the language have a memory each.
+int index_of(const operand& o, const value& v, const plan_data& plan) {
+  const bool is_own = v.where == space::saved || v.where == space::halfway || v.where == space::temp;
+  if (is_own) return o.at.value;
+  const bool is_of_language =
+      v.where == space::input &&
+      text_of_input(plan.inputs[static_cast<std::size_t>(v.of)]).held != holding_kind::input;
+  return is_of_language ? 0 : v.of;
+}
+
+void add(fingerprint& f, const plan_data& plan, const body& b, const node& n) {
   f.add(b.function(n));
   add(f, {static_cast<int>(n.accumulate), n.for_weights, n.wide});
   for (const bool written : {true, false})
     each_operand(b, n, written, [&](const operand& o) {
       const value& v = b.at(o);
-      const bool own = v.where == space::saved || v.where == space::halfway || v.where == space::temp;
-      add(f, {static_cast<int>(v.where), own ? o.at.value : v.of, static_cast<std::int64_t>(o.at.offset),
-              o.implied});
+      add(f, {number_of(v, plan), index_of(o, v, plan), static_cast<std::int64_t>(o.at.offset), o.implied});
     });
   for (const port_use& u : n.ports) {
     if (u.shape < 0) continue;
@@ -89,7 +107,9 @@ std::uint64_t hash_of(const lowered& l) {
           l.rounds_reductions()});
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
-      for (const node& n : *list) add(f, b, n);
+      for (const node& n : *list) add(f, *l.plan, b, n);
+  for (const named_input& i : l.plan->inputs)
+    if (text_of_input(i).held == holding_kind::input) f.add(i.name);
   for (const message_site& m : l.messages) {
     f.add(m.name);
     f.add(m.bytes);

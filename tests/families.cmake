@@ -29,7 +29,8 @@ function(rankc_registered_programs library generator target parts)
   add_custom_command(OUTPUT ${sources} COMMAND ${generator} ${target} "${out}" ${parts} ${ARGN}
     DEPENDS ${generator} COMMENT "Generating the programs of ${library}" VERBATIM)
   add_library(${library} STATIC ${sources})
-  target_include_directories(${library} PRIVATE "${rankc_SOURCE_DIR}/tests/programs" "${rankc_SOURCE_DIR}/tests/odd" "${out}")
+  target_include_directories(${library} PRIVATE "${rankc_SOURCE_DIR}/tests/programs" "${rankc_SOURCE_DIR}/tests/odd"
+    "${rankc_SOURCE_DIR}/tests/inputs" "${out}")
   target_link_libraries(${library} PUBLIC rankc::runtime_${target} rankc::trainer PRIVATE rankc_warnings)
   target_compile_options(${library} PRIVATE -O0 ${rankc_without_collection})  # most of their time are their headers
   if(target STREQUAL "host")
@@ -190,6 +191,15 @@ target_link_libraries(rankc_documents_test PRIVATE rankc_documents_plans rankc::
 add_test(NAME documents COMMAND rankc_documents_test)
 rankc_every_program(documents_every_program rankc_documents_test documents)
 rankc_every_mutant(documents rankc_documents_test "certificates are accepted*")
+
+# Models that declare inputs of a step.
+rankc_family(inputs inputs/plans.cpp)
+rankc_registered_programs(rankc_inputs_host rankc_inputs_generate host 1)
+add_executable(rankc_inputs_test families/gradients_test.cpp families/split_test.cpp inputs/inputs_test.cpp inputs/lowering_test.cpp)
+target_include_directories(rankc_inputs_test PRIVATE programs)
+target_link_libraries(rankc_inputs_test PRIVATE rankc_inputs_plans rankc::codegen rankc::verify rankc_inputs_host rankc_test_host_main)
+target_compile_definitions(rankc_inputs_test PRIVATE RANKC_FAMILIES=1 RANKC_PLANS=10)
+add_test(NAME inputs COMMAND rankc_inputs_test)
 
 add_executable(rankc_sample_test families/sample_test.cpp)
 target_link_libraries(rankc_sample_test PRIVATE rankc_write_programs rankc_balance_plans rankc_columns_plans

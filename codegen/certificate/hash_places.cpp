@@ -2,6 +2,8 @@
 #include "hash_places.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 namespace rankc::codegen {
 
@@ -48,6 +50,17 @@ std::uint64_t hash_of_kept(const op& begin) {
   return all;
 }
 
+/// The sum of the hashes of the inputs that the model declares: of each the place in the first microbatch.
+std::uint64_t hash_of_inputs(const op& begin) {
+  std::map<std::string, std::size_t> first;
+  for (std::size_t i = 0; i < std::min(begin.holds.size(), begin.writes.size()); ++i)
+    if (begin.holds[i].kind == holding_kind::input)
+      first.try_emplace(begin.holds[i].name, begin.writes[i].begin);
+  std::uint64_t all = 0;
+  for (const auto& [name, place] : first) all += runtime::hash_of_input(name, place);
+  return all;
+}
+
 }  // namespace
 
 hashed_places hashed_places_of(const rank_program& p, const kernel_set& calls) {
@@ -57,6 +70,7 @@ hashed_places hashed_places_of(const rank_program& p, const kernel_set& calls) {
                     .starts = place_of(p, holding_kind::starts),
                     .norm = place_of(p, holding_kind::norm),
                     .kept = hash_of_kept(p.ops.front()),
+                    .inputs = hash_of_inputs(p.ops.front()),
                     .on_host = calls.on_host,
                     .deterministic = calls.deterministic};
   if (all.targets != hashed_places::none) all.loss = place_of(p, holding_kind::loss);

@@ -50,6 +50,25 @@ struct parameter_schema {
   }
 };
 
+struct layer_input_schema {
+  static constexpr const char* what = "an input of a layer";
+  static constexpr bool is_line = true, own_line = false;
+  static void list(auto& f, auto& i) {
+    f("name", i.name, "name of the input");
+    f("value", i.value, "index of its value");
+  }
+};
+
+struct input_schema {
+  static constexpr const char* what = "an input of the model";
+  static constexpr bool is_line = true, own_line = false;
+  static void list(auto& f, auto& i) {
+    f("name", i.name, "name of the input");
+    f("width", i.width, "numbers of a token");
+    f.expect(is_countable(std::array{i.width}), countable_text);
+  }
+};
+
 struct layer_schema {
   static constexpr const char* what = "a layer of the model";
   static constexpr bool is_line = false, own_line = true;
@@ -58,20 +77,48 @@ struct layer_schema {
     f.template list<tensor_schema>("values", l.values, "its values");
     f.template list<model_op_schema>("ops", l.ops, "its ops in order, forward alone");
     f("input", l.input, "index of the value that the layer before gives; -1: none");
-    f("targets", l.targets, "index of the value that holds targets; -1: none");
+    list_input(f, l, "targets", "index of the value that holds targets; -1: none");
     f("result", l.result, "index of the value that the next layer gets, or of the loss");
-    list_value(f, "starts", l.starts, "index of the value that holds the starts of documents");
-    list_value(f, "statistics", l.statistics,
-               "index of the value that holds statistics of the routers before");
-    list_value(f, "statistics_result", l.statistics_result,
-               "index of the value that holds these and this layer's");
+    f.optional("starts", l.find_input("starts") >= 0,
+               [&] { list_input(f, l, "starts", "index of the value that holds the starts of documents"); });
+    list_statistics(f, l);
     f("side_losses", l.side_losses, "indices of values that are added to the loss");
     f.template list<parameter_schema>("parameters", l.parameters, "its parameters");
+    auto declared = declared_inputs(l);
+    f.optional("inputs", !declared.empty(), [&] {
+      f.template list<layer_input_schema>("inputs", declared, "the inputs that the model declares");
+    });
+    if constexpr (!is_const<decltype(l)>) l.inputs.insert(l.inputs.end(), declared.begin(), declared.end());
   }
 
  private:
-  static void list_value(auto& f, const char* name, auto& value, const char* about) {
-    f.optional(name, value >= 0, [&] { f(name, value, about); });
+  template <class T>
+  static constexpr bool is_const = std::is_const_v<std::remove_reference_t<T>>;
+
+  static bool has_own_field(std::string_view input) { return input == "targets" || input == "starts"; }
+  /// The inputs without a field of their own. A reader begins with none.
+  static std::vector<specification::layer_input> declared_inputs(const auto& l) {
+    std::vector<specification::layer_input> declared;
+    for (const auto& i : l.inputs)
+      if (!has_own_field(i.name)) declared.push_back(i);
+    return declared;
+  }
+  static void list_input(auto& f, auto& l, const char* name, const char* about) {
+    int value = l.find_input(name);
+    f(name, value, about);
+    if constexpr (!is_const<decltype(l)>)
+      if (value >= 0) l.inputs.push_back({name, value});
+  }
+  static void list_statistics(auto& f, auto& l) {
+    specification::carried_value c = l.find_carried("statistics");
+    f.optional("statistics", c.before >= 0, [&] {
+      f("statistics", c.before, "index of the value that holds statistics of the routers before");
+    });
+    f.optional("statistics_result", c.after >= 0, [&] {
+      f("statistics_result", c.after, "index of the value that holds these and this layer's");
+    });
+    if constexpr (!is_const<decltype(l)>)
+      if (c.before >= 0 || c.after >= 0) l.carried.push_back(c);
   }
 };
 
@@ -123,6 +170,9 @@ struct model_schema {
     f.template list<use_schema>("uses", s.uses, "the model's layers in order");
     f.optional("rows", !s.rows.empty(),
                [&] { f.template list<row_schema>("rows", s.rows, "the user's rows"); });
+    f.optional("inputs", !s.inputs.empty(), [&] {
+      f.template list<input_schema>("inputs", s.inputs, "the inputs that the model declares");
+    });
     f("tokens", s.tokens, "number of tokens in a step");
     f.template one<optimizer_schema>("optimizer", s.optimizer, "the optimizer");
   }

@@ -55,8 +55,9 @@ std::string rope_name(std::size_t index, std::size_t count);
 
 /// How a layer's call names what surrounds it: in a stage's function, or in the order of a step.
 struct layer_surroundings {
-  std::string lane, during, beside, scope, slot, work, ids, targets, starts, routers, x, y, dy, dx,
-      accumulate, accumulate_kept;
+  std::string lane, during, beside, scope, slot, work;
+  std::vector<std::string> inputs;  // in the order of the plan's list
+  std::string routers, x, y, dy, dx, accumulate, accumulate_kept;
 };
 std::string layer_call_text(const lowered&, const pipeline_rank&, const stage_plan&, int layer, phase,
                             const layer_surroundings&);

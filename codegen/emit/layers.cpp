@@ -8,6 +8,7 @@
 #include <rankc/version.hpp>
 
 #include "../passes/roles.hpp"
+#include "../passes/input_text.hpp"
 #include "emit.hpp"
 
 namespace rankc::codegen {
@@ -133,12 +134,8 @@ class layer_text {
                (u.run < 0 ? b_.names.parameters[v.of] : types_.packed.at(v.of).name);
       case space::rope:
         return rope_name(static_cast<std::size_t>(v.of), b_.ropes.size());
-      case space::tokens:
-        return "ids";
-      case space::targets:
-        return "targets";
-      case space::starts:
-        return "starts";
+      case space::input:
+        return input_name(v.of);
       case space::loss:
         return "loss";
       case space::routers:
@@ -146,9 +143,12 @@ class layer_text {
     }
     return "";
   }
-  /// Of what goes from layer to layer: its rows, or the statistics of routers behind them.
+  std::string input_name(int index) const {
+    return text_of_input(l_.plan->inputs[static_cast<std::size_t>(index)]).formal;
+  }
+  /// The part of a value between layers: rows, or the carried value behind them.
   std::string part_of(const value& v, space like) const {
-    if (statistics_of(b_, like) == 0) return "";
+    if (bytes_carried(b_, like) == 0) return "";
     return v.offset > 0 ? ".statistics" : ".rows";
   }
   std::string made_name(const port_use& u, const value& v) const {
@@ -297,9 +297,9 @@ class layer_text {
     const auto take = [&](bool is, const std::string& type, const std::string& name) {
       if (is) out.push_back(with_types ? type + " " + name : name);
     };
-    const auto type_at = [&](space where) {
-      const auto at =
-          std::find_if(b_.values.begin(), b_.values.end(), [&](const value& v) { return v.where == where; });
+    const auto type_at = [&](space where, int of = 0) {
+      const auto at = std::find_if(b_.values.begin(), b_.values.end(),
+                                   [&](const value& v) { return v.where == where && v.of == of; });
       return at == b_.values.end() ? "" : types_.of(*at);
     };
     take(true, "const lane&", "on");
@@ -315,9 +315,7 @@ class layer_text {
            fmt::format("matrix<wide, {}, {}>", b_.ropes[static_cast<std::size_t>(t)].positions,
                        b_.ropes[static_cast<std::size_t>(t)].dim),
            rope_name(static_cast<std::size_t>(t), b_.ropes.size()));
-    take(f.ids, type_at(space::tokens), "ids");
-    take(f.targets, type_at(space::targets), "targets");
-    take(f.starts, type_at(space::starts), "starts");
+    for (int i : f.inputs) take(true, type_at(space::input, i), input_name(i));
     take(f.x, "input", "x");
     take(f.y, "output", "y");
     take(f.loss, "vector<wide, 1>", "loss");

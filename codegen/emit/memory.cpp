@@ -5,6 +5,7 @@
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
+#include "../passes/input_text.hpp"
 #include "emit.hpp"
 
 namespace rankc::codegen {
@@ -29,6 +30,34 @@ std::string between_stages(const lowered& l, const pipeline_rank& r) {
   std::string out = values(l, r, r.train);
   if (const std::string evaluation = values(l, r, r.evaluate); !evaluation.empty())
     out += "namespace evaluation {\n" + evaluation + "}  // namespace evaluation\n";
+  return out;
+}
+
+/// "vector<std::int32_t, 512>": the type of an input of a microbatch.
+std::string tensor_of_input(const lowered& l, const named_input& i) {
+  const std::string_view element = i.holds == element::index ? "std::int32_t" : "wide";
+  const std::size_t elements = elements_of_input(*l.plan, i);
+  if (i.features.size == 0) return fmt::format("vector<{}, {}>", element, elements);
+  return fmt::format("matrix<{}, {}, {}>", element, elements / static_cast<std::size_t>(i.width()),
+                     i.width());
+}
+
+/// The inputs of the step: a type for each form, and a function from the microbatch to the place.
+std::string inputs_text(const lowered& l, const pipeline_rank& r) {
+  std::string out;
+  std::vector<std::string> types;  // those that the text has
+  for (const placed_input& i : r.inputs) {
+    if (!i.read) continue;
+    const input_text text = text_of_input(i.is);
+    if (std::find(types.begin(), types.end(), text.type) == types.end()) {
+      out += fmt::format("using {} = {};  // {}\n", text.type, tensor_of_input(l, i.is), text.of_type);
+      types.push_back(text.type);
+    }
+    out += fmt::format(
+        "constexpr {} {}_of(int microbatch) {{ return {{at{{{}}} + {} * "
+        "static_cast<std::size_t>(microbatch)}}; }}  // {}\n",
+        text.type, text.formal, i.where, bytes_of_input(*l.plan, i.is, l.wide_bytes()), text.about);
+  }
   return out;
 }
 
@@ -100,25 +129,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
         rope_name(t, a.ropes.size()), a.ropes[t].where, a.ropes[t].bytes,
         fmt::format("cosines and sines of {} positions, base {}{}", a.ropes[t].as.positions,
                     a.ropes[t].as.theta, scaling_words(a.ropes[t].as.scaling)));
-  const std::size_t tokens = l.tokens();
-  const auto of_microbatch = [&](const char* type, const char* name, std::size_t where, std::size_t count,
-                                 std::string_view what) {
-    out += fmt::format(
-        "constexpr {} {}_of(int microbatch) {{ return {{at{{{}}} + {} * "
-        "static_cast<std::size_t>(microbatch)}}; }}  // {}\n",
-        type, name, where, count * sizeof(std::int32_t), what);
-  };
-  if (r.reads_tokens || r.reads_targets)
-    out += fmt::format("using token_ids = vector<std::int32_t, {}>;  // of a microbatch\n", tokens);
-  if (r.reads_tokens) of_microbatch("token_ids", "ids", a.tokens, tokens, "the step's tokens");
-  if (r.reads_targets) of_microbatch("token_ids", "targets", a.targets, tokens, "their next tokens");
-  if (r.reads_starts) {
-    const std::size_t whole = tokens * static_cast<std::size_t>(l.plan->dims.cp);
-    out += fmt::format(
-        "using document_starts = vector<std::int32_t, {}>;  // of a microbatch, of whole sequences\n", whole);
-    of_microbatch("document_starts", "starts", a.starts, whole,
-                  "where in its sequence each token's document begins");
-  }
+  out += inputs_text(l, r);
   if (a.routers_bytes) {
     const std::size_t count = a.routers_bytes / l.wide_bytes();
     out += fmt::format("using router_sums = matrix<wide, 1, {}>;  // of a microbatch\n", count);

@@ -7,6 +7,7 @@
 #include "../passes/lanes.hpp"
 #include "emit.hpp"
 #include "step_times.hpp"
+#include "../passes/input_text.hpp"
 
 namespace rankc::codegen {
 
@@ -59,16 +60,18 @@ class order_text {
       const placed_value* v = step_.find(what, stage, i.microbatch);
       return v ? name(*v) : "";
     };
-    const auto of_microbatch = [&](const char* ids) { return fmt::format("{}_of({})", ids, i.microbatch); };
+    const auto of_microbatch = [&](const std::string& input) {
+      return fmt::format("{}_of({})", input, i.microbatch);
+    };
+    std::vector<std::string> inputs;
+    for (const placed_input& each : r_.inputs) inputs.push_back(of_microbatch(text_of_input(each.is).formal));
     return {i.on == compute_lane ? on(i.on) : "on",
             &step_ == &r_.train ? "step::train" : "step::evaluate",
             i.on == compute_lane ? "ring" : "on",
             s.name + "::",
             slot_name(i),
             i.on == compute_lane ? "work" : "work_beside",
-            of_microbatch("ids"),
-            of_microbatch("targets"),
-            of_microbatch("starts"),
+            std::move(inputs),
             of_microbatch("routers"),
             between(kept::activation, s.stage),
             between(kept::activation, s.stage + 1),

@@ -10,6 +10,7 @@
 #include <rankc/ops/table.hpp>
 #include <rankc/version.hpp>
 
+#include "../passes/input_text.hpp"
 #include "../passes/lanes.hpp"
 #include "attention_engines.hpp"
 #include "calls_of_step.hpp"
@@ -101,8 +102,8 @@ std::string logits_text(const kept_logits& k) {
 std::string routers_text(const lowered& l, const pipeline_rank& r) {
   if (r.arena.routers_bytes == 0 || l.plan->actions.bidirectional()) return "";
   for (const layer_kind& k : l.plan->kinds)
-    if (k.ops.routers_kept >= 0) {
-      const dim& sums = k.ops.values[static_cast<std::size_t>(k.ops.routers_kept)].shape[1];
+    if (k.ops.reported >= 0) {
+      const dim& sums = k.ops.values[static_cast<std::size_t>(k.ops.reported)].shape[1];
       const bool each = std::any_of(k.ops.ops.begin(), k.ops.ops.end(),
                                     [](const rankc::op& o) { return o.kind == &ops::layer_balance_loss; });
       return fmt::format(
@@ -111,6 +112,32 @@ std::string routers_text(const lowered& l, const pipeline_rank& r) {
           l.plan->model.experts.routers.fails() ? ", .fails = true" : "");
     }
   return "";
+}
+
+/// The first byte of an input; 0 without such an input.
+std::size_t place_of(const pipeline_rank& r, const named_input& i) {
+  const placed_input* const placed = r.find_input(i.name);
+  return placed ? placed->where : 0;
+}
+
+/// The inputs that the model declares and the rank reads.
+std::vector<placed_input> declared_inputs(const pipeline_rank& r) {
+  std::vector<placed_input> all;
+  for (const placed_input& i : r.inputs)
+    if (i.read && text_of_input(i.is).held == holding_kind::input) all.push_back(i);
+  return all;
+}
+std::string input_table(const pipeline_rank& r) {
+  std::string rows;
+  for (const placed_input& i : declared_inputs(r))
+    rows += fmt::format("    {{\"{}\", {{{}}}, {}, {}, {}}},\n", i.is.name, i.where, i.is.width(),
+                        i.is.holds != element::index, i.is.whole_sequences);
+  return rows.empty() ? ""
+                      : fmt::format(
+                            "// name, place, numbers of a token, whether they are f32 or f64, whether the "
+                            "rank has all\n// tokens of its sequences\n"
+                            "constexpr input_row inputs_{}[]{{\n{}}};\n",
+                            r.index, rows);
 }
 
 std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_logits& logits,
@@ -123,15 +150,19 @@ std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_lo
       "     .parameter_count = {},{} .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = "
       "{{{}}},\n"
       "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = "
-      "lanes_{}{}{}{}{}}},\n",
+      "lanes_{}{}{}{}{}{}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
       l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy)
                            : " .working_copy = {},",
       r.parameter_elements, frozen > 0 ? fmt::format(" .frozen_count = {},", frozen) : "",
       r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index),
-      r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), a.tokens, a.targets, r.reads_tokens,
-      r.reads_targets, a.loss, a.norm, r.events.size(), r.index,
-      r.reads_starts ? fmt::format(", .starts = {{{}}}, .reads_starts = true", a.starts) : "",
+      r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), place_of(r, inputs::tokens),
+      place_of(r, inputs::targets), r.reads(inputs::tokens), r.reads(inputs::targets), a.loss, a.norm,
+      r.events.size(), r.index,
+      r.reads(inputs::starts)
+          ? fmt::format(", .starts = {{{}}}, .reads_starts = true", place_of(r, inputs::starts))
+          : "",
+      declared_inputs(r).empty() ? "" : fmt::format(",\n     .inputs = inputs_{}", r.index),
       logits_text(logits), routers_text(l, r),
       calls.empty() ? "" : fmt::format(",\n     .calls = calls_{}", r.index));
 }
@@ -146,7 +177,7 @@ std::string tables(const lowered& l, const std::vector<kept_logits>& logits) {
   std::string out, layouts;
   for (const pipeline_rank& r : l.ranks) {
     const std::string calls = call_table(l, r);
-    out += parameter_table(r) + rope_tables(r) + lane_table(l, r) + calls;
+    out += parameter_table(r) + rope_tables(r) + input_table(r) + lane_table(l, r) + calls;
     layouts += layout_entry(l, r, logits[static_cast<std::size_t>(r.index)], calls);
   }
   out += "\nconstexpr layout layouts[]{\n" + layouts + "};\n\n";

@@ -4,6 +4,7 @@
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
+#include "../passes/input_text.hpp"
 #include "emit.hpp"
 
 namespace rankc::codegen {
@@ -102,26 +103,40 @@ std::string slot_places(const stage_plan& s) {
   return out;
 }
 
-/// What a stage's function may take besides rank and slot, in this order.
-constexpr std::pair<formal, std::string_view> stage_formals[]{{formal::during, "during"},
-                                                              {formal::beside, "beside"},
-                                                              {formal::work, "work"},
-                                                              {formal::ids, "ids"},
-                                                              {formal::targets, "targets"},
-                                                              {formal::starts, "starts"},
-                                                              {formal::routers, "routers"},
-                                                              {formal::x, "x"},
-                                                              {formal::y, "y"},
-                                                              {formal::dy, "dy"},
-                                                              {formal::dx, "dx"},
-                                                              {formal::accumulate, "into"}};
+/// A parameter of a stage's function. `input` is the index of an input of the step.
+struct stage_formal {
+  formal as;
+  std::string name;
+  int input = -1;
+};
 
-std::string type_of(const lowered& l, const stage_plan& s, formal f) {
+/// The names of a stage's function for what surrounds a layer's call.
+layer_surroundings stage_names(const pipeline_rank& r) {
+  std::vector<std::string> inputs;
+  for (const placed_input& i : r.inputs) inputs.push_back(text_of_input(i.is).formal);
+  return {"on", "during", "beside", "", "s", "work", inputs, "routers", "x", "y", "dy", "dx", "into", "into"};
+}
+
+/// The parameters that a stage's function may have after lane and slot, in this order, as `in` names them.
+std::vector<stage_formal> stage_formals(const layer_surroundings& in) {
+  std::vector<stage_formal> all{
+      {formal::during, in.during}, {formal::beside, in.beside}, {formal::work, in.work}};
+  for (std::size_t i = 0; i < in.inputs.size(); ++i)
+    all.push_back({formal::input, in.inputs[i], static_cast<int>(i)});
+  const stage_formal others[]{
+      {formal::routers, in.routers}, {formal::x, in.x},   {formal::y, in.y},
+      {formal::dy, in.dy},           {formal::dx, in.dx}, {formal::accumulate, in.accumulate}};
+  all.insert(all.end(), std::begin(others), std::end(others));
+  return all;
+}
+
+std::string type_of(const lowered& l, const pipeline_rank& r, const stage_plan& s,
+                    const stage_formal& parameter) {
+  const formal f = parameter.as;
   if (f == formal::during) return "step";
   if (f == formal::beside) return "const lane&";
   if (f == formal::work) return "at";
-  if (f == formal::ids || f == formal::targets) return "token_ids";
-  if (f == formal::starts) return "document_starts";
+  if (f == formal::input) return text_of_input(r.inputs[static_cast<std::size_t>(parameter.input)].is).type;
   if (f == formal::accumulate) return "store";
   if (f == formal::routers) return "router_sums";
   const bool at_front = f == formal::x || f == formal::dx;
@@ -129,20 +144,21 @@ std::string type_of(const lowered& l, const stage_plan& s, formal f) {
          (at_front ? "::input" : "::output");
 }
 
-bool takes(const pipeline_rank& r, const stage_plan& s, phase p, formal f) {
+bool takes(const pipeline_rank& r, const stage_plan& s, phase p, const stage_formal& parameter) {
+  const formal f = parameter.as;
   if (f == formal::work) return r.overlaps;
   for (int layer = 0; layer < static_cast<int>(s.layers.size()); ++layer)
     for (const phase each : phases_of(s, p, layer))
       for (const actual& a : s.calls[static_cast<int>(each)][layer].given)
         if (f == formal::accumulate ? a.from == source::adds || a.from == source::adds_kept
-                                    : a.as == f && (a.from == source::boundary || a.from == source::rank))
+                                    : a.as == f && (f != formal::input || a.index == parameter.input) &&
+                                          (a.from == source::boundary || a.from == source::rank))
           return true;
   return false;
 }
 
 std::string function(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase p) {
-  const layer_surroundings names{"on",     "during",  "beside", "",  "s",  "work", "ids",  "targets",
-                                 "starts", "routers", "x",      "y", "dy", "dx",   "into", "into"};
+  const layer_surroundings names = stage_names(r);
   std::string body;
   const int n = static_cast<int>(s.layers.size());
   for (int i = 0; i < n; ++i) {
@@ -152,8 +168,8 @@ std::string function(const lowered& l, const pipeline_rank& r, const stage_plan&
         body += layer_call_text(l, r, s, layer, each, names);
   }
   std::vector<std::string> parameters{"const lane& on", "const slot& s"};
-  for (const auto& [f, name] : stage_formals)
-    if (takes(r, s, p, f)) parameters.push_back(type_of(l, s, f) + " " + std::string(name));
+  for (const stage_formal& f : stage_formals(names))
+    if (takes(r, s, p, f)) parameters.push_back(type_of(l, r, s, f) + " " + f.name);
   for (std::string& q : parameters)  // what is not used has no name
     if (const std::size_t space = q.rfind(' '); !has_word(body, q.substr(space + 1))) q.resize(space);
   return call("inline void " + phase_name(p), parameters, 0, " {\n") + body + "}\n";
@@ -179,12 +195,8 @@ std::string text_of_rank(const pipeline_rank& r, const actual& a, const layer_su
       return in.work;
     case formal::rope:
       return rope_name(static_cast<std::size_t>(a.index), r.arena.ropes.size());
-    case formal::ids:
-      return in.ids;
-    case formal::targets:
-      return in.targets;
-    case formal::starts:
-      return in.starts;
+    case formal::input:
+      return in.inputs[static_cast<std::size_t>(a.index)];
     case formal::routers:
       return in.routers;
     default:
@@ -234,10 +246,8 @@ std::string layer_call_text(const lowered& l, const pipeline_rank& r, const stag
 std::string stage_call_text(const pipeline_rank& r, const item& i, phase p, const layer_surroundings& in) {
   const stage_plan& s = r.stages[i.stage];
   std::vector<std::string> arguments{in.lane, fmt::format("{}slots[{}]", in.scope, i.slot)};
-  const std::string given[]{in.during,  in.beside, in.work, in.ids, in.targets, in.starts,
-                            in.routers, in.x,      in.y,    in.dy,  in.dx,      in.accumulate};
-  for (std::size_t f = 0; f < std::size(stage_formals); ++f)
-    if (takes(r, s, p, stage_formals[f].first)) arguments.push_back(given[f]);
+  for (const stage_formal& f : stage_formals(in))
+    if (takes(r, s, p, f)) arguments.push_back(f.name);
   return call(in.scope + phase_name(p), arguments, 2);
 }
 

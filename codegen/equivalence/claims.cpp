@@ -130,10 +130,13 @@ content claims::begin(int rank, const access& a, const relation& h) {
       return one_tensor(a, h, box_of_table(h), rotary_table(h.theta, h.dim, h.scaling));
     case holding_kind::ids:
     case holding_kind::targets:
-    case holding_kind::starts: {
+    case holding_kind::starts:
+    case holding_kind::input: {
       few<part, 2> box;
       box.push_back(parts_of(h, model_.tokens()));
-      return one_tensor(a, h, box, leaf(holding_names[static_cast<int>(h.kind)], ""));
+      const std::int64_t width = h.kind == holding_kind::input ? model_.width_of_input(h.name) : 1;
+      if (width > 1) box.push_back({runs(0, width), width});
+      return one_tensor(a, h, box, leaf(holding_names[static_cast<int>(h.kind)], h.name));
     }
     case holding_kind::loss:
     case holding_kind::norm:
@@ -179,6 +182,7 @@ claims::expectation claims::expected_at_end(const relation& h) const {
     case holding_kind::ids:
     case holding_kind::targets:
     case holding_kind::starts:
+    case holding_kind::input:
       throw refusal("RC7468: the step leaves {}; expected what it begins with, the loss or the norm",
                     name_of(h));
     default:

@@ -16,8 +16,7 @@ void model::backward(std::size_t use) {
   uses_[use].addends.assign(l.values.size(), {});
   for (int side : l.side_losses) gradients[static_cast<std::size_t>(side)] = unit_gradient_;
   const bool is_last = use + 1 == uses_.size();
-  const auto from_next = [&](int specification::layer::* handed) {
-    const int v = spec_.layers[static_cast<std::size_t>(spec_.uses[use + 1].layer)].*handed;
+  const auto from_next = [&](int v) {
     return v < 0 ? zero : uses_[use + 1].gradients[static_cast<std::size_t>(v)];
   };
   const auto give = [&](int result, term gradient) {
@@ -25,9 +24,14 @@ void model::backward(std::size_t use) {
     of_result = of_result + gradient;
     if (!gradient.is_zero()) uses_[use].addends[static_cast<std::size_t>(result)].push_back(gradient);
   };
-  give(l.result, is_last ? unit_gradient_ : from_next(&specification::layer::input));
-  if (!is_last && l.statistics_result >= 0)
-    give(l.statistics_result, from_next(&specification::layer::statistics));
+  if (is_last) {
+    give(l.result, unit_gradient_);
+  } else {
+    const specification::layer& next = spec_.layers[static_cast<std::size_t>(spec_.uses[use + 1].layer)];
+    give(l.result, from_next(next.input));
+    for (const specification::carried_value& c : l.carried)
+      if (c.after >= 0) give(c.after, from_next(next.find_carried(c.name).before));
+  }
   for (auto o = l.ops.rbegin(); o != l.ops.rend(); ++o) backward_op(use, *o);
   for (std::size_t v = 0; v < gradients.size(); ++v)
     sums_.push_back({uses_[use].addends[v], u.name + ": gradient", l.values[v].shape});

@@ -47,8 +47,10 @@ static void check_indices(const specification& s) {
   for (const specification::layer& l : s.layers) {
     const std::size_t values = l.values.size();
     for (const int v : {l.input, l.result}) check(v, values, l.name);
-    for (const int v : {l.targets, l.starts, l.statistics, l.statistics_result})
-      if (v >= 0) check(v, values, l.name);
+    for (const specification::layer_input& i : l.inputs) check(i.value, values, l.name);
+    for (const specification::carried_value& c : l.carried)
+      for (const int v : {c.before, c.after})
+        if (v >= 0) check(v, values, l.name);
     for (const int v : l.side_losses) check(v, values, l.name);
     for (const specification::parameter& p : l.parameters) check(p.value, values, l.name);
     for (const specification::op& o : l.ops) {
@@ -64,19 +66,35 @@ static void check_indices(const specification& s) {
   }
 }
 
+/// The term of a step's input. The inputs of the language have kinds of their own in certificates.
+static term leaf_of_input(const std::string& name) {
+  const bool has_kind = name == "targets" || name == "starts";
+  return has_kind ? leaf(name, "") : leaf(holding_names[static_cast<int>(holding_kind::input)], name);
+}
+
+std::int64_t model::width_of_input(const std::string& name) const {
+  for (const specification::input& i : spec_.inputs)
+    if (i.name == name) return i.width;
+  throw refusal(
+      "RC7766: the step is given the input \"{}\"; the model declares {} inputs, and none of this name", name,
+      spec_.inputs.size());
+}
+
 model::model(const specification& s) : spec_(s), facts_(s), index_(1 << 12, -1), uses_(s.uses.size()) {
   check_indices(s);
   check_shapes(s, facts_);
   begin();
-  term x = leaf("ids", ""), statistics = zero;
+  term x = leaf("ids", "");
+  carried_terms carried;
   sum losses{{}, "the loss", std::vector<std::int64_t>{}},
       squares{{}, "the sum of the gradients' squares", std::vector<std::int64_t>{}};
   for (std::size_t u = 0; u < s.uses.size(); ++u) {
-    forward(u, x, statistics);
+    forward(u, x, carried);
     const specification::layer& l = s.layers[static_cast<std::size_t>(s.uses[u].layer)];
     x = uses_[u].values[static_cast<std::size_t>(l.result)];
-    statistics =
-        l.statistics_result < 0 ? zero : uses_[u].values[static_cast<std::size_t>(l.statistics_result)];
+    carried.clear();
+    for (const specification::carried_value& c : l.carried)
+      if (c.after >= 0) carried[c.name] = uses_[u].values[static_cast<std::size_t>(c.after)];
     for (int side : l.side_losses) losses.addends.push_back(uses_[u].values[static_cast<std::size_t>(side)]);
   }
   losses.addends.push_back(x);
@@ -105,6 +123,8 @@ void model::begin() {
   know(leaf("ids", ""), "the ids", nullptr);
   know(leaf("targets", ""), "the targets", nullptr);
   know(leaf("starts", ""), "the starts of documents", nullptr);
+  for (const specification::input& i : spec_.inputs)
+    know(leaf_of_input(i.name), "the input " + i.name, nullptr);
   for (const specification::use& u : spec_.uses) {
     const specification::layer& l = spec_.layers[static_cast<std::size_t>(u.layer)];
     for (std::size_t i = 0; i < l.parameters.size(); ++i) {
@@ -221,15 +241,17 @@ void model::know_arrangement(const fact& f, const term& result, const term& choi
   limits_[order] = {with.seq, static_cast<std::int64_t>(most)};
 }
 
-void model::forward(std::size_t use, term input, term statistics) {
+void model::forward(std::size_t use, term input, const carried_terms& carried) {
   const specification::use& u = spec_.uses[use];
   const specification::layer& l = spec_.layers[static_cast<std::size_t>(u.layer)];
   std::vector<term>& values = uses_[use].values;
   values.assign(l.values.size(), zero);
-  if (l.targets >= 0) values[static_cast<std::size_t>(l.targets)] = leaf("targets", "");
-  if (l.starts >= 0) values[static_cast<std::size_t>(l.starts)] = leaf("starts", "");
+  for (const specification::layer_input& i : l.inputs)
+    values[static_cast<std::size_t>(i.value)] = leaf_of_input(i.name);
   values[static_cast<std::size_t>(l.input)] = input;
-  if (l.statistics >= 0) values[static_cast<std::size_t>(l.statistics)] = statistics;
+  for (const specification::carried_value& c : l.carried)
+    if (const auto given = carried.find(c.name); c.before >= 0 && given != carried.end())
+      values[static_cast<std::size_t>(c.before)] = given->second;
   for (std::size_t i = 0; i < l.parameters.size(); ++i)
     values[static_cast<std::size_t>(l.parameters[i].value)] = parameters_.at(u.parameters[i]).state[0];
   for (const specification::op& o : l.ops) {

@@ -68,6 +68,8 @@ class model {
 
   const fact_table& facts() const { return facts_; }
   std::int64_t tokens() const { return spec_.tokens; }
+  /// Numbers of a token in an input that the model declares.
+  std::int64_t width_of_input(const std::string& name) const;
   bool trains() const { return spec_.trains(); }
   const specification::update& optimizer() const { return spec_.optimizer; }
   /// How the recipe rounds what makes a term.
@@ -121,7 +123,8 @@ class model {
   void know_parts(const std::vector<term>& addends, const std::string& name);
   void put(int known);
   void begin();
-  void forward(std::size_t use, term input, term statistics);
+  using carried_terms = std::map<std::string, term>;
+  void forward(std::size_t use, term input, const carried_terms&);
   void backward(std::size_t use);
   void backward_op(std::size_t use, const specification::op&);
   std::vector<term> operands(std::size_t use, const specification::op&, const fact&) const;

@@ -164,17 +164,17 @@ class layer_boundaries {
   explicit layer_boundaries(const specification& s) : all_(s) {}
 
   void check() const {
-    const sizes tokens{all_.tokens};
-    sizes result{all_.tokens}, statistics;
+    sizes result{all_.tokens};
+    std::map<std::string, sizes> carried;
     for (const specification::use& u : all_.uses) {
       const specification::layer& l = all_.layers[static_cast<std::size_t>(u.layer)];
       expect(l, "input", l.input, result);
-      expect(l, "targets", l.targets, tokens);
-      expect(l, "starts", l.starts, tokens);
-      expect(l, "statistics", l.statistics, statistics);
+      for (const specification::layer_input& i : l.inputs) expect(l, i.name, i.value, sizes_of_input(i.name));
+      for (const specification::carried_value& c : l.carried) expect(l, c.name, c.before, carried[c.name]);
       for (const int side : l.side_losses) expect(l, "side loss", side, {});
       if (l.result != l.input) result = shape_of(l, l.result);
-      if (l.statistics_result != l.statistics) statistics = shape_of(l, l.statistics_result);
+      for (const specification::carried_value& c : l.carried)
+        if (c.after != c.before) carried[c.name] = shape_of(l, c.after);
     }
     const specification::layer& last = all_.layers[static_cast<std::size_t>(all_.uses.back().layer)];
     expect(last, "loss", last.result, {});
@@ -187,7 +187,14 @@ class layer_boundaries {
   static sizes shape_of(const specification::layer& l, int value) {
     return value < 0 ? sizes() : l.values[static_cast<std::size_t>(value)].shape;
   }
-  static void expect(const specification::layer& l, const char* what, int value, const sizes& expected) {
+  /// An input has a number for each token, or as many as the model declares.
+  sizes sizes_of_input(const std::string& name) const {
+    for (const specification::input& i : all_.inputs)
+      if (i.name == name && i.width > 1) return {all_.tokens, i.width};
+    return {all_.tokens};
+  }
+  static void expect(const specification::layer& l, const std::string& what, int value,
+                     const sizes& expected) {
     const sizes found = shape_of(l, value);
     if (!found.empty() && found != expected)
       throw refusal("RC7761: the {} of \"{}\" of the model has sizes {}; expected {}", what, l.name,

@@ -12,8 +12,9 @@ namespace rankc::codegen::algebra {
 /// The types of values that are summed over a step, or from step to step.
 inline bool is_wide(element_type t) { return t == element_type::f32 || t == element_type::f64; }
 
-/// Ids, targets and starts are whole numbers. Weights and moments are in f32 or f64; in bf16 where the recipe
-/// keeps them so, and a working copy may be.
+/// Ids, targets and starts are whole numbers. An input that the model declares has whole numbers, f32 or
+/// f64. Weights and moments are in f32 or f64, or in bf16 if the recipe keeps them in bf16. A working copy
+/// may be in bf16.
 /// Errors: refusal where the step begins with another type.
 void check_type(const access&, const codegen::holding&, const specification::update&);
 /// The optimizer leaves a weight and its moments in the type in which it is given them, and a working copy in

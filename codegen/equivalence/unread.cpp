@@ -93,11 +93,11 @@ void check_unread(const op& o) {
 void check_unread(const codegen::holding& h) {
   const bool is_of_parameter = h.kind <= holding_kind::second_moment;
   const bool is_rotary = h.kind == holding_kind::rotary;
-  const bool has_box = is_of_parameter || is_rotary || h.kind == holding_kind::ids ||
-                       h.kind == holding_kind::targets || h.kind == holding_kind::starts;
+  const bool has_box = is_of_parameter || is_rotary || is_input(h.kind),
+             has_name = is_of_parameter || h.kind == holding_kind::input;
   const bool has_positions = h.positions != 0 || h.dim != 0 || h.theta != 0 || h.scaling != rope_scaling{};
   const bool says_more =
-      (!is_of_parameter && !h.name.empty()) || (!is_rotary && has_positions) || (!has_box && !h.box.empty());
+      (!has_name && !h.name.empty()) || (!is_rotary && has_positions) || (!has_box && !h.box.empty());
   if (says_more)
     throw refusal(
         "RC7728: the {} of the step has name \"{}\", {} box dims, {} positions, dim {} and theta {}; "

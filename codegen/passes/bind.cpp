@@ -50,9 +50,7 @@ class binder {
     for (int t : takes_.ropes)
       give(true, {formal::rope, source::rank,
                   static_cast<int>(r_.arena.find_rope(body_.ropes[static_cast<std::size_t>(t)]))});
-    give(takes_.ids, {formal::ids, source::rank});
-    give(takes_.targets, {formal::targets, source::rank});
-    give(takes_.starts, {formal::starts, source::rank});
+    for (int i : takes_.inputs) give(true, {formal::input, source::rank, i});
     give(takes_.x, activation(formal::x, layer_ - 1));
     give(takes_.y, activation(formal::y, layer_));
     give(takes_.loss, {formal::loss, source::rank});
@@ -141,9 +139,8 @@ void bind_stage(const lowered& l, pipeline_rank& r, stage_plan& s) {
       s.members.push_back({kept::output, layer});
       if (l.splits_backward()) s.members.push_back({kept::output_gradient, layer});
     }
-    r.reads_tokens |= b.uses(phase::forward, space::tokens);
-    r.reads_targets |= b.uses(phase::forward, space::targets);
-    r.reads_starts |= b.uses(phase::forward, space::starts);
+    for (std::size_t i = 0; i < r.inputs.size(); ++i)
+      r.inputs[i].read |= b.reads_input(phase::forward, static_cast<int>(i));
     r.arena.routers_bytes = std::max(r.arena.routers_bytes, b.routers_bytes);
   }
 }
@@ -197,16 +194,17 @@ function_shape shape_of(const body& b, phase p) {
                    uses(space::y),
                    uses(space::dy),
                    uses(space::dx),
-                   uses(space::tokens),
-                   uses(space::targets),
-                   uses(space::starts),
                    uses(space::loss),
                    uses(space::routers),
                    false,
                    {},
+                   {},
                    {}};
   for (const value& v : b.values)
     if (v.where == space::rope && b.touches(p, v)) f.ropes.push_back(v.of);
+  for (const value& v : b.values)
+    if (v.where == space::input && b.touches(p, v)) f.inputs.push_back(v.of);
+  std::sort(f.inputs.begin(), f.inputs.end());
   for (const node& n : b.calls(p)) {
     f.beside |= n.is_beside();
     f.during |= n.only != in_step::any;
@@ -224,6 +222,7 @@ void bind_layers(lowered& l) {
   for (pipeline_rank& r : l.ranks) {
     begin_losses(l, r);
     find_ropes(l, r);
+    for (const named_input& i : l.plan->inputs) r.inputs.push_back({i});
     for (stage_plan& s : r.stages) bind_stage(l, r, s);
   }
 }

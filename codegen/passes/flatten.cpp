@@ -10,6 +10,7 @@
 #include "lanes.hpp"
 #include "passes.hpp"
 #include "row_attributes.hpp"
+#include "input_text.hpp"
 #include "roles.hpp"
 
 namespace rankc::codegen {
@@ -106,7 +107,7 @@ flattener::place flattener::of_microbatch(const placed_value& v) const {
           real()};
 }
 
-/// Rows, or the statistics of routers that lie so many bytes behind their begin.
+/// Rows, or the carried value that begins `offset` bytes behind them.
 flattener::place flattener::handed(place all, std::size_t offset, std::size_t bytes) const {
   all.begin += offset;
   all.bytes = bytes;
@@ -116,8 +117,8 @@ flattener::place flattener::handed(place all, std::size_t offset, std::size_t by
 }
 std::vector<flattener::place> flattener::parts_of(const placed_value& v) const {
   const place all = of_microbatch(v);
-  if (v.statistics == 0) return {all};
-  return {handed(all, 0, v.bytes - v.statistics), handed(all, v.bytes - v.statistics, v.statistics)};
+  if (v.carried == 0) return {all};
+  return {handed(all, 0, v.bytes - v.carried), handed(all, v.bytes - v.carried, v.carried)};
 }
 
 /// What a layer's function is given: its first byte, and what it holds.
@@ -152,8 +153,6 @@ static int workspace_of(phase p) {
 flattener::place flattener::locate_of_rank(const item& i, const layer_call& call, const actual& a) const {
   const arena_plan& at = r_.arena;
   const int m = i.microbatch;
-  const std::size_t ids = l_.tokens() * sizeof(std::int32_t),
-                    whole_ids = ids * static_cast<std::size_t>(l_.plan->dims.cp);
   const std::size_t table = static_cast<std::size_t>(a.index);
   switch (a.as) {
     case formal::work:
@@ -163,12 +162,11 @@ flattener::place flattener::locate_of_rank(const item& i, const layer_call& call
               real()};
     case formal::rope:
       return {at.ropes.at(table).where, at.ropes[table].bytes, {rope, a.index}, wide()};
-    case formal::ids:
-      return {at.tokens + m * ids, ids, {tokens, m}, element_type::i32};
-    case formal::targets:
-      return {at.targets + m * ids, ids, {targets, m}, element_type::i32};
-    case formal::starts:
-      return {at.starts + m * whole_ids, whole_ids, {starts, m}, element_type::i32};
+    case formal::input: {
+      const placed_input& in = r_.inputs.at(table);
+      const std::size_t bytes = bytes_of_input(*l_.plan, in.is, l_.wide_bytes());
+      return {in.where + m * bytes, bytes, {step_input, a.index, m}, type_of_input(in.is, l_)};
+    }
     case formal::routers:
       return {at.routers + static_cast<std::size_t>(m) * at.routers_bytes,
               at.routers_bytes,
@@ -212,12 +210,8 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     case space::rope:
       return locate(i, call,
                     {formal::rope, source::rank, static_cast<int>(r_.arena.find_rope(b.ropes[v.of]))});
-    case space::tokens:
-      return given(formal::ids);
-    case space::targets:
-      return given(formal::targets);
-    case space::starts:
-      return given(formal::starts);
+    case space::input:
+      return locate(i, call, {formal::input, source::rank, v.of});
     case space::loss:
       return given(formal::loss);
     case space::routers:

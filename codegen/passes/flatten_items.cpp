@@ -8,6 +8,7 @@
 
 #include "contents.hpp"
 #include "lanes.hpp"
+#include "input_text.hpp"
 #include "passes.hpp"
 
 namespace rankc::codegen {
@@ -159,13 +160,16 @@ op flattener::begin() {
     const std::vector<box_range> box = l_.plan->dims.cp > 1
                                            ? chunks_of(first, l_.plan->rows, l_.plan->recipe.seq)
                                            : std::vector<box_range>{{first, ids}};
-    if (r_.reads_tokens)
-      add(locate(i, {}, {formal::ids, source::rank}), {.kind = holding_kind::ids, .box = box});
-    if (r_.reads_targets)
-      add(locate(i, {}, {formal::targets, source::rank}), {.kind = holding_kind::targets, .box = box});
-    if (r_.reads_starts)
-      add(locate(i, {}, {formal::starts, source::rank}),
-          {.kind = holding_kind::starts, .box = {{first, ids}}});
+    const std::vector<box_range> whole{{first, ids}};
+    for (std::size_t k = 0; k < r_.inputs.size(); ++k) {
+      const placed_input& in = r_.inputs[k];
+      if (!in.read) continue;
+      const holding_kind kind = text_of_input(in.is).held;
+      add(locate(i, {}, {formal::input, source::rank, static_cast<int>(k)}),
+          {.kind = kind,
+           .name = kind == holding_kind::input ? std::string(in.is.name) : "",
+           .box = in.is.whole_sequences ? whole : box});
+    }
   }
   return o;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "listing.hpp"
+#include "input_text.hpp"
 #include "names.hpp"
 
 namespace rankc::codegen {
@@ -65,14 +66,11 @@ class op_lister {
     if (whole.ndim > 1) whole.stride = whole.dims[1];
     return text_of(whole);
   }
-  std::string index_name(int v) const {
-    if (v == t_.input) return "ids";
-    return v == t_.starts ? "starts" : "targets";
-  }
   std::string operand(int v) const {
     if (const int w = t_.find_parameter(v); w >= 0)
       return "w." + identifier(t_.weights[w].name.text()) + shape(v);
-    if (t_.values[v].holds == element::index) return index_name(v) + shape(v);
+    for (const input_value& i : t_.inputs)
+      if (i.id == v) return text_of_input(i.is).formal + shape(v);
     if (v == t_.result) return t_.values[v].ndim == 0 ? "loss" : "y" + shape(v);
     if (v == t_.gradients[t_.input]) return "dx" + shape(v);
     return names_.converted[v] + shape(v);
@@ -85,7 +83,7 @@ class op_lister {
 // ---- nodes
 class layer_lister {
  public:
-  layer_lister(const body& b, const trace& t) : b_(b) { b_.names = name_layer(b_, t); }
+  layer_lister(const body& b, const trace& t) : b_(b), inputs_(t.inputs) { b_.names = name_layer(b_, t); }
 
   listing run() const {
     listing all{{"values", values()}, {"forward", lines(b_.forward, [](const node&) { return true; })}};
@@ -105,10 +103,10 @@ class layer_lister {
   static bool is_scratch(const value& v) { return v.holds == element_kind::bytes; }
 
   std::string name(int of) const {
-    constexpr std::string_view spaces[]{"x",   "y",       "dy",   "dx",      "",
-                                        "",    "",        "w.",   "dw.",     "rope_table",
-                                        "ids", "targets", "loss", "routers", "starts"};
+    constexpr std::string_view spaces[]{"x",  "y",   "dy",         "dx", "",     "",       "",
+                                        "w.", "dw.", "rope_table", "",   "loss", "routers"};
     const value& v = b_.values[of];
+    if (v.where == space::input) return text_of_input(inputs_[static_cast<std::size_t>(v.of)].is).formal;
     const std::string_view space = spaces[static_cast<int>(v.where)];
     if (is_own(v)) return b_.names.values[of];
     if (v.where == space::weight || v.where == space::gradient)
@@ -182,6 +180,7 @@ class layer_lister {
   }
 
   body b_;
+  const std::vector<input_value> inputs_;
 };
 
 }  // namespace

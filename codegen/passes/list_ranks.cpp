@@ -4,6 +4,7 @@
 #include <rankc/codegen/names.hpp>
 
 #include "listing.hpp"
+#include "input_text.hpp"
 #include "roles.hpp"
 
 namespace rankc::codegen {
@@ -102,9 +103,8 @@ class rank_lister {
 
   // ---- calls of layers
   void calls() {
-    if (r_.reads_tokens) put("reads ids");
-    if (r_.reads_targets) put("reads targets");
-    if (r_.reads_starts) put("reads starts of documents");
+    for (const placed_input& i : r_.inputs)
+      if (i.read) put("reads {}", text_of_input(i.is).read);
     for (const placed_rope& rope : r_.arena.ropes)
       put("rotary table: {} positions, dim {}, theta {}{}", rope.as.positions, rope.as.dim, rope.as.theta,
           scaling_words(rope.as.scaling));
@@ -117,18 +117,33 @@ class rank_lister {
             put("{}", call(s, p, c));
     }
   }
-  static std::string call(const stage_plan& s, int p, const layer_call& c) {
+  std::string call(const stage_plan& s, int p, const layer_call& c) {
     std::vector<std::string> given;
     for (const actual& a : c.given) given.push_back(given_as(s, a));
     return fmt::format("{} {}: {}({})", s.name, phase_names[p], s.layers[c.layer].name,
                        fmt::join(given, ", "));
   }
-  static std::string given_as(const stage_plan& s, const actual& a) {
-    constexpr const char* formals[]{
-        "during", "beside",     "weights",         "gradients", "saved", "halfway", "work",    "rope",
-        "ids",    "targets",    "starts",          "x",         "y",     "loss",    "routers", "dy",
-        "dx",     "accumulate", "accumulate_apart"};
-    const std::string as = formals[static_cast<int>(a.as)];
+  std::string given_as(const stage_plan& s, const actual& a) const {
+    constexpr const char* formals[]{"during",
+                                    "beside",
+                                    "weights",
+                                    "gradients",
+                                    "saved",
+                                    "halfway",
+                                    "work",
+                                    "rope",
+                                    "",
+                                    "x",
+                                    "y",
+                                    "loss",
+                                    "routers",
+                                    "dy",
+                                    "dx",
+                                    "accumulate",
+                                    "accumulate_apart"};
+    const std::string as = a.as == formal::input
+                               ? text_of_input(r_.inputs[static_cast<std::size_t>(a.index)].is).formal
+                               : formals[static_cast<int>(a.as)];
     switch (a.from) {
       case source::slot:
         return fmt::format("{}: {} of {}", as, word(a.what), s.layers[a.index].name);
@@ -188,21 +203,22 @@ class rank_lister {
   }
   void arena() {
     const arena_plan& a = r_.arena;
-    const auto at = [&](const char* what, std::size_t where, std::size_t bytes) {
+    const auto at = [&](std::string_view what, std::size_t where, std::size_t bytes) {
       if (bytes) put("{:>12} {}, {} bytes", where, what, bytes);
     };
     const optimizer_state kept = l_.state();
     const std::size_t n = r_.trained_elements;
-    const std::size_t ids = l_.tokens() * sizeof(std::int32_t) * l_.plan->actions.microbatches;
     at("weights", a.weights, l_.weight_elements(r_) * kept.weight);
     at("gradients", a.gradients, l_.trains() ? n * l_.wide_bytes() : 0);
     at("first moments", a.first_moment, kept.moments > 0 ? n * kept.moment : 0);
     at("second moments", a.second_moment, kept.moments > 1 ? n * kept.moment : 0);
     at("working copy", a.working_copy, kept.working_copy ? r_.parameter_elements * l_.real_bytes() : 0);
     for (const placed_rope& rope : a.ropes) at("rotary table", rope.where, rope.bytes);
-    at("ids", a.tokens, r_.reads_tokens ? ids : 0);
-    at("targets", a.targets, r_.reads_targets ? ids : 0);
-    at("starts", a.starts, r_.reads_starts ? ids * static_cast<std::size_t>(l_.plan->dims.cp) : 0);
+    for (const placed_input& i : r_.inputs)
+      at(text_of_input(i.is).formal, i.where,
+         i.read ? bytes_of_input(*l_.plan, i.is, l_.wide_bytes()) *
+                      static_cast<std::size_t>(l_.plan->actions.microbatches)
+                : 0);
     at("routers", a.routers, a.routers_bytes * static_cast<std::size_t>(l_.plan->actions.microbatches));
     at("loss", a.loss, l_.wide_bytes());
     at("norm", a.norm, l_.trains() ? l_.wide_bytes() : 0);

@@ -23,24 +23,28 @@ bool writes_into(const op& o, const access& of) {
                      [&](const access& w) { return w.begin < of.end && of.begin < w.end; });
 }
 
-/// The logits of the last op that compares logits with targets. There are none where a later op overwrites
-/// them.
+/// The logits of the last op that compares logits with the step's targets. There are none if a later op
+/// overwrites them.
 kept_logits find_in(const lowered& l, const pipeline_rank& r, const std::vector<op>& ops) {
-  const auto last = std::find_if(ops.rbegin(), ops.rend(), [](const op& o) {
-    return find_view(o, "logits") != nullptr && find_view(o, "targets") != nullptr;
+  const std::size_t of_microbatch = l.tokens() * sizeof(std::int32_t),
+                    all_targets = r.find_input(inputs::targets.name)->where,
+                    end =
+                        all_targets + of_microbatch * static_cast<std::size_t>(l.plan->actions.microbatches);
+  const auto last = std::find_if(ops.rbegin(), ops.rend(), [&](const op& o) {
+    const view* const targets = find_view(o, "targets");
+    return find_view(o, "logits") && targets && begin_of(o, *targets) >= all_targets &&
+           begin_of(o, *targets) < end;
   });
   if (last == ops.rend()) return {};
   const view *logits = find_view(*last, "logits"), *targets = find_view(*last, "targets");
   if (logits->shape.size() != 2 || logits->accesses.size() != 1) return {};
   const access& held = last->reads[static_cast<std::size_t>(logits->accesses[0])];
   if (std::any_of(ops.rbegin(), last, [&](const op& o) { return writes_into(o, held); })) return {};
-  const std::size_t targets_of_microbatch = l.tokens() * sizeof(std::int32_t);
-  return {
-      .where = begin_of(*last, *logits),
-      .rows = static_cast<int>(logits->shape[0]),
-      .columns = static_cast<int>(logits->shape[1]),
-      .stride = static_cast<int>(logits->stride),
-      .microbatch = static_cast<int>((begin_of(*last, *targets) - r.arena.targets) / targets_of_microbatch)};
+  return {.where = begin_of(*last, *logits),
+          .rows = static_cast<int>(logits->shape[0]),
+          .columns = static_cast<int>(logits->shape[1]),
+          .stride = static_cast<int>(logits->stride),
+          .microbatch = static_cast<int>((begin_of(*last, *targets) - all_targets) / of_microbatch)};
 }
 
 }  // namespace
@@ -49,7 +53,7 @@ std::vector<kept_logits> find_logits(const lowered& l, const program& evaluation
   std::vector<kept_logits> all(l.ranks.size());
   for (const rank_program& rank : evaluation.ranks) {
     const auto pp = static_cast<std::size_t>(layout(l.plan->dims).at(rank.number)[axis::pp]);
-    if (l.ranks[pp].reads_targets && all[pp].rows == 0) all[pp] = find_in(l, l.ranks[pp], rank.ops);
+    if (l.ranks[pp].reads(inputs::targets) && all[pp].rows == 0) all[pp] = find_in(l, l.ranks[pp], rank.ops);
   }
   return all;
 }

@@ -2,6 +2,8 @@
 // Names of a layer's values, after what made them, and of the constants that its sizes are made of.
 #include "names.hpp"
 
+#include "input_text.hpp"
+
 #include <rankc/codegen/names.hpp>
 #include <rankc/ops/fp8.hpp>
 #include <rankc/ops/table.hpp>
@@ -103,6 +105,8 @@ class namer {
     for (const layer_parameter& p : b_.parameters)
       if (p.shared) scope_.take("into_" + p.name.text());
     scope_.take("into_experts");
+    for (const input_value& i : t_.inputs)
+      if (const input_text t = text_of_input(i.is); t.held == holding_kind::input) scope_.take(t.formal);
     if (const int ranks = region_ranks(b_.setting.dims); ranks > 1)
       name_constant(rankc::name(region_axis), ranks);
     name_traced();
@@ -121,7 +125,9 @@ class namer {
   std::string converted_name(int v) const {
     if (v == t_.result_gradient) return "dy";
     if (v == t_.input) return "x";
-    return v == t_.statistics ? "statistics" : traced_[static_cast<std::size_t>(v)];
+    for (const carried_value& c : t_.carried)
+      if (v == c.in) return std::string(c.name);
+    return traced_[static_cast<std::size_t>(v)];
   }
 
   // ---- values of the trace: the model's names, or after what made them

@@ -8,6 +8,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "input_text.hpp"
 #include "passes.hpp"
 
 namespace rankc::codegen {
@@ -75,6 +76,8 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
                   "host",
                   "cuda",
                   "runtime"});
+  for (const named_input& i : l.plan->inputs)
+    if (const input_text t = text_of_input(i); t.held == holding_kind::input) ids.take(t.formal);
   for (const body& b : l.bodies) {
     ids.take(b.id + "_layer");
     for (const layer_parameter& p : b.parameters)

@@ -64,8 +64,8 @@ std::string scaling_words(const rope_scaling&);
 
 /// What a layer's function takes, as its ops need it.
 struct function_shape {
-  bool weights, gradients, saved, halfway, work, x, y, dy, dx, ids, targets, starts, loss, routers,
-      accumulate;
+  bool weights, gradients, saved, halfway, work, x, y, dy, dx, loss, routers, accumulate;
+  std::vector<int> inputs;            // of the step, by their indices
   std::vector<int> accumulate_apart;  // into gradients with a flag of their own
   std::vector<int> ropes;             // of the body's tables
   bool beside = false;                // the lane of what goes around a ring
@@ -137,7 +137,7 @@ class flattener {
   place locate(const item&, const layer_call&, const actual&) const;
   place locate_of_rank(const item&, const layer_call&, const actual&) const;
   place of_microbatch(const placed_value&) const;
-  /// What a stage's layers hand on: rows, and the statistics of routers behind them.
+  /// The parts of a value between layers: rows, and the carried value behind them.
   std::vector<place> parts_of(const placed_value&) const;
   place handed(place all, std::size_t offset, std::size_t bytes) const;
   place parameter(int region, std::size_t index) const;

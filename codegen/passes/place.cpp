@@ -67,10 +67,10 @@ class arena {
       a_.arriving = take(r_.arriving_elements * l_.wide_bytes());
     }
     for (placed_rope& rope : a_.ropes) rope.where = take(rope.bytes);
-    const std::size_t ids = l_.tokens() * sizeof(std::int32_t) * plan.actions.microbatches;
-    if (r_.reads_tokens) a_.tokens = take(ids);
-    if (r_.reads_targets) a_.targets = take(ids);
-    if (r_.reads_starts) a_.starts = take(ids * static_cast<std::size_t>(plan.dims.cp));
+    for (placed_input& i : r_.inputs)
+      if (i.read)
+        i.where = take(bytes_of_input(plan, i.is, l_.wide_bytes()) *
+                       static_cast<std::size_t>(plan.actions.microbatches));
     if (a_.routers_bytes)
       a_.routers = take(a_.routers_bytes * static_cast<std::size_t>(plan.actions.microbatches));
     a_.loss = take(l_.wide_bytes());

@@ -8,6 +8,7 @@
 
 #include <utility>
 
+#include "input_text.hpp"
 #include "row_attributes.hpp"
 #include "traced_ports.hpp"
 
@@ -74,10 +75,9 @@ specification::layer recorded(std::string name, const trace& t,
                          .values = {},
                          .ops = {},
                          .input = t.input,
-                         .targets = -1,
                          .result = t.result,
-                         .statistics = t.statistics,
-                         .statistics_result = t.statistics_gradient < 0 ? -1 : t.statistics_result,
+                         .inputs = {},
+                         .carried = {},
                          .side_losses = t.side_losses,
                          .parameters = {}};
   for (const type& v : t.values) {
@@ -91,8 +91,10 @@ specification::layer recorded(std::string name, const trace& t,
     if (t.ops[i].kind == &ops::linear) l.ops.back().operands = of_products.at(product++);
     record_units(t, t.ops[i], l.values);
   }
-  l.targets = t.input + 1;  // a layer is handed its input, then the targets
-  l.starts = t.starts;
+  for (const input_value& i : t.inputs)
+    if (i.id >= 0 && i.id != t.input) l.inputs.push_back({std::string(i.is.name), i.id});
+  for (const carried_value& c : t.carried)
+    l.carried.push_back({std::string(c.name), c.in, c.gradient < 0 ? -1 : c.result});
   for (const weight_info& w : t.weights)
     l.parameters.push_back({w.name.text(), w.id, trains && w.trainable, w.balances});
   clear_unused(l);
@@ -133,6 +135,8 @@ specification specify(const plan_data& p) {
                  .bf16_moments = r.moments == bf16,
                  .bf16_reductions = r.reductions == bf16};
   s.rows = declared_facts(p.on_one_device);
+  for (const named_input& i : p.inputs)
+    if (text_of_input(i).held == holding_kind::input) s.inputs.push_back({std::string(i.name), i.width()});
   s.tokens = static_cast<std::int64_t>(p.recipe.global_batch) * p.recipe.seq;
   return s;
 }

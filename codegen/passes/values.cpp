@@ -117,7 +117,7 @@ class value_maker {
                    .microbatch = key.microbatch,
                    .name = name_of(key, after != works_.end()),
                    .bytes = bytes_between(key.stage),
-                   .statistics = statistics_between(key.stage),
+                   .carried = carried_between(key.stage),
                    .last = -1};
     if (after != works_.end())
       v.last = until(stage(key.stage), after->second, key.gradient ? space::dx : space::x);
@@ -132,9 +132,9 @@ class value_maker {
     if (const stage_plan* s = find(boundary_stage)) return before(*s);
     return after(stage(boundary_stage - 1));
   }
-  std::size_t statistics_between(int boundary_stage) const {
-    if (const stage_plan* s = find(boundary_stage)) return statistics_of(of(s->layers.front()), space::x);
-    return statistics_of(of(stage(boundary_stage - 1).layers.back()), space::y);
+  std::size_t carried_between(int boundary_stage) const {
+    if (const stage_plan* s = find(boundary_stage)) return bytes_carried(of(s->layers.front()), space::x);
+    return bytes_carried(of(stage(boundary_stage - 1).layers.back()), space::y);
   }
   /// "x_1F0" is what 1F0 reads, "y_0F0" what 0F0 makes, where the next stage is elsewhere; "d_" their
   /// gradients.

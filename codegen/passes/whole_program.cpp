@@ -216,16 +216,22 @@ std::int64_t rows_before(const parallel_dims& d, const coord& at, std::int64_t e
                          : shard_of(d, at) * kept;
 }
 
+bool is_of_whole_sequences(const holding& h, const plan_data& plan) {
+  if (h.kind != holding_kind::input) return h.kind == holding_kind::starts;
+  return plan.inputs.at(static_cast<std::size_t>(find_input(plan.inputs, h.name))).whole_sequences;
+}
+
 /// Where a rank's shards begin, given where those of rank 1 of the region axis, or of ep, begin.
-void place_shards(op& o, const parallel_dims& d, std::int64_t tokens_of_replica, const coord& at) {
+void place_shards(op& o, const plan_data& plan, std::int64_t tokens_of_replica, const coord& at) {
+  const parallel_dims& d = plan.dims;
   for (view& v : o.views)
     v.first = v.first * (std::exchange(v.of_experts, false) ? ep_of(d, at) : at[region_axis]) +
               std::exchange(v.next_first, 0) * (cp_of(d, at) / std::exchange(v.alike, 1));
   for (holding& h : o.holds) {
-    const bool of_tokens = h.kind == holding_kind::ids || h.kind == holding_kind::targets;
+    const bool is_whole = is_of_whole_sequences(h, plan), of_tokens = is_input(h.kind);
     for (std::size_t i = 0; i < h.box.size(); ++i) {
       box_range& b = h.box[i];
-      if (h.kind == holding_kind::starts) {  // of whole sequences
+      if (is_whole) {
         b.first += dp_of(d, at) * tokens_of_replica;
         continue;
       }
@@ -285,7 +291,7 @@ program expand_all(const lowered& l, bool train) {
     for (op& o : out.ops) {
       for (access& a : o.reads) a.value = name_of[a.value];
       for (access& a : o.writes) a.value = name_of[a.value];
-      place_shards(o, d, static_cast<std::int64_t>(l.plan->rows) * l.plan->recipe.seq, at);
+      place_shards(o, *l.plan, static_cast<std::int64_t>(l.plan->rows) * l.plan->recipe.seq, at);
       if (o.communicator < 0) continue;
       o.communicator = communicator_of(o.communicator, o.name);
       if (o.kind != op_kind::collective)

@@ -171,7 +171,8 @@ constexpr rule_text texts[]{
      "The result of the last layer is one number. A loss that another layer makes is added to it by "
      "add_loss.",
      "Backward starts from the loss; the gradients of anything else are not defined.",
-     "a model whose head returns logits", "End the last layer with cross_entropy(logits, c.targets, ...)."},
+     "a model whose head returns logits",
+     "End the last layer with cross_entropy(logits, c.input(\"targets\"), ...)."},
     {213, "a layer uses its input",
      "The result of every layer but the first depends on the layer's input, and is rows of features or a "
      "loss.",
@@ -436,7 +437,7 @@ constexpr rule_text texts[]{
      "Gradients of ranks and microbatches are added up. A mean over the tokens of a rank or of a microbatch, "
      "added up, is that many times the mean over the step, and where ranks count different numbers of tokens "
      "no multiple of it.",
-     "cross_entropy(logits, c.targets, axis::tp, 1.0 / (c.rows * c.seq)) with dp_replicate = 2",
+     "cross_entropy(logits, c.input(\"targets\"), axis::tp, 1.0 / (c.rows * c.seq)) with dp_replicate = 2",
      "Take c.loss_scale, 1 / tokens of a step, times what no layout changes."},
     {261, "linear layers in eight bits are there, and the GPU multiplies them",
      "linears = fp8 is of plans in which a linear layer of a repeated layer, a router's aside, has on each "
@@ -460,6 +461,14 @@ constexpr rule_text texts[]{
      "numbers, or that never move.",
      "training{.optimizer = adagrad{.lr_decay = -0.1}, ...}",
      "Take a number of the range, or another range in the row."},
+    {266, "an input that a model declares has a name and a type",
+     "The name of each input in inputs() is an identifier that no other input of the step has: the language "
+     "has tokens, targets and starts. It holds element::index or element::wide.",
+     "Layers, generated text and the runtime find an input by its name. Its numbers are the caller's, and "
+     "the "
+     "plan's precision is the plan's.",
+     "constexpr auto inputs() const { return std::array{named_input{\"targets\"}}; }",
+     "Take another name, as named_input{.name = \"token_weights\", .holds = element::wide}."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its "
      "sentence names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, "

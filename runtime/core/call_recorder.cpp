@@ -75,6 +75,7 @@ hashed_places places_of(const layout& tables, bool trains) {
   if (tables.reads_targets) all.loss = tables.loss.byte;
   if (tables.reads_starts) all.starts = tables.starts.byte;
   if (trains) all.norm = tables.norm.byte;
+  for (const input_row& i : tables.inputs) all.inputs += hash_of_input(i.name, i.where.byte);
   return all;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/runtime/embedded.hpp>
+#include <rankc/runtime/named_inputs.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -63,12 +64,15 @@ void embedded::check_tokens(const char* what, std::span<const std::int32_t> all)
 }
 
 status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens,
-                           std::span<const std::int32_t> targets) noexcept {
+                           std::span<const std::int32_t> targets,
+                           std::span<const named_array> inputs) noexcept {
   return told([&] {
     check_tokens("tokens", tokens);
     check_tokens("targets", targets);
+    check_inputs(engine_->about(), inputs);
     const int dp = engine_->about().ranks[static_cast<std::size_t>(rank_)].dp;
     engine_->set_batch(dp, microbatch, tokens.data(), targets.data());
+    if (!inputs.empty()) engine_->set_inputs(dp, microbatch, inputs);
   });
 }
 

@@ -2,6 +2,7 @@
 #include <rankc/trainer/command_line.hpp>
 
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/named_inputs.hpp>
 #include <rankc/trainer/data.hpp>
 #include <rankc/runtime/parse.hpp>
 
@@ -236,6 +237,18 @@ std::optional<std::uint64_t> hash_seed(const std::string& init) {
   return seed;
 }
 
+/// A trainer reads tokens and targets from its data, and no other input.
+/// Errors: failure (2) for a program with inputs that its model declares.
+static void refuse_declared_inputs(const description& about) {
+  const std::vector<input_row> inputs = inputs_of(about);
+  if (inputs.empty()) return;
+  throw failure(
+      2,
+      "RC6090: the plan {} takes the inputs {}, and a trainer has tokens and targets only; embed the "
+      "program, and give them to set_batch",
+      about.name, names_of(inputs));
+}
+
 std::optional<options> parse_command_line(const description& about, int argc, const char* const* argv) {
   options o;
   raw_options raw;
@@ -286,6 +299,7 @@ std::optional<options> parse_command_line(const description& about, int argc, co
     o.run = options::command::describe;
     if (!o.measured) return o;
   }
+  if (!export_weights->parsed()) refuse_declared_inputs(about);
   if (generating->parsed()) {
     if (o.prompt && o.prompt->empty()) refuse_empty("--prompt");
     o.run = options::command::generate;

@@ -109,7 +109,7 @@ TEST_CASE("a head that is sharded over tp costs its part, one that is not costs 
   CHECK(split(llama, 2, schedules::one_f_one_b{8}, long_sequences, 4) == numbers{5, 3});
   struct whole_head : models::head {
     constexpr value forward(trace& t, value x, const layer_context& c) const {
-      return cross_entropy(linear(x, t.parameter(table)), c.targets, axis::tp, c.loss_scale);
+      return cross_entropy(linear(x, t.parameter(table)), c.input("targets"), axis::tp, c.loss_scale);
     }
   };
   struct replicated : models::llama {

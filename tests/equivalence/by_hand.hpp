@@ -29,7 +29,7 @@ inline specification model_by_hand() {
            {"exp_sums", {3, 4, 1}, {5}},
            {"cross_entropy", {5}, {6}, 0, 0, 0.125}};
   l.input = 0;
-  l.targets = 1;
+  l.inputs = {{"targets", 1}};
   l.result = 6;
   l.parameters = {{"table", 2}};
   s.layers = {l};

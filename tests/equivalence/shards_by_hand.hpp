@@ -23,7 +23,7 @@ inline specification model_of_two() {
            {"exp_sums", {5, 6, 1}, {7}},
            {"cross_entropy", {7}, {8}, 0, 0, 0.125}};
   l.input = 0;
-  l.targets = 1;
+  l.inputs = {{"targets", 1}};
   l.result = 8;
   l.parameters = {{"table", 2}, {"shift", 3}};
   s.layers = {l};

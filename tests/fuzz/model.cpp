@@ -98,7 +98,7 @@ value take(const step& s, trace& t, const std::vector<value>& v, declared& w, co
     case step_kind::leave_tp:
       return leave_tp(in(0), c);
     case step_kind::cross_entropy:
-      return cross_entropy(in(0), c.targets, axis::tp, s.number * c.loss_scale);
+      return cross_entropy(in(0), c.input("targets"), axis::tp, s.number * c.loss_scale);
     case step_kind::experts:
       return models::add_experts(t, in(0), s.with, 2, s.number, c);
     case step_kind::bare_gelu:

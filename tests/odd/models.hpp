@@ -312,7 +312,7 @@ struct scaled_head {
     value h = enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c);
     value logits =
         linear(h, t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.3));
-    return cross_entropy(logits, c.targets, axis::tp, factor * c.loss_scale);
+    return cross_entropy(logits, c.input("targets"), axis::tp, factor * c.loss_scale);
   }
 };
 
@@ -425,7 +425,7 @@ struct supervised {
   static constexpr std::string_view name = "supervised";
   constexpr value forward(trace& t, value x, const context& c) const {
     value h = enter_tp(rms_norm(x, gain(t)), c);
-    add_loss(cross_entropy(up(t, h, "words", vocab), c.targets, axis::tp, 0.3 * c.loss_scale));
+    add_loss(cross_entropy(up(t, h, "words", vocab), c.input("targets"), axis::tp, 0.3 * c.loss_scale));
     return x + leave_tp(down(t, gelu(up(t, h, "u", ffn)), "d", ffn), c);
   }
 };

@@ -72,8 +72,8 @@ struct twice_a_loss {
   constexpr value forward(trace& t, value x, const context& c) const {
     value logits = linear(
         enter_tp(x, c), t.parameter("lm_head", {vocab, hidden}, {{axis::tp, "vocab"}}, initial::normal, 0.3));
-    value first = cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
-    value second = cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
+    value first = cross_entropy(logits, c.input("targets"), axis::tp, c.loss_scale);
+    value second = cross_entropy(logits, c.input("targets"), axis::tp, c.loss_scale);
     return both ? first + second : second;
   }
   bool both;

@@ -3,6 +3,7 @@
 #pragma once
 #include "registry.hpp"
 
+#include <rankc/runtime/named_inputs.hpp>
 #include <rankc/trainer/data.hpp>
 #include <rankc/trainer/parameters.hpp>
 
@@ -41,7 +42,46 @@ struct run {
     rankc::runtime::initialise(*engine, 1);
   }
   void load() {
+    load([](const std::string&, double value) { return value; });
+  }
+  /// The same with the values of inputs as `change` makes them from those by hash.
+  void load(const auto& change) {
     rankc::runtime::set_batch(*engine, data, static_cast<std::uint64_t>(steps) * about.global_batch());
+    if (rankc::runtime::inputs_of(about).empty()) return;
+    for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
+      for (int dp = 0; dp < about.dp; ++dp) {
+        std::vector<given_input> given = inputs_of_microbatch(dp, microbatch);
+        std::vector<rankc::runtime::named_array> arrays;
+        for (given_input& i : given) {
+          for (double& value : i.values) value = change(i.name, value);
+          arrays.push_back({i.name, i.values});
+        }
+        engine->set_inputs(dp, microbatch, arrays);
+      }
+  }
+
+  struct given_input {
+    std::string name;
+    std::vector<double> values;
+  };
+  /// The inputs that the model declares, by hash of the token in the run: weights from 0.5 to 1.5, and
+  /// indices below the vocabulary.
+  std::vector<given_input> inputs_of_microbatch(int dp, int microbatch) const {
+    const std::uint64_t first =
+        (static_cast<std::uint64_t>(steps) * static_cast<std::uint64_t>(about.global_batch()) +
+         static_cast<std::uint64_t>((microbatch * about.dp + dp) * about.rows)) *
+        static_cast<std::uint64_t>(about.seq);
+    std::vector<given_input> all;
+    for (const rankc::runtime::input_row& row : rankc::runtime::inputs_of(about)) {
+      const auto width = static_cast<std::uint64_t>(row.width);
+      given_input& i = all.emplace_back(row.name, std::vector<double>(about.tokens_of_microbatch() * width));
+      for (std::size_t k = 0; k < i.values.size(); ++k) {
+        const std::uint64_t drawn = (first * width + k + 17 * all.size()) * 2654435761u >> 8;
+        i.values[k] = row.is_wide ? 0.5 + static_cast<double>(drawn % 1000) / 1000
+                                  : static_cast<double>(drawn % static_cast<std::uint64_t>(about.vocab_used));
+      }
+    }
+    return all;
   }
   rankc::runtime::step_output step() {
     load();

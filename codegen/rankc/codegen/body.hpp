@@ -82,8 +82,9 @@ struct body : rankc::lowering::layer_program {
   std::size_t message_bytes(const node& n) const { return rankc::lowering::message_bytes(*this, n, setting); }
 };
 
-/// Bytes of the statistics of routers that a layer is handed (x), or hands on (y): behind the rows.
-inline std::size_t statistics_of(const body& b, space where) {
+/// The size of the carried value behind the rows of a layer's input (x) or result (y).
+/// Units: bytes.
+inline std::size_t bytes_carried(const body& b, space where) {
   for (const value& v : b.values)
     if (v.where == where && v.offset > 0) return v.bytes;
   return 0;

@@ -65,9 +65,7 @@ enum class formal {
   halfway,
   work,
   rope,
-  ids,
-  targets,
-  starts,
+  input,
   x,
   y,
   loss,
@@ -92,7 +90,8 @@ enum class source {
   slot,        // the microbatch's: `what` of layer `index` of the stage
   boundary,    // the microbatch's: `what` before the stage, or after it (`index` 1)
   chain,       // one of two buffers for gradients between the layers of a stage
-  // of the pipeline rank, the step's microbatch or the lane: what the formal says; of rotary tables, `index`
+  // of the pipeline rank, the step's microbatch or the lane: the formal tells which. `index` is the rotary
+  // table, or the input of the step
   rank,
   adds,       // false in the stage's first microbatch, or in each, where sums are dealt out
   adds_kept,  // false in the stage's first microbatch
@@ -192,19 +191,26 @@ struct pool {
 struct placed_value {
   kept what;
   int stage = 0, microbatch = 0, layer = -1;
-  std::string name = {};                  // of what goes between stages: "x_1F0", "d_x_1B0"
-  std::string lives = {};                 // "1F0 .. 1B0"
-  std::size_t bytes = 0, statistics = 0;  // of these so many of routers' statistics, behind the rows
-  int pool = 0;                           // of the rank's arena
-  int first = 0, last = 0;                // actions of the table
-  int place = 0;                          // in the pool
-  std::size_t where = 0;                  // in the arena
+  std::string name = {};               // of what goes between stages: "x_1F0", "d_x_1B0"
+  std::string lives = {};              // "1F0 .. 1B0"
+  std::size_t bytes = 0, carried = 0;  // the size, and the part of carried values behind the rows
+  int pool = 0;                        // of the rank's arena
+  int first = 0, last = 0;             // actions of the table
+  int place = 0;                       // in the pool
+  std::size_t where = 0;               // in the arena
+};
+
+/// An input of the step on a pipeline rank: whether its layers read it, and where it begins in the arena.
+struct placed_input {
+  named_input is;
+  bool read = false;
+  std::size_t where = 0;
 };
 
 struct arena_plan {
-  std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, tokens = 0,
-              targets = 0, starts = 0, gathered = 0, full_gradients = 0, arriving = 0, loss = 0, norm = 0,
-              chain[2]{}, work = 0, work_beside = 0, bytes = 0;
+  std::size_t weights = 0, gradients = 0, first_moment = 0, second_moment = 0, working_copy = 0, gathered = 0,
+              full_gradients = 0, arriving = 0, loss = 0, norm = 0, chain[2]{}, work = 0, work_beside = 0,
+              bytes = 0;
   std::size_t chain_bytes = 0, work_bytes = 0, work_beside_bytes = 0;
   std::size_t routers = 0, routers_bytes = 0;  // of what is kept of a microbatch's routers
   std::vector<pool> pools;
@@ -308,7 +314,17 @@ struct pipeline_rank {
   std::vector<range> squares[n_norm_over], updates;
   const std::vector<range>& squares_of(norm_over c) const { return squares[static_cast<int>(c)]; }
   arena_plan arena;
-  bool reads_tokens = false, reads_targets = false, reads_starts = false;
+  std::vector<placed_input> inputs;  // in the order of the plan's list
+  /// The input of this name; nullptr without such an input.
+  const placed_input* find_input(std::string_view name) const {
+    const auto at =
+        std::find_if(inputs.begin(), inputs.end(), [&](const placed_input& i) { return i.is.name == name; });
+    return at == inputs.end() ? nullptr : &*at;
+  }
+  bool reads(const named_input& i) const {
+    const placed_input* const placed = find_input(i.name);
+    return placed && placed->read;
+  }
   bool overlaps = false;  // runs actions next to others, on a lane of their own
   step train, evaluate;
   std::vector<std::string> events;

@@ -146,15 +146,20 @@ enum class holding_kind {
   targets,
   starts,
   loss,
-  norm
+  norm,
+  input
 };
 inline constexpr const char* holding_names[]{"weight",  "working copy", "first moment", "second moment",
                                              "padding", "rotary",       "ids",          "targets",
-                                             "starts",  "loss",         "norm"};
-/// Whether the next step begins with what a step leaves of it, in the same bytes.
-constexpr bool is_kept(holding_kind k) {
+                                             "starts",  "loss",         "norm",         "input"};
+/// True for the inputs of a step. All kinds but `input` have no name.
+constexpr bool is_input(holding_kind k) {
   using enum holding_kind;
-  return k != ids && k != targets && k != starts && k != loss && k != norm;
+  return k == ids || k == targets || k == starts || k == input;
+}
+/// True if the next step begins with the tensor that a step leaves, in the same bytes.
+constexpr bool is_kept(holding_kind k) {
+  return !is_input(k) && k != holding_kind::loss && k != holding_kind::norm;
 }
 
 /// Part of a tensor of the model: of each dim `count` from `first` on.
@@ -168,7 +173,7 @@ struct box_range {
 /// cosines and sines, of all or of those in the box.
 struct holding {
   holding_kind kind = holding_kind::weight;
-  std::string name = {};            // of a parameter
+  std::string name = {};            // of a parameter, or of an input that the model declares
   std::vector<box_range> box = {};  // weights, moments: of each dim; others: one part after the other
   std::int64_t expert_rows =
       0;  // until ranks are told apart, of weights and moments of experts: rows of each rank of ep

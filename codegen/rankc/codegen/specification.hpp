@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace rankc::codegen {
@@ -39,18 +40,45 @@ struct specification {
     bool trainable = true;    // of a plan for inference: none
     load_balance balances{};  // the bias of a router's choice: how it is moved
   };
+  /// A step's input as a value of a layer.
+  struct layer_input {
+    std::string name;
+    int value = -1;
+  };
+  /// A value that each layer passes to the next in addition to its result: as the layer gets it, and as the
+  /// next layer gets it. -1: the first layer begins it, or the last layer ends it.
+  struct carried_value {
+    std::string name;
+    int before = -1, after = -1;
+  };
   /// A layer as it was traced.
   struct layer {
     std::string name;
     std::vector<tensor> values;
     std::vector<op> ops;
-    int input = -1, targets = -1, result = -1;
-    int starts = -1;  // of documents; -1: sequences have none
-    int statistics = -1,
-        statistics_result =
-            -1;  // of routers: those of the layers before, and with this one's; -1: there are none
+    int input = -1, result = -1;
+    std::vector<layer_input> inputs;  // besides the tokens, which are the first layer's `input`
+    std::vector<carried_value> carried;
     std::vector<int> side_losses;
     std::vector<parameter> parameters;
+
+    /// The value of a step's input; -1 if the layer does not get it.
+    int find_input(std::string_view name) const {
+      const auto at =
+          std::find_if(inputs.begin(), inputs.end(), [&](const layer_input& i) { return i.name == name; });
+      return at == inputs.end() ? -1 : at->value;
+    }
+    /// A carried value; without values if the layer gets no such value.
+    carried_value find_carried(std::string_view name) const {
+      const auto at = std::find_if(carried.begin(), carried.end(),
+                                   [&](const carried_value& c) { return c.name == name; });
+      return at == carried.end() ? carried_value{std::string(name)} : *at;
+    }
+  };
+  /// An input that the model declares: numbers of a token.
+  struct input {
+    std::string name;
+    std::int64_t width = 1;
   };
   /// A layer where the model has it: the results of one are the inputs of the next, that of the last is the
   /// loss.
@@ -78,6 +106,7 @@ struct specification {
   std::int64_t tokens = 0;  // of a step
   update optimizer = {};
   std::vector<row_facts> rows = {};  // of the user's
+  std::vector<input> inputs = {};    // besides those of the language
 
   /// Whether a layer that the model has trains a parameter.
   bool trains() const {

@@ -30,11 +30,9 @@ enum class space : unsigned char {
   weight,
   gradient,
   rope,
-  tokens,
-  targets,
+  input,
   loss,
-  routers,
-  starts
+  routers
 };
 
 /// The element type of a value, as in its type; `bytes` is scratch, without contents before and after a node.
@@ -96,7 +94,7 @@ struct value {
   element_kind holds = element_kind::real;
   int shape = -1;  // index of the layer's shapes
   std::size_t bytes = 0;
-  int of = 0;  // weight, gradient: the parameter; rope: the table
+  int of = 0;  // weight, gradient: the parameter; rope: the table; input: the index in the plan's list
   name_source name{};
   // saved, halfway, temp: the offset in that memory. Statistics: the offset in x to dx, after the rows.
   std::size_t offset = 0;
@@ -297,6 +295,12 @@ struct layer_program {
   constexpr bool uses(phase p, space s) const {
     for (const value& v : values)
       if (v.where == s && touches(p, v)) return true;
+    return false;
+  }
+  /// True if the phase reads the input of this index in the plan's list.
+  constexpr bool reads_input(phase p, int input) const {
+    for (const value& v : values)
+      if (v.where == space::input && v.of == input && touches(p, v)) return true;
     return false;
   }
 };

@@ -43,7 +43,7 @@ class selector {
       for (std::size_t n = before; n < list.size(); ++n) list[n].repeatable = !in_backward_ && repeatable[i];
     }
     hand_on();
-    if (t_.statistics_result >= 0) hand_on_statistics();
+    hand_on_carried();
     return std::move(out_);
   }
 
@@ -51,19 +51,20 @@ class selector {
   /// Creates a value for each value of the trace. Values that are one tensor get one class.
   constexpr void make_values() {
     std::vector<int> gradient(t_.weights.size(), -1);
-    int targets = -1;
     out_.values.reserve(t_.values.size() + 16);
     out_.shapes.reserve(t_.values.size() + 16);
     class_.reserve(t_.values.size());
     for (int v = 0; v < static_cast<int>(t_.values.size()); ++v) {
       const type& t = t_.values[v];
       const space where = place_of(v, t);
-      int& same = where == space::gradient ? gradient[gradient_of_[v]] : targets;
-      const bool joins = where == space::gradient || where == space::targets;
-      if (joins && same < 0) same = v;
-      class_.push_back(joins ? same : v);
+      class_.push_back(v);
+      if (where == space::gradient) {
+        int& first = gradient[gradient_of_[v]];
+        if (first < 0) first = v;
+        class_.back() = first;
+      }
       add(where, where == space::gradient ? element_kind::wide : static_cast<element_kind>(t.holds),
-          out_.add(local(t, s_.dims)), weight_of(v), {name_source::traced, v, nullptr, is_named(v)});
+          out_.add(local(t, s_.dims)), index_of(v), {name_source::traced, v, nullptr, is_named(v)});
     }
   }
   /// True if the model names a value, or names the value whose gradient it is.
@@ -72,16 +73,22 @@ class selector {
       if (n.id == v || (t_.gradients[n.id] >= 0 && t_.gradients[n.id] == v)) return true;
     return false;
   }
-  /// The parameter that a value is, or to whose gradient it adds; 0 for other values.
-  constexpr int weight_of(int v) const {
-    return parameter_of_[v] >= 0 ? parameter_of_[v] : std::max(gradient_of_[v], 0);
+  /// The parameter that a value is, or to whose gradient it adds, or the input that it is; 0 for other
+  /// values.
+  constexpr int index_of(int v) const {
+    if (parameter_of_[v] >= 0) return parameter_of_[v];
+    return std::max({gradient_of_[v], input_of(v), 0});
+  }
+  /// The input of the step that a value is; -1 for other values.
+  constexpr int input_of(int v) const {
+    for (std::size_t i = 0; i < t_.inputs.size(); ++i)
+      if (t_.inputs[i].id == v) return static_cast<int>(i);
+    return -1;
   }
   constexpr space place_of(int v, const type& t) const {
     if (parameter_of_[v] >= 0) return space::weight;
     if (gradient_of_[v] >= 0) return space::gradient;
-    if (v == t_.input && t.holds == element::index) return space::tokens;
-    if (v == t_.starts) return space::starts;
-    if (v == t_.input + 1) return space::targets;  // the targets are the second input of a layer
+    if (input_of(v) >= 0) return space::input;
     return t.ndim == 0 && (v == t_.result || t_.is_side_loss(v)) ? space::loss : space::temp;
   }
   constexpr int add(space where, element_kind holds, int shape, int of, name_source name) {
@@ -285,29 +292,32 @@ class selector {
     if (out_.values[dx].where == space::dy) dx = copy(out_.backward, dx, t_.gradients[t_.input]);
     put(dx, space::dx);
   }
-  /// Router statistics follow the rows in the layer's input and output buffers.
-  constexpr void hand_on_statistics() {
+  /// A carried value follows the rows in the layer's input and output buffers.
+  constexpr void hand_on_carried() {
     const auto put = [&](int v, space where, int rows) {
       out_.values[v].where = where;
       const std::size_t bytes = out_.values[find(rows)].bytes, wide = s_.bytes(element_kind::wide);
       out_.values[v].offset = (bytes + wide - 1) / wide * wide;
     };
-    if (t_.statistics >= 0) put(find(t_.statistics), space::x, t_.input);
-    if (t_.statistics_gradient >= 0) {
-      int y = find(t_.statistics_result);
-      if (out_.values[y].where == space::x) y = copy(out_.forward, y, t_.statistics_result);
+    for (const carried_value& c : t_.carried) {
+      if (c.in >= 0) put(find(c.in), space::x, t_.input);
+      if (c.gradient < 0) continue;
+      int y = find(c.result);
+      if (out_.values[y].where == space::x) y = copy(out_.forward, y, c.result);
       put(y, space::y, t_.result);
-      put(find(t_.statistics_gradient), space::dy, t_.result);
+      put(find(c.gradient), space::dy, t_.result);
     }
-    if (t_.routers_kept >= 0) {
-      int kept = find(t_.routers_kept);
-      if (out_.values[kept].where != space::temp) kept = copy(out_.forward, kept, t_.routers_kept);
+    if (t_.reported >= 0) {
+      int kept = find(t_.reported);
+      if (out_.values[kept].where != space::temp) kept = copy(out_.forward, kept, t_.reported);
       out_.values[kept].where = space::routers;
     }
-    if (t_.statistics < 0) return;
-    int dx = find(t_.gradients[t_.statistics]);
-    if (out_.values[dx].where == space::dy) dx = copy(out_.backward, dx, t_.gradients[t_.statistics]);
-    put(dx, space::dx, t_.input);
+    for (const carried_value& c : t_.carried) {
+      if (c.in < 0) continue;
+      int dx = find(t_.gradients[c.in]);
+      if (out_.values[dx].where == space::dy) dx = copy(out_.backward, dx, t_.gradients[c.in]);
+      put(dx, space::dx, t_.input);
+    }
   }
 
   const Trace& t_;

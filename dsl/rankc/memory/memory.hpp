@@ -42,7 +42,8 @@ class rank_counter {
         forms_(forms),
         s_(s),
         rank_(rank),
-        turns_(plan.dims, plan.actions, evaluation, rank, gathers) {
+        turns_(plan.dims, plan.actions, evaluation, rank, gathers),
+        reads_(plan.inputs.size(), 0) {
     pools_.push_back({place_pool::between, 0});
     for (int stage = 0; stage < plan.actions.stages(); ++stage)
       if (plan.actions.has_stage(rank, stage)) add_stage(stage);
@@ -77,11 +78,11 @@ class rank_counter {
         bytes += aligned(turns_.arriving.elements() * wide);
     }
     for (const rope_use& r : ropes_) bytes += aligned(static_cast<std::size_t>(r.positions) * r.dim * wide);
-    const std::size_t ids = static_cast<std::size_t>(plan_.rows) * (plan_.recipe.seq / s_.dims.cp) * 4 *
-                            plan_.actions.microbatches;
-    bytes += (reads_tokens_ + reads_targets_) * aligned(ids) +
-             reads_starts_ * aligned(ids * static_cast<std::size_t>(s_.dims.cp)) +
-             aligned(wide) * (s_.trains ? 2 : 1);  // the loss, the norm
+    for (std::size_t i = 0; i < reads_.size(); ++i)
+      if (reads_[i])
+        bytes += aligned(static_cast<std::size_t>(plan_.actions.microbatches) *
+                         bytes_of_input(plan_, plan_.inputs[i], wide));
+    bytes += aligned(wide) * (s_.trains ? 2 : 1);  // the loss, the norm
     bytes += aligned(routers_ * static_cast<std::size_t>(plan_.actions.microbatches));
     for (const place_pool& p : pools_) bytes += p.unit * p.count;
     return bytes + static_cast<std::size_t>(chains_) * aligned(chain_bytes_) + aligned(work_) +
@@ -149,9 +150,8 @@ class rank_counter {
     }
     for (const rope_use& r : l.ropes)
       if (std::find(ropes_.begin(), ropes_.end(), r) == ropes_.end()) ropes_.push_back(r);
-    reads_tokens_ |= l.uses(phase::forward, space::tokens);
-    reads_targets_ |= l.uses(phase::forward, space::targets);
-    reads_starts_ |= l.uses(phase::forward, space::starts);
+    for (std::size_t i = 0; i < reads_.size(); ++i)
+      if (l.reads_input(phase::forward, static_cast<int>(i))) reads_[i] = 1;
     work_ = std::max({work_, l.forward_temp, l.backward_temp});
     routers_ = std::max(routers_, l.routers_bytes);
   }
@@ -184,7 +184,8 @@ class rank_counter {
   std::size_t trained_ = 0, frozen_ = 0;  // elements that the rank keeps
   std::size_t chain_bytes_ = 0, work_ = 0, routers_ = 0;
   int chains_ = 0;
-  bool reads_tokens_ = false, reads_targets_ = false, reads_starts_ = false, shares_ = false;
+  std::vector<char> reads_;  // whether the rank reads each input of the plan
+  bool shares_ = false;
 };
 
 /// Whether another pipeline coordinate has parameters of this one.

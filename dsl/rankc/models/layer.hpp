@@ -16,6 +16,7 @@
 
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace rankc {
 
@@ -34,16 +35,22 @@ struct layer_context {
   int rows, seq;  // sequences per data-parallel rank and microbatch; tokens per sequence
   bool sequence_parallel;
   double loss_scale;             // 1 / tokens of a step
-  value targets;                 // the next token of each token; the last layer reads it
   bool exchanges_heads = false;  // Ulysses: all-to-all of heads over cp around attention
   int ring = 1;  // ranks of a ring in ring attention; with exchanges_heads a ring of Ulysses groups
   int ep = 1;    // ranks that shard the experts
   int etp = 1;   // ranks that shard the columns of each expert
-  bool repeats_tokens = false;  // true: the ranks of ep have the same tokens; false: different tokens
-  int token_ranks = 1;          // ranks that shard the tokens
-  router_statistics routers{};  // the router statistics that layers keep
-  value starts{};               // start of each token's document in whole sequences; empty without documents
-  constexpr bool has_documents() const { return starts.in != nullptr; }
+  bool repeats_tokens = false;        // true: the ranks of ep have the same tokens; false: different tokens
+  int token_ranks = 1;                // ranks that shard the tokens
+  router_statistics routers{};        // the router statistics that layers keep
+  std::vector<named_input> inputs{};  // the inputs of a step
+  trace* traced = nullptr;            // the layer that is being traced
+  constexpr bool has_documents() const { return find_input(inputs, rankc::inputs::starts.name) >= 0; }
+  /// An input of the step, such as "targets".
+  /// Errors: RC210 if the layer gets no input of this name.
+  constexpr value input(std::string_view name, const char* file = __builtin_FILE(),
+                        int line = __builtin_LINE()) const {
+    return traced->read_input(name, {file, line});
+  }
 };
 
 /// `count` layers of one kind. The parameters of layer N are named "layers.N.<parameter>".
@@ -189,15 +196,16 @@ constexpr value tokens_of_rank(operand x, const layer_context& c) {
 /// Errors: RC210.
 constexpr value attention(operand q, value k, value v, const layer_context& c) {
   if (c.ring > 1)
-    return c.has_documents() ? ring_attention(q, k, v, c.starts, c.rows, c.seq, c.ring)
+    return c.has_documents() ? ring_attention(q, k, v, c.input("starts"), c.rows, c.seq, c.ring)
                              : ring_attention(q, k, v, c.rows, c.seq, c.ring);
-  return c.has_documents() ? attention(q, k, v, c.starts, c.rows, c.seq) : attention(q, k, v, c.rows, c.seq);
+  return c.has_documents() ? attention(q, k, v, c.input("starts"), c.rows, c.seq)
+                           : attention(q, k, v, c.rows, c.seq);
 }
 /// Learned positions in the sequence, or in the token's document.
 /// Shapes: x (tokens, width), table (seq, width).
 /// Errors: RC210.
 constexpr value position(operand x, value table, const layer_context& c) {
-  return c.has_documents() ? position(x, table, c.starts, c.rows, c.seq) : position(x, table, c.seq);
+  return c.has_documents() ? position(x, table, c.input("starts"), c.rows, c.seq) : position(x, table, c.seq);
 }
 
 /// Self-attention with the plan's form of context parallelism: keys and values are all-gathered, sent around

@@ -19,14 +19,14 @@ constexpr layer_context one_device_context(const auto& model, const training& re
           recipe.seq,
           false,
           loss_scale,
-          {},
           false,
           1,
           1,
           1,
           false,
           1,
-          detail::statistics_of(model, tokens.size, tokens.size / microbatches, ranks)};
+          detail::statistics_of(model, tokens.size, tokens.size / microbatches, ranks),
+          detail::inputs_of(model, recipe)};
 }
 
 /// Traces a model's kinds of layers for one device. The plan must be valid.

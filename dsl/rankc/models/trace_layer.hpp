@@ -34,12 +34,23 @@ constexpr type token_type(const dim& tokens) {
   return t;
 }
 
-/// The type of documents' starts: a cp rank has the starts of all tokens of its sequences.
-constexpr type starts_type(const dim& tokens) {
+/// The type of an input of a step.
+constexpr type type_of(const named_input& input, const dim& tokens) {
   type t = token_type(tokens);
+  t.holds = input.holds;
+  if (input.features.size > 0) t.shape[t.ndim++] = input.features;
   for (axis a : axes)
-    if (row(a).shares == part::positions) t[a] = I;
+    if (input.whole_sequences && row(a).shares == part::positions) t[a] = I;
   return t;
+}
+
+/// The inputs of a step: those of the language, and those that the model declares in `inputs()`.
+constexpr std::vector<named_input> inputs_of(const auto& model, const training& recipe) {
+  std::vector<named_input> all{inputs::tokens, inputs::targets};
+  if (recipe.has_documents()) all.push_back(inputs::starts);
+  if constexpr (requires { model.inputs(); })
+    for (const named_input& declared : model.inputs()) all.push_back(declared);
+  return all;
 }
 
 /// The layout of a model's router statistics for `tokens` tokens. A microbatch has `of_microbatch` tokens, on
@@ -65,29 +76,38 @@ constexpr type statistics_type(const layer_context& c) {
   return t;
 }
 
+/// Adds the inputs of the step to a layer. The tokens are the first layer's own input `x`.
+constexpr void add_inputs(trace& t, value x, const layer_context& c) {
+  for (const named_input& each : c.inputs) {
+    if (each.name != inputs::tokens.name) t.inputs.push_back({each, t.add(type_of(each, c.tokens)).id});
+    else t.inputs.push_back({each, t.of(x).holds == element::index ? x.id : -1});
+  }
+}
+
+/// Begins the router statistics in the first layer, and hands them to every other layer.
+constexpr void add_statistics(trace& t, value x, const layer_context& c) {
+  if (!c.routers.any()) return;
+  const bool is_first = t.of(x).holds == element::index;
+  const value s = is_first ? t.make(ops::zeros, statistics_type(c)) : t.add(statistics_type(c));
+  t.carried.push_back({.name = carried_statistics, .in = is_first ? -1 : s.id, .result = s.id});
+}
+
 /// Traces one layer forward and backward from the type of its input. The recipe decides which parameters are
-/// trained.
+/// trained. A layer that only reports a carried value gives the value a gradient of zeros.
 template <class Layer>
 constexpr trace trace_layer(const Layer& layer, const type& input, layer_context c, const training& recipe) {
   trace t;
   t.recipe = &recipe;
   const value x = t.add(input);
   t.input = x.id;
-  c.targets = t.add(token_type(c.tokens));
-  if (recipe.has_documents()) {
-    c.starts = t.add(starts_type(c.tokens));
-    t.starts = c.starts.id;
-  }
-  if (c.routers.any()) {
-    const bool is_first = input.holds == element::index;
-    const value s = is_first ? t.make(ops::zeros, statistics_type(c)) : t.add(statistics_type(c));
-    t.hand_on_statistics(s);
-    if (!is_first) t.statistics = s.id;
-  }
+  c.traced = &t;
+  add_inputs(t, x, c);
+  add_statistics(t, x, c);
   t.derive_backward(layer.forward(t, x, c));
-  const bool counts_alone =
-      t.statistics >= 0 && t.routers_kept >= 0 && t.said.empty() && t.gradients[t.statistics] < 0;
-  if (counts_alone) t.gradients[t.statistics] = t.make(ops::zeros, cotangent(t.values[t.statistics])).id;
+  for (const carried_value& each : t.carried) {
+    const bool only_reports = each.in >= 0 && t.reported >= 0 && t.said.empty() && t.gradients[each.in] < 0;
+    if (only_reports) t.gradients[each.in] = t.make(ops::zeros, cotangent(t.values[each.in])).id;
+  }
   t.recipe = nullptr;
   return t;
 }

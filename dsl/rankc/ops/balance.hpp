@@ -277,6 +277,12 @@ constexpr double share_of_group(const router_statistics& s, double loss_scale) {
 }
 }  // namespace detail
 
+/// The name of the value that carries router statistics from layer to layer.
+inline constexpr std::string_view carried_statistics = "statistics";
+
+/// The router statistics of the layers before and of this layer so far.
+constexpr value handed_statistics(trace& t) { return {&t, t.find_carried(carried_statistics)->result}; }
+
 /// Adds the statistics of one layer's router to those of the layers before. Takes the logits before they
 /// enter a tensor-parallel region, and the experts chosen for the same tokens. `places` is given if experts
 /// have a capacity, to count dropped choices.
@@ -290,7 +296,8 @@ constexpr void keep_statistics(operand logits, value chosen, const router_rule& 
   const attributes with{.seq = s.tokens, .first = s.of_layer(), .whole = s.groups};
   value own = t.apply(kind, {logits.v, chosen}, logits.from, {.with = with});
   if (places.in) own = own + t.apply(ops::dropped_statistics, {places}, logits.from, {.with = with});
-  t.hand_on_statistics(t.apply(ops::push, {t.handed_statistics(), own}, logits.from));
+  const value all = t.apply(ops::push, {handed_statistics(t), own}, logits.from);
+  t.find_carried(carried_statistics)->result = all.id;
 }
 
 /// Adds the losses of all routers of a microbatch; the last layer calls it. With overflow::fail, a dropped
@@ -303,10 +310,10 @@ constexpr void add_router_losses(trace& t, const router_statistics& s, bool sequ
   const router_losses& by = s.of.losses;
   const double experts = s.of.experts, tokens = s.tokens, layers = s.of.layers,
                share = detail::share_of_group(s, loss_scale);
-  value sums = t.handed_statistics();
+  value sums = handed_statistics(t);
   if (sequence_parallel) sums = all_reduce(sums, region_axis);
   const value whole = by.local ? all_reduce(sums, axis::cp) : all_reduce_batch(sums);
-  if (!by.local) t.routers_kept = whole.id;
+  if (!by.local) t.reported = whole.id;
   if (by.balance != 0) {
     const bool of_all = by.over == router_losses::all_layers;
     const double scale =

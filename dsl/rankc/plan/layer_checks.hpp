@@ -45,14 +45,14 @@ constexpr layer_context context_of(const auto& model, const plan_data& p) {
           p.recipe.seq,
           d.sequence_parallel,
           1.0 / (static_cast<double>(p.recipe.global_batch) * p.recipe.seq),
-          {},
           d.ulysses > 1,
           ring_ranks(d),
           d.ep,
           d.etp,
           repeats_tokens(d),
           ranks * d.cp * token_shards(d),
-          statistics_of(model, tokens.size, tokens.size, ranks)};
+          statistics_of(model, tokens.size, tokens.size, ranks),
+          p.inputs};
 }
 
 /// All rules of one traced layer. `c` is the context that it was traced in, `alone` that of one device.

@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/plan/layer_checks.hpp>
 #include <rankc/recipe/cluster.hpp>
+#include <rankc/rules/layers/inputs.hpp>
 #include <rankc/mesh/layout.hpp>
 #include <rankc/recipe/training.hpp>
 #include <rankc/rules/values/batch.hpp>
@@ -115,6 +116,9 @@ constexpr plan_data check_plan(const auto& model, const parallel_dims& given, co
   const int ranks = static_cast<int>(batch_ranks(p.dims));
   p.rows = recipe.global_batch / schedule.microbatches / ranks;
   p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
+  p.inputs = detail::inputs_of(model, recipe);
+  detail::check_inputs(out, p.inputs);
+  if (!accepts(out)) return p;
   detail::check_end_of_document(out, recipe, p.vocab_used);
   detail::layer_checks layers(p, given, detail::context_of(model, p),
                               one_device_context(model, recipe, schedule.microbatches, ranks),

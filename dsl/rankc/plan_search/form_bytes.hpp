@@ -15,12 +15,17 @@ struct form_bytes {
   std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, halfway_bytes = 0, forward_temp = 0,
               backward_temp = 0, routers_bytes = 0;
   unsigned long long used = 0;  // a bit for each phase and space
+  std::vector<int> inputs{};    // the inputs of the step that forward reads
 
   static constexpr unsigned long long bit(lowering::phase does, lowering::space where) {
     return 1ull << (16 * (does == lowering::phase::backward_weight) + static_cast<int>(where));
   }
   /// Of forward, and of the second half of backward.
   constexpr bool uses(lowering::phase does, lowering::space where) const { return used & bit(does, where); }
+  /// True if forward reads an input; the other phases are not asked for.
+  constexpr bool reads_input(lowering::phase, int input) const {
+    return std::find(inputs.begin(), inputs.end(), input) != inputs.end();
+  }
 };
 
 namespace detail {
@@ -72,6 +77,8 @@ constexpr form_bytes bytes_of(const lowering::layer_program& l, int times) {
   for (const lowering::value& v : l.values)
     for (const lowering::phase does : {lowering::phase::forward, lowering::phase::backward_weight})
       if (!b.uses(does, v.where) && l.touches(does, v)) b.used |= form_bytes::bit(does, v.where);
+  for (const lowering::value& v : l.values)
+    if (v.where == space::input && l.touches(lowering::phase::forward, v)) b.inputs.push_back(v.of);
   if (times == 1) return b;
   b.saved_bytes = b.halfway_bytes = 0;
   b.x_bytes *= static_cast<std::size_t>(times);

@@ -10,6 +10,7 @@
 #include <rankc/schedule/costs.hpp>
 #include <rankc/trace/trace.hpp>
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -63,6 +64,7 @@ struct plan_data {
   costs expected = {};  // of the actions
   int rows = 0;         // sequences per microbatch and data-parallel rank
   int vocab_used = 0;
+  std::vector<named_input> inputs = {};  // of a step
   std::vector<layer_kind> kinds = {};
   std::vector<layer_run> runs = {};       // all layers in order
   std::vector<int> blocks_of_stage = {};  // repeated layers on each stage
@@ -70,5 +72,16 @@ struct plan_data {
   known_model model = {};
   std::vector<trace> on_one_device = {};  // of each kind: with all degrees 1 and the whole batch of a step
 };
+
+/// The elements of an input of a microbatch on one rank.
+constexpr std::size_t elements_of_input(const plan_data& p, const named_input& i) {
+  const int tokens_of_sequence = i.whole_sequences ? p.recipe.seq : p.recipe.seq / p.dims.cp;
+  return static_cast<std::size_t>(p.rows) * tokens_of_sequence * i.width();
+}
+/// The size of an input of a microbatch on one rank. `wide` is the size of a wide number.
+/// Units: bytes.
+constexpr std::size_t bytes_of_input(const plan_data& p, const named_input& i, std::size_t wide) {
+  return elements_of_input(p, i) * (i.holds == element::index ? sizeof(std::int32_t) : wide);
+}
 
 }  // namespace rankc

@@ -140,8 +140,8 @@ constexpr void trace::derive_backward(value root) {
   gradients.assign(values.size(), -1);
   gradients[root.id] = result_gradient = add(cotangent(of(root))).id;
   for (int loss : side_losses) gradients[loss] = add(cotangent(values[loss])).id;
-  if (statistics_result >= 0 && of(root).ndim != 0)
-    gradients[statistics_result] = statistics_gradient = add(cotangent(values[statistics_result])).id;
+  for (carried_value& c : carried)
+    if (of(root).ndim != 0) gradients[c.result] = c.gradient = add(cotangent(values[c.result])).id;
   for (std::size_t i = forward_ops; i-- > 0;) {
     const op o = ops[i];
     backward_of = o.from;

@@ -5,6 +5,7 @@
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/trace/complaint.hpp>
+#include <rankc/trace/named_input.hpp>
 #include <rankc/trace/parameter.hpp>
 
 #include <cstddef>
@@ -55,15 +56,14 @@ struct trace {
   std::vector<weight_info> weights;
   std::vector<value_name> names;  // the named values
   std::vector<int> side_losses;   // losses in addition to the last layer's result
-  int routers_kept = -1;          // router statistics that are stored for each microbatch; -1: none
   std::vector<sentence> said;     // at most one error; later ones would follow from it
   std::vector<int> gradients;     // the gradient of each value; -1: none
   int input = -1, result = -1, result_gradient = -1;
-  int starts = -1;  // input: the starts of documents; -1: none
-  // Router statistics: the layer's input, its result, and the gradient of the result; -1: none.
-  int statistics = -1, statistics_result = -1, statistics_gradient = -1;
-  here backward_of{};                // the forward op whose backward is being derived
-  const training* recipe = nullptr;  // decides which parameters are trained; set while forward is traced
+  std::vector<input_value> inputs;     // all inputs of the plan's step
+  std::vector<carried_value> carried;  // the values that layers pass on with their results
+  int reported = -1;                   // a value that a step keeps of each microbatch; -1: none
+  here backward_of{};                  // the forward op whose backward is being derived
+  const training* recipe = nullptr;    // decides which parameters are trained; set while forward is traced
 
   constexpr value add(const type& t) {
     values.push_back(t);
@@ -182,10 +182,34 @@ struct trace {
     return false;
   }
 
-  /// The router statistics of the layers so far; `hand_on_statistics` sets them after a layer has appended
-  /// its own.
-  constexpr value handed_statistics() { return {this, statistics_result}; }
-  constexpr void hand_on_statistics(value s) { statistics_result = s.id; }
+  constexpr bool has_input(std::string_view name) const {
+    for (const input_value& i : inputs)
+      if (i.is.name == name && i.id >= 0) return true;
+    return false;
+  }
+  /// The value of an input of the step.
+  /// Errors: RC210 if the layer gets no input of this name.
+  constexpr value read_input(std::string_view name, here from) {
+    for (const input_value& i : inputs)
+      if (i.is.name == name && i.id >= 0) return {this, i.id};
+    complaint c{"input", name, from};
+    sentence& s = c.begin() << "the layer gets no input of this name; its inputs are ";
+    const char* between = "";
+    for (const input_value& i : inputs) {
+      if (i.id < 0) continue;
+      s << between << i.is.name;
+      between = ", ";
+    }
+    refuse(c);
+    return add(type{.bad = true});
+  }
+
+  /// A carried value with what the layer has added so far; nullptr if the model carries none of this name.
+  constexpr carried_value* find_carried(std::string_view name) {
+    for (carried_value& c : carried)
+      if (c.name == name) return &c;
+    return nullptr;
+  }
 
   /// Appends an op and returns its first result. `result` gives the others.
   constexpr value apply(const op_row& kind, std::initializer_list<value> in, here from = {}, op o = {}) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine of one rank whose threads, memory and communications are an application's.
 #include <rankc/runtime/host/embedded.hpp>
+#include <rankc/runtime/named_inputs.hpp>
 
 #include "../check_calls.hpp"
 #include "check.hpp"
@@ -27,6 +28,12 @@ class embedded_rank final : public engine {
   void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override {
     check_batch(about(), dp, microbatch);
     if (dp == rank_.main().row->dp) rank_.set_batch(microbatch, tokens, targets);
+  }
+
+  void set_inputs(int dp, int microbatch, std::span<const named_array> inputs) override {
+    check_batch(about(), dp, microbatch);
+    check_inputs(about(), inputs);
+    if (dp == rank_.main().row->dp) rank_.set_inputs(microbatch, inputs);
   }
 
   step_output step(const step_input& input) override {

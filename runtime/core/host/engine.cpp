@@ -4,6 +4,7 @@
 // function of its pipeline coordinate, the others the actions that this puts on their lanes. It ends when all
 // have ended.
 #include <rankc/runtime/host/transfers.hpp>
+#include <rankc/runtime/named_inputs.hpp>
 #include <rankc/runtime/process_limits.hpp>
 
 #include "../check_calls.hpp"
@@ -70,6 +71,7 @@ class host_engine final : public engine {
 
   const description& about() const override { return about_; }
   void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override;
+  void set_inputs(int dp, int microbatch, std::span<const named_array>) override;
   step_output step(const step_input&) override;
   step_output traced_step(const step_input&, std::vector<traced>& into) override;
   step_output step_by_calls(const step_input&, std::vector<traced>& into) override;
@@ -312,6 +314,13 @@ void host_engine::set_batch(int dp, int microbatch, const std::int32_t* tokens, 
   check_batch(about_, dp, microbatch);
   for (local_rank& each : ranks_)
     if (each.main().row->dp == dp) each.set_batch(microbatch, tokens, targets);
+}
+
+void host_engine::set_inputs(int dp, int microbatch, std::span<const named_array> inputs) {
+  check_batch(about_, dp, microbatch);
+  check_inputs(about_, inputs);
+  for (local_rank& each : ranks_)
+    if (each.main().row->dp == dp) each.set_inputs(microbatch, inputs);
 }
 
 /// Null where another process has the rank. Errors: failure (1) for a rank that is none.

@@ -26,6 +26,8 @@ class local_rank {
 
   /// Shapes: (rows, seq), row-major; what the rank does not read, or has not of a sequence, is left out.
   void set_batch(int microbatch, const std::int32_t* tokens, const std::int32_t* targets);
+  /// Copies the inputs that the rank reads. They have passed check_inputs.
+  void set_inputs(int microbatch, std::span<const named_array>);
 
   /// As engine has them.
   void read(region, std::size_t first, std::size_t count, double* to) const;

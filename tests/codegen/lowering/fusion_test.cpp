@@ -24,14 +24,14 @@ inline constexpr dim words{"vocab", 32}, features{"features", 32};
 struct given {
   static constexpr std::string_view name = "head";
   constexpr value forward(trace&, value x, const layer_context& c) const {
-    return cross_entropy(x, c.targets, axis::tp, c.loss_scale);
+    return cross_entropy(x, c.input("targets"), axis::tp, c.loss_scale);
   }
 };
 struct sigmoids {
   static constexpr std::string_view name = "head";
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     const value w = t.parameter("w", {words, features}, {}, initial::normal, 0.02);
-    return cross_entropy(sigmoid(linear(x, w)), c.targets, axis::tp, c.loss_scale);
+    return cross_entropy(sigmoid(linear(x, w)), c.input("targets"), axis::tp, c.loss_scale);
   }
 };
 template <class Head>

@@ -152,7 +152,7 @@ struct head_without_losses {
     value logits = linear(enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c),
                           t.parameter(table));
     if (!faulty) add_router_losses(t, c.routers, c.sequence_parallel, c.loss_scale);
-    return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
+    return cross_entropy(logits, c.input("targets"), axis::tp, c.loss_scale);
   }
 };
 inline constexpr auto losses_that_nobody_takes = layered<around<with_statistics, head_without_losses>>;
@@ -167,10 +167,10 @@ struct head_of_parts {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value logits = linear(enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c),
                           t.parameter(table));
-    value sums = all_reduce(t.handed_statistics(), axis::tp), whole = faulty ? sums : all_reduce_batch(sums);
+    value sums = all_reduce(handed_statistics(t), axis::tp), whole = faulty ? sums : all_reduce_batch(sums);
     // @of_parts@
     add_loss(t.apply(ops::balance_loss, {whole, sums}, {__FILE__, __LINE__}, {.with = {.factor = 0.01}}));
-    return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
+    return cross_entropy(logits, c.input("targets"), axis::tp, c.loss_scale);
   }
 };
 inline constexpr auto balance_of_parts = layered<around<with_statistics, head_of_parts>>;
@@ -184,10 +184,10 @@ struct head_of_whole {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value logits = linear(enter_tp(rms_norm(x, t.parameter("norm", {hidden}, {}, initial::ones)), c),
                           t.parameter(table));
-    value sums = all_reduce(t.handed_statistics(), axis::tp), whole = all_reduce_batch(sums);
+    value sums = all_reduce(handed_statistics(t), axis::tp), whole = all_reduce_batch(sums);
     value loss = t.apply(ops::balance_loss, {whole, faulty ? whole : sums}, {}, {.with = {.factor = 0.01}});
     add_loss(loss);  // @counted_by_each@
-    return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
+    return cross_entropy(logits, c.input("targets"), axis::tp, c.loss_scale);
   }
 };
 inline constexpr auto balance_that_each_counts = layered<around<with_statistics, head_of_whole>>;

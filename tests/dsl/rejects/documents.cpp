@@ -36,7 +36,7 @@ struct own_attention {
     value q = column_parallel(t, h, "wq", heads), k = column_parallel(t, h, "wk", heads),
           v = column_parallel(t, h, "wv", heads);
     value keys = all_gather(k, axis::cp, c.tokens.name), values = all_gather(v, axis::cp, c.tokens.name);
-    value documents = of_targets ? c.targets : c.starts;
+    value documents = of_targets ? c.input("targets") : c.input("starts");
     value o = told ? attention(q, keys, values, documents, c.rows, c.seq)  // @told@
                    : attention(q, keys, values, c.rows, c.seq);
     return x + leave_tp(row_parallel(t, o, "wo", hidden, 0.02), c);

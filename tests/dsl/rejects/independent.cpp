@@ -155,8 +155,8 @@ struct head_of {
   static constexpr std::string_view name = "head";
   parameter_handle table;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    return cross_entropy(linear(faulty ? x : enter_tp(x, c), t.parameter(table)), c.targets, axis::tp,
-                         c.loss_scale);
+    return cross_entropy(linear(faulty ? x : enter_tp(x, c), t.parameter(table)), c.input("targets"),
+                         axis::tp, c.loss_scale);
   }
 };
 struct on_tp {

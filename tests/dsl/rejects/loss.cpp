@@ -11,7 +11,7 @@ struct head {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     const value logits = linear(enter_tp(x, c), t.parameter("out", {dim{"vocab", 64}, dim{"hidden", 32}},
                                                             {{axis::tp, "vocab"}}, initial::ones));
-    return cross_entropy(logits, c.targets, axis::tp, faulty ? 1.0 / Of(c) : c.loss_scale / Share);
+    return cross_entropy(logits, c.input("targets"), axis::tp, faulty ? 1.0 / Of(c) : c.loss_scale / Share);
   }
 };
 template <class Last>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC2xx that judge a plan before its layers are: sizes, stages, batches. RC202 is of traced shapes too.
+// RC2xx that judge a plan before its layers: sizes, stages, batches, declared inputs. RC202 judges traced
+// shapes too.
 #include "reject.hpp"
+
+#include <array>
 
 inline constexpr models::gpt2 gpt{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64};
 
@@ -148,3 +151,66 @@ inline constexpr auto rc222_too_many_tokens =
 // error: RC222: a step has 2147483648 tokens; they are counted up to 2147483647: take global_batch=2046 or
 //        global_batch=2047
 static_assert(valid<rc222_too_many_tokens>);
+
+// ---- the inputs of a step
+
+/// A head that reads an input by name.
+struct reading_head {
+  static constexpr std::string_view name = "reading_head";
+  std::string_view labels;
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    const value table =
+        t.parameter("out", {dim{"vocab", 64}, dim{"hidden", 32}}, {{axis::tp, "vocab"}}, initial::ones);
+    const value logits = linear(enter_tp(x, c), table);
+    return cross_entropy(logits, c.input(labels), axis::tp, c.loss_scale);  // @labels@
+  }
+};
+struct reading {
+  named_input declared;
+  std::string_view labels = "labels";
+  int vocab = 64, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto inputs() const { return std::array{declared, named_input{"ages", element::wide}}; }
+  constexpr auto stack() const {
+    return sequential(models::embedding{token_table(dim{"vocab", 64}, dim{"hidden", 32})},
+                      reading_head{labels});
+  }
+};
+
+inline constexpr auto rc210_unknown_input = modelled(reading{{"labels"}, fault("label", "labels")});
+// error: RC210: model.cpp:@labels@: input 'label': the layer gets no input of this name; its inputs are
+//        targets, labels, ages
+static_assert(valid<rc210_unknown_input>);
+
+inline constexpr auto rc210_tokens_after_the_first_layer =
+    modelled(reading{{"labels"}, fault("tokens", "labels")});
+// error: RC210: model.cpp:@labels@: input 'tokens': the layer gets no input of this name; its inputs are
+//        targets, labels, ages
+static_assert(valid<rc210_tokens_after_the_first_layer>);
+
+inline constexpr auto rc266_no_identifier = modelled(reading{{fault("all labels", "labels")}, "targets"});
+// error: RC266: the model declares the input 'all labels'; the name of an input has letters, digits and '_',
+//        and begins with no digit
+static_assert(valid<rc266_no_identifier>);
+
+inline constexpr auto rc266_input_of_the_language =
+    modelled(reading{{fault("targets", "labels")}, "targets"});
+// error: RC266: the model declares the input 'targets', and another input of the step has this name; take
+//        another one
+static_assert(valid<rc266_input_of_the_language>);
+
+inline constexpr auto rc266_starts = modelled(reading{{fault("starts", "labels")}, "targets"});
+// error: RC266: the model declares the input 'starts', and another input of the step has this name; take
+//        another one
+static_assert(valid<rc266_starts>);
+
+inline constexpr auto rc266_input_twice = modelled(reading{{fault("ages", "labels")}, "targets"});
+// error: RC266: the model declares the input 'ages', and another input of the step has this name; take
+//        another one
+static_assert(valid<rc266_input_twice>);
+
+inline constexpr auto rc266_precision_of_the_plan =
+    modelled(reading{{"labels", fault(element::real, element::index)}, "targets"});
+// error: RC266: the input 'labels' holds numbers of the plan's precision; take element::index or
+//        element::wide
+static_assert(valid<rc266_precision_of_the_plan>);

@@ -374,8 +374,8 @@ struct kept_head {
   parameter_handle table;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value gain = frozen(t.parameter("gain", {table.shape[1]}, {}, initial::ones));
-    return cross_entropy(linear(enter_tp(rms_norm(x, gain), c), t.parameter(table)), c.targets, axis::tp,
-                         c.loss_scale);
+    return cross_entropy(linear(enter_tp(rms_norm(x, gain), c), t.parameter(table)), c.input("targets"),
+                         axis::tp, c.loss_scale);
   }
 };
 struct with_kept_head {

@@ -451,9 +451,9 @@ struct head : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value h = enter_tp(x, c);
     value table = t.parameter("out", {::vocab, hidden}, {{axis::tp, "vocab"}}, initial::ones);
-    if (!faulty) return cross_entropy(linear(h, table), c.targets, axis::tp, c.loss_scale);
+    if (!faulty) return cross_entropy(linear(h, table), c.input("targets"), axis::tp, c.loss_scale);
     value logits = linear(Gather ? x : h, whole(t, "whole", ::vocab));
-    return cross_entropy(logits, c.targets, axis::tp, c.loss_scale);  // @logits@
+    return cross_entropy(logits, c.input("targets"), axis::tp, c.loss_scale);  // @logits@
   }
 };
 template <class Last>
@@ -478,7 +478,7 @@ static_assert(valid<loss_of_parts_of_the_tokens>);
 struct gelu_of_loss : head<false> {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value table = t.parameter("out", {::vocab, hidden}, {{axis::tp, "vocab"}}, initial::ones);
-    value loss = cross_entropy(linear(enter_tp(x, c), table), c.targets, axis::tp, c.loss_scale);
+    value loss = cross_entropy(linear(enter_tp(x, c), table), c.input("targets"), axis::tp, c.loss_scale);
     return faulty ? gelu(loss) : loss;  // @gelu_of_loss@
   }
 };
@@ -514,7 +514,7 @@ static_assert(valid<rc211_repeated_layer_of_another_placement>);
 struct no_loss : head<false> {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value logits = linear(enter_tp(x, c), column(t, "out", ::vocab));
-    return faulty ? logits : cross_entropy(logits, c.targets, axis::tp, c.loss_scale);
+    return faulty ? logits : cross_entropy(logits, c.input("targets"), axis::tp, c.loss_scale);
   }
 };
 inline constexpr auto rc212_last_layer_makes_no_loss = modelled<ending_in<no_loss>>;
@@ -525,7 +525,7 @@ static_assert(valid<rc212_last_layer_makes_no_loss>);
 struct input_unused : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     if (!faulty) return gelu(x);
-    return leave_tp(embedding(c.targets, column(t, "table", ::vocab)), c);
+    return leave_tp(embedding(c.input("targets"), column(t, "table", ::vocab)), c);
   }
 };
 inline constexpr auto rc213_result_without_the_input = layered<input_unused>;
@@ -539,7 +539,8 @@ struct tied_head : head<false> {
   parameter_handle table, gain;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value h = rms_norm(x, t.parameter(gain));
-    return cross_entropy(linear(enter_tp(h, c), t.parameter(table)), c.targets, axis::tp, c.loss_scale);
+    return cross_entropy(linear(enter_tp(h, c), t.parameter(table)), c.input("targets"), axis::tp,
+                         c.loss_scale);
   }
 };
 struct gained : layer {
@@ -1006,13 +1007,13 @@ inline constexpr auto name_of_a_parameter = layered<named_parameter>;
 //        op made
 static_assert(valid<name_of_a_parameter>);
 
-struct named_input : layer {
+struct names_its_input : layer {
   constexpr value forward(trace& t, value x, const layer_context&) const {
     if (faulty) x = as("residual", x);  // @named_input@
     return x + rms_norm(x, vector(t, "gain"));
   }
 };
-inline constexpr auto name_of_an_input = layered<named_input>;
+inline constexpr auto name_of_an_input = layered<names_its_input>;
 // error: RC210: typed.cpp:@named_input@: as 'residual': the value is handed to the layer; name what an op
 //        made
 static_assert(valid<name_of_an_input>);
@@ -1129,8 +1130,8 @@ static_assert(valid<rc212_loss_that_does_not_count>);
 
 struct adds_result : head<false> {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    value loss =
-        cross_entropy(linear(enter_tp(x, c), column(t, "out", ::vocab)), c.targets, axis::tp, c.loss_scale);
+    value loss = cross_entropy(linear(enter_tp(x, c), column(t, "out", ::vocab)), c.input("targets"),
+                               axis::tp, c.loss_scale);
     if (faulty) add_loss(loss);
     return loss;
   }

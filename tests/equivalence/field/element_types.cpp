@@ -75,6 +75,7 @@ bool keeps(rankc::codegen::holding_kind kind, element_type t,
     case ids:
     case targets:
     case starts:
+    case input:
       return t == i32;
     case weight:
       return is_wide(t) || (by.bf16_weights && t == bf16);

@@ -99,6 +99,8 @@ std::vector<element> expected(const holding& h, const model_run& m, bool after, 
       return of_tokens(m.targets);
     case holding_kind::starts:
       return of_tokens(m.starts);
+    case holding_kind::input:
+      throw malformed("an input that is not drawn");
     case holding_kind::loss:
       return {m.loss};
     case holding_kind::norm:

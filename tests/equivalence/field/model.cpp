@@ -29,7 +29,12 @@ void add_to(std::optional<matrix>& sum, const matrix& one) {
 class layer_run {
  public:
   layer_run(const specification::layer& l, const specification::use& use, model_run& m)
-      : l_(l), use_(use), m_(m), values_(l.values.size()), gradients_(l.values.size()) {}
+      : l_(l),
+        statistics_(l.find_carried("statistics")),
+        use_(use),
+        m_(m),
+        values_(l.values.size()),
+        gradients_(l.values.size()) {}
 
   /// What a layer is handed by the one before, and hands on: its input, and sums of the routers so far where
   /// there are any.
@@ -39,15 +44,16 @@ class layer_run {
 
   void forward(const handed& x) {
     values_.at(static_cast<std::size_t>(l_.input)) = in_units_of(l_.input, x.rows.value());
-    if (l_.statistics >= 0) {
+    if (statistics_.before >= 0) {
       expect(x.statistics.has_value(), "a layer is handed no sums of routers");
-      values_.at(static_cast<std::size_t>(l_.statistics)) = in_units_of(l_.statistics, *x.statistics);
+      values_.at(static_cast<std::size_t>(statistics_.before)) =
+          in_units_of(statistics_.before, *x.statistics);
     }
-    values_.at(static_cast<std::size_t>(l_.targets)).of = m_.targets;
-    values_.at(static_cast<std::size_t>(l_.targets)).is = {1, static_cast<std::int64_t>(m_.targets.size())};
-    if (l_.starts >= 0) {
-      values_.at(static_cast<std::size_t>(l_.starts)).of = m_.starts;
-      values_.at(static_cast<std::size_t>(l_.starts)).is = {1, static_cast<std::int64_t>(m_.starts.size())};
+    for (const specification::layer_input& i : l_.inputs) {
+      expect(i.name == "targets" || i.name == "starts", "an input that is not drawn");
+      const std::vector<element>& given = i.name == "targets" ? m_.targets : m_.starts;
+      values_.at(static_cast<std::size_t>(i.value)).of = given;
+      values_.at(static_cast<std::size_t>(i.value)).is = {1, static_cast<std::int64_t>(given.size())};
     }
     for (std::size_t k = 0; k < l_.parameters.size(); ++k) {
       const parameter_run& p = m_.parameters.at(use_.parameters[k]);
@@ -60,16 +66,16 @@ class layer_run {
   const matrix& value(int v) const { return values_.at(static_cast<std::size_t>(v)); }
   handed result() const {
     handed y{value(l_.result), {}};
-    if (l_.statistics_result >= 0) y.statistics = value(l_.statistics_result);
+    if (statistics_.after >= 0) y.statistics = value(statistics_.after);
     return y;
   }
 
   /// Of the gradients of what it handed on, and of 1 for each loss.
   void backward(const handed& of_result) {
     gradients_[static_cast<std::size_t>(l_.result)] = in_units_of(l_.result, of_result.rows.value());
-    if (l_.statistics_result >= 0 && of_result.statistics)
-      add_to(gradients_[static_cast<std::size_t>(l_.statistics_result)],
-             in_units_of(l_.statistics_result, *of_result.statistics));
+    if (statistics_.after >= 0 && of_result.statistics)
+      add_to(gradients_[static_cast<std::size_t>(statistics_.after)],
+             in_units_of(statistics_.after, *of_result.statistics));
     for (int loss : l_.side_losses) gradients_[static_cast<std::size_t>(loss)] = one();
     for (auto o = l_.ops.rbegin(); o != l_.ops.rend(); ++o) run_backward(*o);
     for (std::size_t k = 0; k < l_.parameters.size(); ++k) {
@@ -81,7 +87,7 @@ class layer_run {
   /// Of what it was handed; none where the layer is made of ids.
   handed gradient() const {
     handed of{gradients_[static_cast<std::size_t>(l_.input)], {}};
-    if (l_.statistics >= 0) of.statistics = gradients_[static_cast<std::size_t>(l_.statistics)];
+    if (statistics_.before >= 0) of.statistics = gradients_[static_cast<std::size_t>(statistics_.before)];
     return of;
   }
 
@@ -166,6 +172,7 @@ class layer_run {
   }
 
   const specification::layer& l_;
+  const specification::carried_value statistics_;
   const specification::use& use_;
   model_run& m_;
   std::vector<matrix> values_;

@@ -9,7 +9,10 @@ namespace rankc::detail {
 /// RC256: the statistics of routers, where a model says that it has routers, go from layer to layer, and to
 /// their losses.
 constexpr bool check_statistics(report& out, const trace& t, std::string_view layer) {
-  if (t.statistics < 0 || t.gradients[t.statistics] >= 0) return true;
+  const bool reach_losses = std::all_of(t.carried.begin(), t.carried.end(), [&](const carried_value& c) {
+    return c.in < 0 || t.gradients[c.in] >= 0;
+  });
+  if (reach_losses) return true;
   refuse(out, 256)
       << "layer '" << layer
       << "' ends the model and takes no losses of its routers; call add_router_losses, or leave out "
@@ -19,7 +22,9 @@ constexpr bool check_statistics(report& out, const trace& t, std::string_view la
 /// RC256: statistics, in f32, lie behind the numbers in bf16 that a layer hands on.
 constexpr void check_behind(report& out, const trace& t, std::string_view layer, const parallel_dims& given,
                             precision kept) {
-  if (kept != bf16 || t.statistics_gradient < 0) return;
+  const bool hands_on =
+      std::any_of(t.carried.begin(), t.carried.end(), [](const carried_value& c) { return c.gradient >= 0; });
+  if (kept != bf16 || !hands_on) return;
   for (const diagnostic& said : out)
     if (said.id == 256) return;  // of the layer before
   const type& y = t.values[t.result];

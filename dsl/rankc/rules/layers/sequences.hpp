@@ -15,7 +15,7 @@ constexpr void check_end_of_document(report& out, const training& recipe, int us
 }
 /// RC259: where sequences hold documents, attention and learned positions need their starts.
 constexpr void check_documents(report& out, const trace& t, std::string_view layer) {
-  for (std::size_t i = 0; t.starts >= 0 && i < t.forward_ops; ++i) {
+  for (std::size_t i = 0; t.has_input(inputs::starts.name) && i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
     if (has_starts(*o.kind) || (!ops::is_attention(*o.kind) && o.kind != &ops::position)) continue;
     refuse(out, 259) << o.kind->name << " of layer '" << layer

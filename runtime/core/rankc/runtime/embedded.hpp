@@ -54,9 +54,11 @@ class embedded {
   ~embedded();
 
   /// A microbatch of this rank's data-parallel coordinate. Shapes: (rows, seq), row-major.
-  /// Errors: 1 for another size, and for what is not in the vocabulary, naming its place.
+  /// `inputs` are the inputs that the model declares; a program without any takes an empty list.
+  /// Errors: 1 for another size, for a token that is not in the vocabulary, naming its place, and for an
+  /// input that is missing or unknown.
   status set_batch(int microbatch, std::span<const std::int32_t> tokens,
-                   std::span<const std::int32_t> targets) noexcept;
+                   std::span<const std::int32_t> targets, std::span<const named_array> inputs = {}) noexcept;
 
   /// A training step, with the ranks that take theirs. Where the rank has no loss, `out.loss` is no number.
   /// Errors: the code of the rank that has failed first, which the text names; the program is to be embedded

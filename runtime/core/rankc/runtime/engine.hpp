@@ -10,7 +10,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,6 +25,13 @@ struct step_input {
   double momentum = 0;
   bool nesterov = false;
   std::uint32_t rounding_seed = 0;
+};
+
+/// The values of an input that the model declares, for a microbatch of one data-parallel coordinate.
+/// Shapes: values (rows, seq, width), row-major.
+struct named_array {
+  std::string_view name;
+  std::span<const double> values;
 };
 
 /// Units: loss in nats per token (mean over the global batch); grad_norm before clipping.
@@ -165,6 +174,11 @@ class engine {
   /// Shapes: tokens and targets: (rows, seq), row-major.
   virtual void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) = 0;
 
+  /// Set the inputs that the model declares of a microbatch. A program with such inputs needs all of them
+  /// before a step.
+  /// Errors: failure (1) where the target does not take such inputs, and as check_inputs.
+  virtual void set_inputs(int dp, int microbatch, std::span<const named_array>);
+
   /// Run one training step on all ranks.
   /// Errors: failure (70) when a rank fails; no rank is left waiting. Failure (1) where the program has none.
   virtual step_output step(const step_input&) = 0;
@@ -212,6 +226,9 @@ class engine {
   virtual std::size_t arena_bytes(int rank) const = 0;
 };
 
+inline void engine::set_inputs(int, int, std::span<const named_array>) {
+  throw failure(1, "RC5074: this engine takes tokens and targets only, no inputs that a model declares");
+}
 inline step_output engine::step_by_calls(const step_input&, std::vector<traced>&) {
   throw failure(1, "RC5013: this engine does not time calls");
 }

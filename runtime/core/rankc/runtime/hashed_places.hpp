@@ -39,14 +39,23 @@ inline std::uint64_t hash_of(const hashed_tensor& t) {
   return f.value();
 }
 
+/// The hash of an input that the model declares; `place` is its first byte.
+inline std::uint64_t hash_of_input(std::string_view name, std::size_t place) {
+  hasher f;
+  f.add(name);
+  f.add(std::uint64_t{place});
+  return f.value();
+}
+
 /// First bytes of the tensors of all microbatches, and of the results.
 struct hashed_places {
   static constexpr std::size_t none =
       ~std::size_t{0};  // the rank has no such tensor, or the step does not use it
   std::size_t arena_bytes = 0, tokens = none, targets = none, starts = none;
-  std::size_t loss = none;  // of a rank that reads targets
-  std::size_t norm = none;  // of a training step
-  std::uint64_t kept = 0;   // the sum of the hashes of kept tensors, which have no order
+  std::size_t loss = none;   // of a rank that reads targets
+  std::size_t norm = none;   // of a training step
+  std::uint64_t kept = 0;    // the sum of the hashes of kept tensors, which have no order
+  std::uint64_t inputs = 0;  // the sum of the hashes of inputs that the model declares; 0: there are none
   bool on_host = false, deterministic = false;
 };
 
@@ -55,6 +64,7 @@ inline std::uint64_t hash_of(std::uint64_t before, const hashed_places& p) {
   for (const std::size_t place : {p.arena_bytes, p.tokens, p.targets, p.starts, p.loss, p.norm})
     f.add(std::uint64_t{place});
   f.add(p.kept);
+  if (p.inputs != 0) f.add(p.inputs);
   f.add(std::uint64_t{p.on_host} << 1 | (p.deterministic ? 1 : 0));
   return f.value();
 }

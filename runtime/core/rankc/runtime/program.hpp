@@ -152,6 +152,16 @@ struct call_row {
   double operations, bytes, least_ms;
 };
 
+/// An input of a step that the model declares in addition to tokens and targets.
+/// Shapes: where (microbatches, tokens of the rank, width).
+struct input_row {
+  const char* name;
+  at where;
+  int width = 1;                 // numbers of a token
+  bool is_wide = true;           // f32, or f64 in a program of f64; false: int32
+  bool whole_sequences = false;  // the rank has all tokens of its sequences, not only its own
+};
+
 /// The arena of the ranks of one pipeline coordinate, and what lies in it.
 /// Units: bytes for `at` and `arena_bytes`; elements for `parameter_count`.
 struct layout {
@@ -171,6 +181,7 @@ struct layout {
   std::span<const lane_row> lanes;
   at starts = {};  // int32 (microbatches, rows * seq): of each token the position that its document begins at
   bool reads_starts = false;
+  std::span<const input_row> inputs = {};  // those that the ranks read
   logits_place logits = {};
   routers_place routers = {};
   std::span<const call_row> calls =

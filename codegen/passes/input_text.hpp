@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// How programs, listings and certificates name the inputs of a step.
+#pragma once
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/program.hpp>
+#include <rankc/trace/named_input.hpp>
+
+#include <string>
+#include <string_view>
+
+namespace rankc::codegen {
+
+/// The words for one input.
+struct input_text {
+  std::string formal;   // the parameter of a layer's function
+  std::string type;     // the type of the parameter
+  std::string of_type;  // the comment on the type
+  std::string about;    // the comment on the place in memory
+  std::string read;     // the words of listings for a rank that reads the input
+  holding_kind held;    // the kind in certificates
+  int in_hash;          // the number of the place in a program's hash, which older programs have too
+};
+
+/// The inputs of the language have words of their own. Another input is called "in_<name>".
+inline input_text text_of_input(const named_input& i) {
+  if (i == inputs::tokens)
+    return {"ids", "token_ids", "of a microbatch", "the step's tokens", "ids", holding_kind::ids, 10};
+  if (i == inputs::targets)
+    return {"targets", "token_ids", "of a microbatch", "their next tokens", "targets", holding_kind::targets,
+            11};
+  if (i == inputs::starts)
+    return {"starts",
+            "document_starts",
+            "of a microbatch, of whole sequences",
+            "where in its sequence each token's document begins",
+            "starts of documents",
+            holding_kind::starts,
+            14};
+  const std::string name = "in_" + std::string(i.name);
+  return {name,
+          name + "_rows",
+          i.whole_sequences ? "of a microbatch, of whole sequences" : "of a microbatch",
+          "an input that the model declares",
+          "input " + std::string(i.name),
+          holding_kind::input,
+          15};
+}
+
+/// The type of an input's elements in memory.
+inline element_type type_of_input(const named_input& i, const lowered& l) {
+  if (i.holds == element::index) return element_type::i32;
+  return l.wide_bytes() == sizeof(double) ? element_type::f64 : element_type::f32;
+}
+
+}  // namespace rankc::codegen
