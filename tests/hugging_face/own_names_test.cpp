@@ -50,7 +50,9 @@ fs::path folder_of_own(const scratch& files, const json& changes = json::object(
   config.update(changes);
   files.write("own/config.json", config.dump());
   const auto all = tensors_of_model(prefix);
-  safetensors_writer out(fs::path(files.path("own")) / "model.safetensors", all, {});
+  const fs::path weights = fs::path(files.path("own")) / "model.safetensors";
+  fs::remove(weights);
+  safetensors_writer out(weights, all, {});
   double n = 0;
   for (const safetensors_writer::tensor& t : all) {
     std::vector<double> values(t.count());
