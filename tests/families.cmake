@@ -84,7 +84,7 @@ endfunction()
 
 # Plans that users may write and no other test has: generated, compiled, trained, held to finite differences.
 rankc_family(odd odd/plans.cpp odd/techniques.cpp)
-rankc_sampled_programs(odd 4 43 297)
+rankc_sampled_programs(odd 4 45 305)
 add_executable(rankc_odd_test odd/certificate_test.cpp odd/checkpoint_test.cpp odd/coverage_test.cpp odd/embedded_test.cpp
   odd/odd_test.cpp odd/refused_test.cpp families/gradients_test.cpp families/split_test.cpp)
 target_include_directories(rankc_odd_test PRIVATE programs)

@@ -19,8 +19,8 @@ using nlohmann::ordered_json;
 constexpr const char* rotary_objects[]{"rope_parameters", "rope_scaling"};
 constexpr const char* checksum_key = "rankc_checksum";
 
-/// The value of a rule's key; null where there is none. Transformers 5 has the keys of rotary positions in one
-/// object; earlier versions have them, or some of them, at the top.
+/// The value of a rule's key; null where there is none. Transformers 5 has the keys of rotary positions in
+/// one object; earlier versions have them, or some of them, at the top.
 const json& find(const json& config, const config_rule& rule) {
   if (const json& given = value_of(config, rule.key); !given.is_null()) return given;
   for (const char* object : rotary_objects) {
@@ -109,8 +109,8 @@ void set_balance(ordered_json& config, const balance_keys& balance) {
   config[balance.enabled] = true;
 }
 
-/// Set a value of rotary positions where transformers 5 looks for it. Transformers 4 looks for the base at the
-/// top.
+/// Set a value of rotary positions where transformers 5 looks for it. Transformers 4 looks for the base at
+/// the top.
 void set_rotary(ordered_json& config, const config_rule& rule) {
   if (rule.key == "rope_theta") config[rule.key] = rule.value;
   config["rope_parameters"][rule.key] = rule.value;

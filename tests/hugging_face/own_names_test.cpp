@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's model that declares its own names is read from a folder with these names and written as one, with the
-// same bits. Names that contradict themselves are refused by a sentence.
+// A user's model that declares its own names is read from a folder with these names and written as one, with
+// the same bits. Names that contradict themselves are refused by a sentence.
 #include <rankc/trainer/export.hpp>
 
 #include "../exit_with.hpp"
@@ -32,8 +32,8 @@ std::vector<safetensors_writer::tensor> tensors_of_model(const std::string& pref
   return all;
 }
 
-/// Write a folder of the model. Its config lacks values that others determine, and has some that the plan does
-/// not use.
+/// Write a folder of the model. Its config lacks values that others determine, and has some that the plan
+/// does not use.
 fs::path folder_of_own(const scratch& files, const json& changes = json::object(),
                        const std::string& prefix = "trunk.") {
   json config{{"model_type", "own"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names and layouts that a model's tensors have in Hugging Face's files, and the values of its config.json.
+// The names and layouts that a model's tensors have in Hugging Face's files, and the values of config.json.
 // A model with a member `constexpr hugging_face_format hugging_face() const` is imported from such files and
 // exported to them.
 #pragma once
@@ -36,40 +36,33 @@ struct hugging_face_product {
 };
 
 /// A value of config.json that the model determines. A folder with another value is refused.
-///   missing  the value that a missing key stands for
-///   follows  the value that null stands for, and a missing key without `missing`
-///   also     another key for the same value
-///   rotary   the key is of rotary positions: in rope_parameters, in rope_scaling or beside them
 struct hugging_face_field {
   std::string_view key;
   hugging_face_value value;
-  hugging_face_value missing = nullptr;
-  hugging_face_product follows = {};
-  std::string_view also = {};
-  bool rotary = false;
+  hugging_face_value missing = nullptr;  // the value that a missing key stands for
+  hugging_face_product follows = {};  // the value that null stands for, and a missing key without `missing`
+  std::string_view also = {};         // another key for the same value
+  bool rotary = false;                // in the object rope_parameters or rope_scaling, or outside
 };
 
-/// The balance loss of routers: the key of its coefficient, the key that enables it, and the plan's coefficient.
+/// The balance loss of routers: the key of its coefficient, the key that enables it, and the plan's
+/// coefficient.
 struct hugging_face_balance {
   std::string_view coefficient, enabled;  // empty: the model has no such keys
   double value = 0;
 };
 
 /// The files of a model.
-///   prefix      begins the names of the base model's tensors; files of the base model alone lack it
-///   positions   the key of the longest sequence
-///   vocabulary  the key of the number of tokens
-///   exported    values that an export writes if no folder gives others
-///   buffers     endings of the names of tensors that are not weights
-///   experts     experts of each layer that has experts
 struct hugging_face_format {
   std::string_view model_type, architecture;
-  std::string_view prefix = "model.", positions = "max_position_embeddings", vocabulary = "vocab_size";
+  std::string_view prefix = "model.";  // of the base model's tensors; files of that model alone lack it
+  std::string_view positions = "max_position_embeddings";  // the key of the longest sequence
+  std::string_view vocabulary = "vocab_size";              // the key of the number of tokens
   std::vector<hugging_face_tensor> tensors = {};
   std::vector<hugging_face_field> fields = {};
-  std::vector<hugging_face_field> exported = {};
-  std::vector<std::string_view> buffers = {};
-  int experts = 0;
+  std::vector<hugging_face_field> exported = {};  // values that an export writes if no folder gives others
+  std::vector<std::string_view> buffers = {};     // endings of the names of tensors that are not weights
+  int experts = 0;                                // of each layer that has experts
   hugging_face_balance balance = {};
 };
 
