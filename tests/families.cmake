@@ -85,7 +85,7 @@ endfunction()
 
 # Plans that users may write and no other test has: generated, compiled, trained, held to finite differences.
 rankc_family(odd odd/plans.cpp odd/techniques.cpp)
-rankc_sampled_programs(odd 4 43 297)
+rankc_sampled_programs(odd 4 45 305)
 add_executable(rankc_odd_test odd/certificate_test.cpp odd/checkpoint_test.cpp odd/coverage_test.cpp odd/embedded_test.cpp
   odd/odd_test.cpp odd/refused_test.cpp families/gradients_test.cpp families/split_test.cpp)
 target_include_directories(rankc_odd_test PRIVATE programs)
@@ -219,8 +219,8 @@ rankc_every_mutant(optimizer rankc_optimizer_test "programs of every optimizer*"
 # Models in Hugging Face's files.
 rankc_family(hugging_face hugging_face/plans.cpp)
 rankc_family_programs(hugging_face host 1)
-add_executable(rankc_hugging_face_test hugging_face/configs_test.cpp hugging_face/files_test.cpp hugging_face/kept_test.cpp
-  hugging_face/oracle_test.cpp hugging_face/packed_test.cpp hugging_face/padded_test.cpp hugging_face/torch_test.cpp)
+add_executable(rankc_hugging_face_test hugging_face/configs_test.cpp hugging_face/families_test.cpp hugging_face/files_test.cpp
+  hugging_face/kept_test.cpp hugging_face/oracle_test.cpp hugging_face/own_names_test.cpp hugging_face/packed_test.cpp hugging_face/padded_test.cpp hugging_face/torch_test.cpp)
 target_include_directories(rankc_hugging_face_test PRIVATE programs)
 target_link_libraries(rankc_hugging_face_test PRIVATE rankc_hugging_face_host rankc_test_host_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=11)

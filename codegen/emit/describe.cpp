@@ -13,6 +13,7 @@
 
 #include "attention_engines.hpp"
 #include "communications.hpp"
+#include "describe_files.hpp"
 #include "emit.hpp"
 #include "linear_operands.hpp"
 #include "predicted.hpp"
@@ -437,6 +438,7 @@ std::string describe_json(const lowered& l) {
   if (const optimizer_row& row = l.optimizer(); row.has_own_hyperparameters())
     for (const hyperparameter& h : row.used_hyperparameters())
       j["optimizer"]["hyperparameters"][std::string(h.name)] = p.recipe.optimizer.number(h.name);
+  if (!p.files.model_type.empty()) j["hugging_face"] = describe_files(p.files);
   if (const parameter_count n = parameters_of(l); n.frozen > 0) j["trained_parameters"] = n.trained;
   for (const rounded_linears& r : linears_in_fp8(l))
     j["linears"].push_back({{"layer", r.layer},

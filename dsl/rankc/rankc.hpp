@@ -8,6 +8,7 @@
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>
 #include <rankc/models/mixtral.hpp>
+#include <rankc/models/qwen2.hpp>
 #include <rankc/models/qwen3.hpp>
 #include <rankc/models/qwen3_moe.hpp>
 #include <rankc/plan/plan_value.hpp>

@@ -3,6 +3,7 @@
 
 #include "export_folder.hpp"
 #include "hugging_face_export.hpp"
+#include "hugging_face_names.hpp"
 #include "hugging_face_origin.hpp"
 #include "merged_source.hpp"
 #include "peft_adapter.hpp"
@@ -70,6 +71,7 @@ fs::path export_weights(const description& about, const fs::path& checkpoint, co
   const std::vector<global_parameter> all = global_parameters(about);
   if (how.merge && about.lora_scale == 0)
     throw failure(1, "RC6520: --merge: plan {} has no LoRA adapters to merge; remove the option", about.name);
+  if (!is_one_file) check_hugging_face_names(about, all);
   std::unique_ptr<tensor_source> in = open_weights(about, from_folder), merged;
   std::vector<global_parameter> written = all;
   if (how.merge) {

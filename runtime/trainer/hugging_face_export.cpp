@@ -42,7 +42,7 @@ std::vector<std::vector<const joined*>> files_of(const std::vector<joined>& all,
 void write_hugging_face(const description& about, const std::vector<global_parameter>& parameters,
                         const tensor_source& from, const std::optional<std::filesystem::path>& origin_folder,
                         const std::filesystem::path& folder, std::size_t file_bytes) {
-  const described_model model = model_of(about);
+  const hugging_face_model model = hugging_face_model_of(about);
   std::optional<hugging_face_origin> kept;
   if (origin_folder) kept.emplace(about, model, *origin_folder);
   hugging_face_origin* const origin = kept ? &*kept : nullptr;

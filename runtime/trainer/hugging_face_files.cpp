@@ -39,15 +39,15 @@ std::unique_ptr<piece_source> open_files(const fs::path& folder) {
 
 bool is_hugging_face(const fs::path& folder) { return is_there(folder / config_file, 1); }
 
-hugging_face_files::hugging_face_files(const model_family& family, const fs::path& folder)
-    : prefix_(family.prefix), tensors_(open_files(folder)) {
+hugging_face_files::hugging_face_files(const hugging_face_model& model, const fs::path& folder)
+    : prefix_(model.prefix), tensors_(open_files(folder)) {
   const auto& shapes = tensors_->shapes();
   is_bare_ = std::none_of(shapes.begin(), shapes.end(),
                           [&](const auto& tensor) { return tensor.first.starts_with(prefix_); });
 }
 
-std::string hugging_face_files::name_of(const std::string& in_table) const {
-  return is_bare_ && in_table.starts_with(prefix_) ? in_table.substr(prefix_.size()) : in_table;
+std::string hugging_face_files::name_of(const std::string& name) const {
+  return is_bare_ && name.starts_with(prefix_) ? name.substr(prefix_.size()) : name;
 }
 
 }  // namespace rankc::runtime

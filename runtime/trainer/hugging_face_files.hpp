@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tensors of a Hugging Face folder under the names that they have there.
 #pragma once
-#include "hugging_face_families.hpp"
+#include "hugging_face_names.hpp"
 #include <rankc/trainer/piece_source.hpp>
 
 #include <filesystem>
@@ -17,14 +17,13 @@ class hugging_face_files {
  public:
   /// Open model.safetensors of a folder, or the files of the folder that model.safetensors.index.json names.
   /// Errors: failure (1) that names the file.
-  hugging_face_files(const model_family&, const std::filesystem::path& folder);
+  hugging_face_files(const hugging_face_model&, const std::filesystem::path& folder);
 
   piece_source& tensors() { return *tensors_; }
   const piece_source& tensors() const { return *tensors_; }
 
-  /// The name in these files of a tensor that the family's table names. Files of a base model lack the
-  /// prefix.
-  std::string name_of(const std::string& in_table) const;
+  /// The name in these files of a tensor that the model names. Files of a base model lack the prefix.
+  std::string name_of(const std::string& name) const;
 
  private:
   std::string prefix_;

@@ -47,21 +47,21 @@ std::optional<fs::path> find_origin(const description& about, const fs::path& ch
       checkpoint, longest_chain);
 }
 
-hugging_face_origin::hugging_face_origin(const description& about, const described_model& model,
+hugging_face_origin::hugging_face_origin(const description& about, const hugging_face_model& model,
                                          const fs::path& folder)
     : config_(read_json<nlohmann::ordered_json>(folder / config_file, 1, settings_limits)),
       sizes_(check_config(about, model, folder / config_file)),
-      files_(*model.family, folder) {}
+      files_(model, folder) {}
 
-void hugging_face_origin::read(const std::string& in_table, const area& rows, double* to) {
-  const std::string name = files_.name_of(in_table);
+void hugging_face_origin::read(const std::string& name, const area& rows, double* to) {
+  const std::string there = files_.name_of(name);
   const auto& shapes = files_.tensors().shapes();
-  const auto found = shapes.find(name);
+  const auto found = shapes.find(there);
   if (found == shapes.end() || found->second != std::vector{sizes_.positions, rows.columns})
     throw failure(1, "RC6526: {}: tensor {} does not have the {} rows that its {} states",
-                  files_.tensors().name(), name, sizes_.positions, config_file);
-  files_.tensors().check(name, rows);
-  files_.tensors().read(name, rows, to);
+                  files_.tensors().name(), there, sizes_.positions, config_file);
+  files_.tensors().check(there, rows);
+  files_.tensors().read(there, rows, to);
 }
 
 std::vector<std::string> copied_files(const fs::path& folder) {

@@ -23,13 +23,13 @@ std::optional<std::filesystem::path> find_origin(const description&, const std::
 class hugging_face_origin {
  public:
   /// Errors: failure (1) where the folder cannot be read or is not of the plan's model.
-  hugging_face_origin(const description&, const described_model&, const std::filesystem::path& folder);
+  hugging_face_origin(const description&, const hugging_face_model&, const std::filesystem::path& folder);
 
   const nlohmann::ordered_json& config() const { return config_; }
   const free_sizes& sizes() const { return sizes_; }
-  /// Read rows of a table of positions. `in_table`: its name in the family's table.
+  /// Read rows of a table of positions. `name`: as the model names it.
   /// Errors: failure (1) where the folder's files have another number of rows than its config states.
-  void read(const std::string& in_table, const area&, double* to);
+  void read(const std::string& name, const area&, double* to);
 
  private:
   nlohmann::ordered_json config_;

@@ -11,16 +11,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* head = "lm_head.weight";
-
-std::size_t rows_there(const global_parameter& p, const tensor_rule& rule, const free_sizes& sizes,
-                       std::size_t tensors) {
-  if (rule.rows == rows_of::positions) return sizes.positions;
-  if (rule.rows == rows_of::vocabulary) return sizes.vocabulary;
-  return p.rows * rule.parts / tensors;
+std::size_t rows_there(const named_tensor& named, const free_sizes& sizes) {
+  if (named.rule.rows == rows_of::positions) return sizes.positions;
+  if (named.rule.rows == rows_of::vocabulary) return sizes.vocabulary;
+  return named.first_row(named.parts.size());
 }
 
-/// The shape of a tensor there that a tensor of the plan lies in.
+/// The shape of a tensor in the files that a parameter is in.
 std::vector<std::size_t> shape_there(const global_parameter& p, const tensor_rule& rule, std::size_t rows) {
   if (!p.matrix) return {rows};
   return rule.transposed ? std::vector{p.columns, rows} : std::vector{rows, p.columns};
@@ -39,52 +36,56 @@ std::vector<std::size_t> shape_here(const global_parameter& p, const tensor_rule
 hugging_face_source::hugging_face_source(const description& about,
                                          const std::vector<global_parameter>& parameters,
                                          const fs::path& folder)
-    : hugging_face_source(about, model_of(about), check_config(about, model_of(about), folder / config_file),
-                          parameters, folder) {}
+    : hugging_face_source(about, hugging_face_model_of(about),
+                          check_config(about, hugging_face_model_of(about), folder / config_file), parameters,
+                          folder) {}
 
-hugging_face_source::hugging_face_source(const description& about, const described_model& model,
+hugging_face_source::hugging_face_source(const description& about, const hugging_face_model& model,
                                          const free_sizes& sizes,
                                          const std::vector<global_parameter>& parameters,
                                          const fs::path& folder)
-    : files_(*model.family, folder),
+    : files_(model, folder),
       vocabulary_(sizes.vocabulary),
       notes_(notes_on_config(about, model, folder / config_file)) {
   shape_map found = files_.tensors().shapes(), expected;
   for (const global_parameter& p : parameters) {
-    named_rule named = rule_of(*model.family, about.name, p.name);
-    named.theirs = files_.name_of(named.theirs);
-    const std::vector<std::string> theirs = named.names(model.experts);
-    const std::size_t rows = rows_there(p, named.rule, sizes, theirs.size());
-    for (const std::string& name : theirs) expected[name] = shape_there(p, named.rule, rows);
+    named_tensor named = find_tensor(model, about, parameters, p);
+    for (std::string& name : named.theirs) name = files_.name_of(name);
+    const std::size_t rows = rows_there(named, sizes);
+    for (const std::string& name : named.theirs) expected[name] = shape_there(p, named.rule, rows);
     shapes_[p.name] = shape_here(p, named.rule, sizes);
-    places_[p.name] = {theirs, named.rule.transposed, named.rule.part * p.rows, p.rows / theirs.size()};
+    places_[p.name] = {named.theirs, named.rule.transposed, named.first_row(named.part),
+                       named.rows_of_part(named.part)};
   }
-  if (found.contains(head) && !shapes_.contains("lm_head")) {
-    refuse_other_head(about);
-    found.erase(head);
+  for (const tensor_rule& rule : model.tensors) {
+    const std::string copy = files_.name_of(rule.theirs);
+    if (!shapes_.contains(rule.tied_to) || shapes_.contains(rule.ours) || !found.contains(copy)) continue;
+    refuse_other_copy(about, copy, rule.tied_to);
+    found.erase(copy);
   }
   std::erase_if(found, [&](const auto& t) {
-    return std::any_of(model.family->skipped.begin(), model.family->skipped.end(), [&](std::string_view end) {
+    return std::any_of(model.buffers.begin(), model.buffers.end(), [&](const std::string& end) {
       return t.first.ends_with(end) && !expected.contains(t.first);
     });
   });
   check_shapes(folder.string(), found, expected);
 }
 
-/// A tied head is the table of tokens. A folder may have both only where they are equal.
-void hugging_face_source::refuse_other_head(const description& about) const {
-  const std::string& table = places_.at("wte").theirs.front();
+/// A plan with a tied tensor has one of the two that a folder may have. They must be equal.
+void hugging_face_source::refuse_other_copy(const description& about, const std::string& copy,
+                                            const std::string& tied_to) const {
+  const std::string& table = places_.at(tied_to).theirs.front();
   const piece_source& in = files_.tensors();
   const auto found = in.shapes().find(table);
   if (found == in.shapes().end()) return;  // a table that is missing is listed later
   const std::vector<std::size_t>& shape = found->second;
-  bool is_equal = in.shapes().at(head) == shape && shape.size() == 2;
+  bool is_equal = in.shapes().at(copy) == shape && shape.size() == 2;
   std::vector<double> a, b;
   for (std::size_t row = 0; is_equal && row < shape[0]; ++row) {
     const area line{row, 1, 0, shape[1]};
     a.resize(line.count());
     b.resize(line.count());
-    in.read(head, line, a.data());
+    in.read(copy, line, a.data());
     in.read(table, line, b.data());
     is_equal = a == b;
   }
@@ -93,7 +94,7 @@ void hugging_face_source::refuse_other_head(const description& about) const {
         1,
         "RC6551: {}: {} differs from {}, but plan {} ties the two; give a plan with tied = false, or remove "
         "the tensor that is wrong",
-        name(), head, table, about.name);
+        name(), copy, table, about.name);
 }
 
 template <class F>

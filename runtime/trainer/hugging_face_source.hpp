@@ -35,9 +35,9 @@ class hugging_face_source : public tensor_source {
     bool transposed;
     std::size_t first_row, rows;
   };
-  hugging_face_source(const description&, const described_model&, const free_sizes&,
+  hugging_face_source(const description&, const hugging_face_model&, const free_sizes&,
                       const std::vector<global_parameter>&, const std::filesystem::path& folder);
-  void refuse_other_head(const description&) const;
+  void refuse_other_copy(const description&, const std::string& copy, const std::string& tied_to) const;
   /// Visit the tensors there that an area of the plan's tensor lies in. `visit` gets the name, the area
   /// there, and the area's row that it begins with.
   template <class F>

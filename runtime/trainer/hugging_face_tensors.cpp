@@ -8,17 +8,19 @@ namespace {
 
 constexpr std::size_t elements_at_once = std::size_t{1} << 20;
 
-/// A tensor of the files without its parts.
-joined part_of_file(const global_parameter& p, const tensor_rule& rule, const std::string& name, dtype type,
-                    std::size_t number, std::size_t tensors, const free_sizes& sizes) {
-  joined j{{name, {}, type}, rule, 0, p.rows / tensors, 0, {}};
-  j.first_row = number * j.rows;
-  if (rule.rows == rows_of::vocabulary) j.rows = std::min(j.rows, sizes.vocabulary);
-  if (rule.rows == rows_of::positions) j.copied_rows = sizes.positions - j.rows;
-  const std::size_t out = j.rows * rule.parts + j.copied_rows;
+/// The tensor number `n` of those that a parameter is in.
+joined tensor_of_files(const named_tensor& named, std::size_t n, dtype type, const free_sizes& sizes) {
+  joined j{{named.theirs[n], {}, type}, named.rule.transposed, {}, 0};
+  for (std::size_t i = 0; i < named.parts.size(); ++i) {
+    const std::size_t rows = named.rows_of_part(i);
+    j.parts.push_back({named.parts[i], n * rows, rows});
+  }
+  rows_of_parameter& first = j.parts.front();
+  if (named.rule.rows == rows_of::vocabulary) first.count = std::min(first.count, sizes.vocabulary);
+  if (named.rule.rows == rows_of::positions) j.copied_rows = sizes.positions - first.count;
+  const std::size_t out = j.rows() + j.copied_rows, columns = first.of->columns;
   j.as.shape = {out};
-  if (p.matrix) j.as.shape = rule.transposed ? std::vector{p.columns, out} : std::vector{out, p.columns};
-  j.parts.resize(rule.parts);
+  if (first.of->matrix) j.as.shape = j.transposed ? std::vector{columns, out} : std::vector{out, columns};
   return j;
 }
 
@@ -35,7 +37,33 @@ void append_rows(safetensors_writer& out, const area& rows, const Read& read) {
   }
 }
 
+/// Append a tensor whose columns are the parts' rows, for blocks of its rows.
+void append_transposed(safetensors_writer& out, const joined& j, const tensor_source& from) {
+  const std::size_t columns = j.parts.front().of->columns, wide = j.rows();
+  const std::size_t most = std::max<std::size_t>(1, elements_at_once / wide);
+  std::vector<double> values, block;
+  for (std::size_t column = 0; column < columns; column += most) {
+    const std::size_t count = std::min(most, columns - column);
+    block.resize(count * wide);
+    std::size_t first = 0;
+    for (const rows_of_parameter& part : j.parts) {
+      values.resize(part.count * count);
+      from.read(part.of->name, {part.first, part.count, column, count}, values.data());
+      for (std::size_t i = 0; i < part.count; ++i)
+        for (std::size_t k = 0; k < count; ++k) block[k * wide + first + i] = values[i * count + k];
+      first += part.count;
+    }
+    out.append(block.data(), block.size());
+  }
+}
+
 }  // namespace
+
+std::size_t joined::rows() const {
+  std::size_t rows = 0;
+  for (const rows_of_parameter& part : parts) rows += part.count;
+  return rows;
+}
 
 dtype type_of_files(const description& about) {
   if (about.type == dtype::f64) return dtype::f64;
@@ -47,49 +75,28 @@ free_sizes sizes_of(const description& about, const hugging_face_origin* origin)
   return {static_cast<std::size_t>(about.seq), static_cast<std::size_t>(about.vocab_used)};
 }
 
-std::vector<joined> join_parameters(const description& about, const described_model& model,
+std::vector<joined> join_parameters(const description& about, const hugging_face_model& model,
                                     const std::vector<global_parameter>& parameters,
                                     const free_sizes& sizes) {
   std::vector<joined> all;
   for (const global_parameter& p : parameters) {
-    const named_rule named = rule_of(*model.family, about.name, p.name);
-    const std::vector<std::string> theirs = named.names(model.experts);
-    for (std::size_t n = 0; n < theirs.size(); ++n) {
-      auto at = std::find_if(all.begin(), all.end(), [&](const joined& j) { return j.as.name == theirs[n]; });
-      if (at == all.end())
-        at = all.insert(
-            all.end(), part_of_file(p, named.rule, theirs[n], type_of_files(about), n, theirs.size(), sizes));
-      at->parts[named.rule.part] = &p;
-    }
+    const named_tensor named = find_tensor(model, about, parameters, p);
+    for (std::size_t n = 0; n < named.theirs.size() && named.part == 0; ++n)
+      all.push_back(tensor_of_files(named, n, type_of_files(about), sizes));
   }
   return all;
 }
 
 void append(safetensors_writer& out, const joined& j, const tensor_source& from,
             hugging_face_origin* origin) {
-  const std::size_t columns = j.parts.front()->columns, wide = j.rows * j.parts.size();
-  if (!j.rule.transposed) {
-    for (const global_parameter* p : j.parts)
-      append_rows(out, {j.first_row, j.rows, 0, columns},
-                  [&](const area& some, double* to) { from.read(p->name, some, to); });
-    if (j.copied_rows > 0)
-      append_rows(out, {j.rows, j.copied_rows, 0, columns},
-                  [&](const area& some, double* to) { origin->read(j.as.name, some, to); });
-    return;
-  }
-  std::vector<double> values, block;
-  const std::size_t most = std::max<std::size_t>(1, elements_at_once / wide);
-  for (std::size_t column = 0; column < columns; column += most) {
-    const std::size_t count = std::min(most, columns - column);
-    block.resize(count * wide);
-    values.resize(j.rows * count);
-    for (std::size_t part = 0; part < j.parts.size(); ++part) {
-      from.read(j.parts[part]->name, {j.first_row, j.rows, column, count}, values.data());
-      for (std::size_t i = 0; i < j.rows; ++i)
-        for (std::size_t k = 0; k < count; ++k) block[k * wide + part * j.rows + i] = values[i * count + k];
-    }
-    out.append(block.data(), block.size());
-  }
+  if (j.transposed) return append_transposed(out, j, from);
+  const std::size_t columns = j.parts.front().of->columns;
+  for (const rows_of_parameter& part : j.parts)
+    append_rows(out, {part.first, part.count, 0, columns},
+                [&](const area& some, double* to) { from.read(part.of->name, some, to); });
+  if (j.copied_rows > 0)
+    append_rows(out, {j.rows(), j.copied_rows, 0, columns},
+                [&](const area& some, double* to) { origin->read(j.as.name, some, to); });
 }
 
 }  // namespace rankc::runtime

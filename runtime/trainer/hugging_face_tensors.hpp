@@ -12,13 +12,19 @@
 
 namespace rankc::runtime {
 
-/// A tensor of the files, and the parameters that it joins, in the order of their parts.
+/// Rows of a parameter.
+struct rows_of_parameter {
+  const global_parameter* of;
+  std::size_t first, count;
+};
+
+/// A tensor of the files, and the rows that it joins.
 struct joined {
   safetensors_writer::tensor as;
-  tensor_rule rule;
-  std::size_t first_row, rows;  // of each part
-  std::size_t copied_rows;      // that follow them, from the origin
-  std::vector<const global_parameter*> parts;
+  bool transposed;
+  std::vector<rows_of_parameter> parts;
+  std::size_t copied_rows;  // that follow them, from the origin
+  std::size_t rows() const;
 };
 
 /// The type of the tensors in the files.
@@ -28,8 +34,8 @@ dtype type_of_files(const description&);
 free_sizes sizes_of(const description&, const hugging_face_origin*);
 
 /// The tensors that these parameters make up.
-/// Errors: failure (1) for a parameter that the family's table does not have.
-std::vector<joined> join_parameters(const description&, const described_model&,
+/// Errors: failure (1) for a parameter that the model has no name for.
+std::vector<joined> join_parameters(const description&, const hugging_face_model&,
                                     const std::vector<global_parameter>&, const free_sizes&);
 
 /// Append the values of a tensor to a file. `origin` may be null where no rows are copied.

@@ -22,9 +22,10 @@ using nlohmann::ordered_json;
 constexpr const char* config_checksum = "rankc_config";  // in the metadata of the weights
 constexpr const char* key_begin = "base_model.model.";
 
-/// One adapter of the plan: of a whole module, or of a part of one.
-struct low_rank {
-  const global_parameter *a = nullptr, *b = nullptr;
+/// A weight of a module, and its adapter in the plan. Without an adapter, `a` and `b` are null.
+struct adapted_part {
+  std::size_t rows;  // in the files
+  const global_parameter *a, *b;
 };
 
 /// A module with adapters. PEFT has one adapter for a module. Where the module joins parameters of the plan,
@@ -32,9 +33,14 @@ struct low_rank {
 /// columns of each part in the rows of that part, and zeros elsewhere.
 struct adapted_module {
   std::string name;
-  tensor_rule rule;
-  std::size_t rows = 0, columns = 0, rank = 0;  // rows: of each part
-  std::vector<low_rank> parts;
+  bool transposed;
+  std::size_t columns, rank;
+  std::vector<adapted_part> parts;
+  std::size_t rows() const {
+    std::size_t rows = 0;
+    for (const adapted_part& part : parts) rows += part.rows;
+    return rows;
+  }
 };
 
 std::string module_of(const std::string& tensor) { return tensor.substr(0, tensor.rfind('.')); }
@@ -54,54 +60,73 @@ std::string name_in_layers(const std::string& module) {
       about.name, parameter, why);
 }
 
-std::vector<adapted_module> adapted_modules(const description& about, const model_family& family,
+/// A parameter's tensor, which is not of experts.
+named_tensor find_dense_tensor(const hugging_face_model& model, const description& about,
+                               const std::vector<global_parameter>& all, const global_parameter& p) {
+  named_tensor named = find_tensor(model, about, all, p);
+  if (named.rule.of_experts()) refuse(about, p.name, "a module there has the weights of one expert");
+  return named;
+}
+
+adapted_module module_with_adapters(const named_tensor& named, const std::vector<global_parameter>& all,
+                                    const free_sizes& sizes) {
+  adapted_module m{
+      module_of(named.theirs.front()), named.rule.transposed, named.parts.front()->columns, 0, {}};
+  const bool is_table = named.rule.rows == rows_of::vocabulary;
+  for (const global_parameter* p : named.parts) {
+    const std::size_t rows = is_table ? std::min(p->rows, sizes.vocabulary) : p->rows;
+    const adapted_part part{rows, find_parameter(all, p->name + lora_a),
+                            find_parameter(all, p->name + lora_b)};
+    if (part.a != nullptr) m.rank += part.a->rows;
+    m.parts.push_back(part);
+  }
+  return m;
+}
+
+std::vector<adapted_module> adapted_modules(const description& about, const hugging_face_model& model,
                                             const std::vector<global_parameter>& all,
                                             const free_sizes& sizes) {
   std::vector<adapted_module> modules;
+  std::set<std::string> found;
   for (const global_parameter& p : all) {
-    const low_rank beside{find_parameter(all, p.name + lora_a), find_parameter(all, p.name + lora_b)};
-    if (beside.a == nullptr || beside.b == nullptr) continue;
-    const named_rule named = rule_of(family, about.name, p.name);
-    if (named.rule.of_experts()) refuse(about, p.name, "a module there has the weights of one expert");
-    const std::string module = module_of(named.theirs);
-    auto at = std::find_if(modules.begin(), modules.end(),
-                           [&](const adapted_module& m) { return m.name == module; });
-    if (at == modules.end()) {
-      const bool is_table = named.rule.rows == rows_of::vocabulary;
-      const std::size_t rows = is_table ? std::min(p.rows, sizes.vocabulary) : p.rows;
-      at = modules.insert(
-          modules.end(),
-          {.name = module, .rule = named.rule, .rows = rows, .columns = p.columns, .parts = {}});
-      at->parts.resize(named.rule.parts);
-    }
-    at->parts[named.rule.part] = beside;
-    at->rank += beside.a->rows;
+    if (find_parameter(all, p.name + lora_a) == nullptr) continue;
+    const named_tensor named = find_dense_tensor(model, about, all, p);
+    if (found.insert(named.theirs.front()).second) modules.push_back(module_with_adapters(named, all, sizes));
   }
   return modules;
 }
 
+/// Whether files repeat a parameter under the name of another one, which the plan lacks.
+bool is_tied(const hugging_face_model& model, const std::vector<global_parameter>& all,
+             const global_parameter& p) {
+  return std::any_of(model.tensors.begin(), model.tensors.end(), [&](const tensor_rule& rule) {
+    return rule.tied_to == p.name && find_parameter(all, rule.ours) == nullptr;
+  });
+}
+
 /// The parameters of the modules that are trained whole.
 std::vector<global_parameter> parameters_of_whole_modules(const description& about,
-                                                          const model_family& family,
+                                                          const hugging_face_model& model,
                                                           const std::vector<global_parameter>& all,
                                                           const std::vector<adapted_module>& adapted) {
+  const auto module_with = [&](const global_parameter& p) {
+    return module_of(find_dense_tensor(model, about, all, p).theirs.front());
+  };
   std::set<std::string> modules;
   for (const global_parameter& p : all) {
     if (!p.trained || is_beside(p, all)) continue;
-    const named_rule named = rule_of(family, about.name, p.name);
-    const std::string module = module_of(named.theirs);
-    const bool is_table = named.rule.rows == rows_of::vocabulary;
-    if (named.rule.of_experts()) refuse(about, p.name, "a module there has the weights of one expert");
-    if (is_table && find_parameter(all, "lm_head") == nullptr)
-      refuse(about, p.name, "it is the head's weight, too");
+    const std::string module = module_with(p);
+    if (is_tied(model, all, p)) refuse(about, p.name, "it is the head's weight, too");
     for (const adapted_module& m : adapted)
       if (m.name == module) refuse(about, p.name, "its module " + module + " has an adapter");
     modules.insert(module);
   }
   std::vector<global_parameter> of_modules;
-  for (const global_parameter& p : all)
-    if (!is_beside(p, all) && modules.contains(module_of(rule_of(family, about.name, p.name).theirs)))
-      of_modules.push_back(p);
+  for (const global_parameter& p : all) {
+    if (is_beside(p, all)) continue;
+    const named_tensor named = find_tensor(model, about, all, p);
+    if (modules.contains(module_of(named.theirs.front()))) of_modules.push_back(p);
+  }
   return of_modules;
 }
 
@@ -113,18 +138,18 @@ std::vector<double> values_of(const tensor_source& from, const global_parameter&
 
 /// Append A and then B. Shapes: A (rank, columns), B (rows of all parts, rank).
 void append(safetensors_writer& out, const adapted_module& m, const tensor_source& from) {
-  for (const low_rank& part : m.parts)
-    if (part.a != nullptr) {
-      const std::vector<double> a = values_of(from, *part.a);
-      out.append(a.data(), a.size());
-    }
+  for (const adapted_part& part : m.parts) {
+    if (part.a == nullptr) continue;
+    const std::vector<double> a = values_of(from, *part.a);
+    out.append(a.data(), a.size());
+  }
   std::size_t first = 0;
-  for (const low_rank& part : m.parts) {
-    std::vector<double> rows(m.rows * m.rank);
+  for (const adapted_part& part : m.parts) {
+    std::vector<double> rows(part.rows * m.rank);
     if (part.b != nullptr) {
       const std::vector<double> b = values_of(from, *part.b);
       const std::size_t rank = part.b->columns;
-      for (std::size_t i = 0; i < m.rows; ++i)
+      for (std::size_t i = 0; i < part.rows; ++i)
         std::copy_n(b.begin() + static_cast<std::ptrdiff_t>(i * rank), rank,
                     rows.begin() + static_cast<std::ptrdiff_t>(i * m.rank + first));
       first += rank;
@@ -148,7 +173,7 @@ std::string config_text_of(const std::vector<adapted_module>& adapted, const std
   for (const adapted_module& m : adapted) {
     const std::string name = name_in_layers(m.name);
     targets.insert(name);
-    is_transposed = is_transposed || m.rule.transposed;
+    is_transposed = is_transposed || m.transposed;
     if (m.rank == rank) continue;
     ranks[name] = m.rank;
     alphas[name] = number_of(scale * static_cast<double>(m.rank));
@@ -175,19 +200,18 @@ std::string config_text_of(const std::vector<adapted_module>& adapted, const std
 void write_peft_adapter(const description& about, const std::vector<global_parameter>& all,
                         const tensor_source& from, const std::optional<std::filesystem::path>& origin_folder,
                         const std::string& base, const std::filesystem::path& folder) {
-  const described_model model = model_of(about);
+  const hugging_face_model model = hugging_face_model_of(about);
   std::optional<hugging_face_origin> origin;
   if (origin_folder) origin.emplace(about, model, *origin_folder);
   const free_sizes sizes = sizes_of(about, origin ? &*origin : nullptr);
-  const std::vector<adapted_module> adapted = adapted_modules(about, *model.family, all, sizes);
-  const std::vector<global_parameter> of_modules =
-      parameters_of_whole_modules(about, *model.family, all, adapted);
+  const std::vector<adapted_module> adapted = adapted_modules(about, model, all, sizes);
+  const std::vector<global_parameter> of_modules = parameters_of_whole_modules(about, model, all, adapted);
   std::vector<joined> whole = join_parameters(about, model, of_modules, sizes);
   std::vector<safetensors_writer::tensor> tensors;
   const dtype type = type_of_files(about);
   for (const adapted_module& m : adapted) {
     tensors.push_back({key_begin + m.name + ".lora_A.weight", {m.rank, m.columns}, type});
-    tensors.push_back({key_begin + m.name + ".lora_B.weight", {m.rows * m.parts.size(), m.rank}, type});
+    tensors.push_back({key_begin + m.name + ".lora_B.weight", {m.rows(), m.rank}, type});
   }
   const std::string config = config_text_of(adapted, whole, about.lora_scale, base);
   for (const joined& j : whole) {

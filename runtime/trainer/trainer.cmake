@@ -26,7 +26,7 @@ add_library(rankc_trainer STATIC
   trainer/held_out_share.cpp
   trainer/hugging_face_config.cpp
   trainer/hugging_face_export.cpp
-  trainer/hugging_face_families.cpp
+  trainer/hugging_face_names.cpp
   trainer/hugging_face_files.cpp
   trainer/hugging_face_origin.cpp
   trainer/hugging_face_source.cpp

@@ -37,4 +37,13 @@ inline run start(const registered& program, const fs::path& folder, const std::s
   return r;
 }
 
+/// The numbers of a list, or of a list of lists.
+inline std::vector<double> flat(const json& values) {
+  if (!values[0].is_array()) return values;
+  std::vector<double> all;
+  for (const json& row : values)
+    for (const double x : row) all.push_back(x);
+  return all;
+}
+
 }  // namespace hugging_face

@@ -37,14 +37,6 @@ wanted_of_batch wanted(const registered& program, const json& expected) {
   return {of["total_loss"], of["grad_norm"], whole};
 }
 
-std::vector<double> flat(const json& values) {
-  if (!values[0].is_array()) return values;
-  std::vector<double> all;
-  for (const json& row : values)
-    for (const double x : row) all.push_back(x);
-  return all;
-}
-
 /// Ours, of a tensor of theirs that the oracle has the gradient of.
 std::vector<double> gradient_of(const tensors& all, const std::string& theirs) {
   const auto layer = [&](const char* before) {

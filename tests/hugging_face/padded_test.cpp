@@ -74,6 +74,29 @@ TEST_CASE("a padded plan begins with a folder of the tokenizer's size, and expor
   }
 }
 
+TEST_CASE("the softmax of a padded plan counts each row of padding, which is zero, as a logit of 0") {
+  run plain = start(program_of("gpt2", "one"), folder_of("gpt2"), "arith:1"),
+      padded = start(program_of("gpt2_padded", "one"), folder_of("gpt2"), "arith:1");
+  for (run* r : {&plain, &padded}) r->load();
+  const double without = plain.engine->evaluate(), with = padded.engine->evaluate();
+  const auto seq = static_cast<std::size_t>(plain.about.seq);
+  std::vector<std::int32_t> tokens(seq), targets(seq);
+  std::vector<double> logits(128);
+  double expected = 0;
+  for (std::size_t row = 0; row < 4; ++row) {
+    plain.data.sample(row, tokens.data(), targets.data());
+    for (std::size_t n = 0; n < seq; ++n) {
+      plain.engine->logits(0, row * seq + n, logits.data());
+      double sum = 132 - 128;
+      for (const double logit : logits) sum += std::exp(logit);
+      expected +=
+          (std::log(sum) - logits[static_cast<std::size_t>(targets[n])]) / static_cast<double>(4 * seq);
+    }
+  }
+  CHECK(std::abs(with - expected) <= 1e-12);
+  CHECK(with - without > 1e-3);
+}
+
 TEST_CASE("a folder that is padded as the plan is keeps its rows of padding") {
   const scratch files;
   run padded = start(program_of("gpt2_padded", "one"), folder_of("gpt2"), "arith:1");

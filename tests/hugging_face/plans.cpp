@@ -6,6 +6,7 @@
 #include <rankc/schedules/zero_bubble_v.hpp>
 
 #include "06_gated_attention.hpp"
+#include "own_model.hpp"
 
 namespace hugging_face {
 
@@ -19,6 +20,12 @@ constexpr training adapting{.seq = 32,
                             .precision = f64,
                             .lr = 1e-2,
                             .lora = {.rank = 2, .alpha = 4, .targets = {"wq", "w2"}}};
+
+constexpr training adapting_attention{.seq = 32,
+                                      .global_batch = 4,
+                                      .precision = f64,
+                                      .lr = 1e-2,
+                                      .lora = {.rank = 2, .alpha = 4, .targets = {"wq", "wv"}}};
 
 constexpr training of_torch{.seq = 64, .global_batch = 8, .precision = f64};
 constexpr training of_four{.seq = 64, .global_batch = 4, .precision = f64};
@@ -226,6 +233,14 @@ std::vector<split_plan> plans() {
   l.add("gpt2_untied", "one",
         models::gpt2{.layers = 2, .hidden = 16, .heads = 4, .ffn = 48, .vocab = 64, .tied = false}, {},
         schedules::gpipe{1});
+  constexpr models::qwen2 biased{
+      .layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .ffn = 48, .vocab = 96, .tied = true};
+  l.add_layouts("qwen2", biased);
+  constexpr own_model own{
+      .layers = 2, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 48, .vocab = 34, .vocab_used = 33};
+  l.add("own", "one", own, {}, schedules::gpipe{1});
+  l.add("own", "tp2_pp2", own, {.world = 4, .tp = 2, .pp = 2}, schedules::one_f_one_b{2});
+  l.add("own", "adapted", own, {}, schedules::gpipe{1}, adapting_attention);
   l.add("no_family", "one",
         ::plans::gated_llama{.layers = 2, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32}, {},
         schedules::gpipe{1});

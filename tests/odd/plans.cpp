@@ -125,6 +125,31 @@ std::vector<split_plan> plans() {
         {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage},
         schedules::interleaved_one_f_one_b{2, 2});
 
+  // Norms at the end of each half of a block, alone or together with those at its start.
+  const auto add_norms = [&](const char* family, const g::block_setting& setting, g::activation by) {
+    const auto model = make(repeat{4, g::block{{.hidden = hidden,
+                                                .heads = heads,
+                                                .kv_heads = heads,
+                                                .of = setting,
+                                                .theta = 10,
+                                                .qkv_biases = true},
+                                               ffn,
+                                               by}});
+    l.add_one(family, model);
+    l.add(family, "sp", model, sp, three);
+    l.add(family, "zbv", model, {.world = 4, .tp = 2, .pp = 2}, v);
+  };
+  // A larger eps makes finite differences exact enough: what these norms divide by is small.
+  add_norms("norms_after", {.layers = 4, .norm_eps = 1e-3, .norms = g::norm_place::after},
+            g::activation::swiglu);
+  add_norms("norms_both",
+            {.layers = 4,
+             .norm_eps = 1e-3,
+             .norm = g::norm_kind::layer,
+             .biases = true,
+             .norms = g::norm_place::both},
+            g::activation::gelu);
+
   const auto bases = make(
       repeat{2, attention_layer{"near", 10}},
       repeat{

@@ -88,6 +88,17 @@ struct gain_and_shift {
 
 }  // namespace
 
+TEST_CASE("a block of experts with norms after its halves is refused") {
+  const g::attention_half after{hidden, heads, heads, {.layers = 2, .norms = g::norm_place::after}, 10};
+  const g::experts_of_layer two{.count = 2, .picks = 1, .ffn = 8};
+  CHECK(
+      without_line(refusal(make(repeat{2, g::expert_block{after, two}}))) ==
+      "RC210: experts.hpp: expert_block: its setting has norms after each half; expected norms before, since "
+      "the half with experts has no other");
+  const g::attention_half before{hidden, heads, heads, {.layers = 2}, 10};
+  CHECK(refusal(make(repeat{2, g::expert_block{before, two}})).empty());
+}
+
 TEST_CASE("an op that a gradient reaches has a dual, or says that none flows") {
   CHECK(without_line(refusal(make(repeat{2, with_op<bare>{}})))
             .find("gelu: a gradient reaches it, and it has no dual; give its op_row one, or "

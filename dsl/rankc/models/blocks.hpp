@@ -36,47 +36,70 @@ struct embedding {
   }
 };
 
+/// The norms of each half of a block: at its start, at its end before it is added to x, or both.
+/// Source: Groeneveld et al. 2024 (OLMo 2: after); Gemma Team 2024 (Gemma 2: both).
+enum class norm_place : unsigned char { before, after, both };
+
+/// The names of the parameters that both halves of a block have, and of their values in generated text.
+struct half_names {
+  std::string_view norm, norm_shift, normed, entered;
+  std::string_view weight, shift, sums;
+  std::string_view post_norm, post_norm_shift, post_normed;
+};
+inline constexpr half_names attention_names{
+    "norm1", "norm1.bias", "n1", "h1", "wo", "wo.bias", "o_proj", "post_norm1", "post_norm1.bias", "a1"};
+inline constexpr half_names mlp_names{"norm2",      "norm2.bias",      "n2", "h2", "w2", "w2.bias", "down",
+                                      "post_norm2", "post_norm2.bias", "a2"};
+
 /// The settings shared by the two halves of a block.
 struct block_setting {
   int layers;  // layers of the model
   double norm_eps = default_norm_eps;
   norm_kind norm = norm_kind::rms;
-  bool biases = false;
+  bool biases = false;  // all linear layers of the block have biases
+  norm_place norms = norm_place::before;
 
-  /// The norm at the start of a half, then enter_tp.
-  constexpr value enter(trace& t, value x, std::string_view gain, std::string_view shift, std::string_view n,
-                        std::string_view h, const layer_context& c) const {
-    const dim hidden = t.of(x).shape[1];
-    value normed = as(n, apply_norm(x, declare_norm(t, norm, hidden, gain, shift), norm_eps));
-    return as(h, enter_tp(normed, c));
+  /// The norm at the start of a half, if it has one, then enter_tp.
+  constexpr value enter(trace& t, value x, const half_names& names, const layer_context& c) const {
+    if (norms != norm_place::after) x = as(names.normed, add_norm(t, x, names.norm, names.norm_shift));
+    return as(names.entered, enter_tp(x, c));
   }
-  /// A column-parallel linear layer, with a bias if the block has biases.
-  constexpr value column(trace& t, value x, std::string_view weight, std::string_view shift, dim out) const {
+  /// A column-parallel linear layer, with a bias if `has_bias`.
+  constexpr value column(trace& t, value x, std::string_view weight, std::string_view shift, dim out,
+                         bool has_bias) const {
     value w = column_weight(t, x, weight, out);
-    if (!biases) return linear(x, w);
+    if (!has_bias) return linear(x, w);
     value b = t.parameter(shift, {out}, {{region_axis, out.name}}, initial::zeros);
     return bias(linear(x, w), b);
   }
-  /// The row-parallel linear layer at the end of a half. `name` names its partial sums in generated text.
-  constexpr value leave(trace& t, value x, std::string_view weight, std::string_view shift,
-                        std::string_view name, dim hidden, const layer_context& c) const {
-    value sums = as(name, row_parallel(t, x, weight, hidden, residual_std(layers)));
-    if (!biases) return leave_tp(sums, c);
-    value b = t.parameter(shift, {hidden}, {}, initial::zeros);
-    return bias(leave_tp(sums, c), b);
+  /// The row-parallel linear layer at the end of a half, then the norm after it, if the half has one.
+  constexpr value leave(trace& t, value x, const half_names& names, dim hidden,
+                        const layer_context& c) const {
+    value sums = as(names.sums, row_parallel(t, x, names.weight, hidden, residual_std(layers)));
+    const value shift = biases ? t.parameter(names.shift, {hidden}, {}, initial::zeros) : value{};
+    value y = leave_tp(sums, c);
+    if (biases) y = bias(y, shift);
+    if (norms == norm_place::before) return y;
+    return as(names.post_normed, add_norm(t, y, names.post_norm, names.post_norm_shift));
+  }
+
+ private:
+  constexpr value add_norm(trace& t, value x, std::string_view gain, std::string_view shift) const {
+    return apply_norm(x, declare_norm(t, norm, t.of(x).shape[1], gain, shift), norm_eps);
   }
 };
 
-/// The first half of a block: x plus attention of its norm.
+/// The first half of a block: x plus attention of x.
 struct attention_half {
   dim hidden, heads, kv_heads;
   block_setting of;
   double theta = 0;  // base of rotary positions; 0: none
   rankc::rope_scaling rope_scaling{};
   bool head_norms = false;  // RMSNorm of each head of q and k before rotary positions
+  bool qkv_biases = false;  // q, k and v have biases without `of.biases`, too
 
   constexpr value add_to(trace& t, value x, const layer_context& c) const {
-    value h1 = of.enter(t, x, "norm1", "norm1.bias", "n1", "h1", c);
+    value h1 = of.enter(t, x, attention_names, c);
     // Every tp rank has the whole gains. Their gradients are partial sums, from the rank's heads.
     value q_gain{}, k_gain{};
     if (head_norms) {
@@ -84,11 +107,12 @@ struct attention_half {
       q_gain = t.parameter("q_norm", {head}, {}, initial::ones);
       k_gain = t.parameter("k_norm", {head}, {}, initial::ones);
     }
-    value q = as("q", turn(of.column(t, h1, "wq", "wq.bias", heads), q_gain, c));
-    value k = as("k", turn(of.column(t, h1, "wk", "wk.bias", kv_heads), k_gain, c));
-    value v = as("v", of.column(t, h1, "wv", "wv.bias", kv_heads));
+    const bool has_bias = of.biases || qkv_biases;
+    value q = as("q", turn(of.column(t, h1, "wq", "wq.bias", heads, has_bias), q_gain, c));
+    value k = as("k", turn(of.column(t, h1, "wk", "wk.bias", kv_heads, has_bias), k_gain, c));
+    value v = as("v", of.column(t, h1, "wv", "wv.bias", kv_heads, has_bias));
     value o = as("o", self_attention(q, k, v, c));
-    return as("x_mid", x + of.leave(t, o, "wo", "wo.bias", "o_proj", hidden, c));
+    return as("x_mid", x + of.leave(t, o, attention_names, hidden, c));
   }
 
  private:
@@ -111,19 +135,22 @@ struct block {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     const block_setting& of = attention.of;
     value middle = attention.add_to(t, x, c);
-    value h2 = of.enter(t, middle, "norm2", "norm2.bias", "n2", "h2", c);
+    value h2 = of.enter(t, middle, mlp_names, c);
     value act = by == activation::gelu ? add_gelu(t, h2) : add_swiglu(t, h2);
-    return middle + of.leave(t, act, "w2", "w2.bias", "down", attention.hidden, c);
+    return middle + of.leave(t, act, mlp_names, attention.hidden, c);
   }
 
  private:
+  constexpr value up_to_ffn(trace& t, value h, std::string_view weight, std::string_view shift) const {
+    return attention.of.column(t, h, weight, shift, ffn, attention.of.biases);
+  }
   constexpr value add_gelu(trace& t, value h) const {
-    value up = as("up", attention.of.column(t, h, "w1", "w1.bias", ffn));
+    value up = as("up", up_to_ffn(t, h, "w1", "w1.bias"));
     return as("act", gelu(up));
   }
   constexpr value add_swiglu(trace& t, value h) const {
-    value gate = as("gate", attention.of.column(t, h, "w1", "w1.bias", ffn)),
-          up = as("up", attention.of.column(t, h, "w3", "w3.bias", ffn));
+    value gate = as("gate", up_to_ffn(t, h, "w1", "w1.bias")),
+          up = as("up", up_to_ffn(t, h, "w3", "w3.bias"));
     return as("act", swiglu(gate, up));
   }
 };

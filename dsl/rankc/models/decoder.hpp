@@ -13,7 +13,8 @@ struct decoder {
   double theta = 0;  // base of rotary positions; read only if the sizes have `rotary`
   rankc::rope_scaling rope_scaling{};
   norm_kind norm = norm_kind::rms;
-  bool biases = false, head_norms = false;
+  bool biases = false, head_norms = false, qkv_biases = false;
+  norm_place norms = norm_place::before;
   activation by = activation::swiglu;
   experts_of_layer experts{};
   model_routers routers{};
@@ -46,8 +47,8 @@ struct decoder {
     const int of_head = sizes.elements_of_head();
     const dim heads{"heads", sizes.heads * of_head, of_head, "head_dim"},
         kv_heads = sizes.kv_heads ? dim{"kv_heads", sizes.kv_heads * of_head, of_head, "head_dim"} : heads;
-    return {hidden(), heads,        kv_heads,  {sizes.layers, norm_eps, norm, biases},
-            theta,    rope_scaling, head_norms};
+    return {hidden(), heads,        kv_heads,   {sizes.layers, norm_eps, norm, biases, norms},
+            theta,    rope_scaling, head_norms, qkv_biases};
   }
 };
 

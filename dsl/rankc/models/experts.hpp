@@ -222,7 +222,16 @@ struct expert_block {
   experts_of_layer experts;
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
+    if (attention.of.norms != norm_place::before) refuse_norms(t);
     return add_experts(t, attention.add_to(t, x, c), experts, attention.of.layers, attention.of.norm_eps, c);
+  }
+
+ private:
+  constexpr void refuse_norms(trace& t) const {
+    complaint c{name, {}, {__builtin_FILE(), __builtin_LINE()}};
+    c.begin() << "its setting has norms after each half; expected norms before, since the half with experts "
+                 "has no other";
+    t.refuse(c);
   }
 };
 

@@ -2,7 +2,7 @@
 // Llama: rotary positions, RMSNorm, SwiGLU, grouped-query attention, no biases.
 // Source: Touvron et al. 2023; Grattafiori et al. 2024.
 #pragma once
-#include <rankc/models/decoder.hpp>
+#include <rankc/models/llama_format.hpp>
 
 namespace rankc::models {
 
@@ -42,6 +42,17 @@ struct llama {
   constexpr auto stack() const {
     const decoder d = describe();
     return sequential(d.embedding(), repeat{layers, d.block()}, d.head());
+  }
+  constexpr hugging_face_format hugging_face() const {
+    const decoder d = describe();
+    return {.model_type = "llama",
+            .architecture = "LlamaForCausalLM",
+            .tensors = llama_tensors(),
+            .fields = join(llama_fields(d), {{"attention_bias", false, false},
+                                             kv_heads_field(d),
+                                             head_dim_field(d),
+                                             {"mlp_bias", false, false}}),
+            .buffers = llama_buffers()};
   }
 };
 

@@ -2,9 +2,16 @@
 // Mixtral: a Llama with experts instead of the MLP in every layer.
 // Source: Jiang et al. 2024; transformers, models/mixtral.
 #pragma once
-#include <rankc/models/decoder.hpp>
+#include <rankc/models/llama_format.hpp>
 
 namespace rankc::models {
+
+constexpr std::vector<hugging_face_tensor> mixtral_expert_tensors() {
+  return {{"layers.#.router", "model.layers.#.block_sparse_moe.gate.weight"},
+          {"layers.#.experts.gate", "model.layers.#.block_sparse_moe.experts.@.w1.weight", true},
+          {"layers.#.experts.up", "model.layers.#.block_sparse_moe.experts.@.w3.weight", true},
+          {"layers.#.experts.down", "model.layers.#.block_sparse_moe.experts.@.w2.weight"}};
+}
 
 /// A Mixtral of any size.
 /// Units: vocab may be padded; vocab_used is the number of tokens in use (0: all).
@@ -60,6 +67,22 @@ struct mixtral {
   constexpr auto stack() const {
     const decoder d = describe();
     return sequential(d.embedding(), repeat{layers, d.expert_block()}, d.head());
+  }
+  constexpr hugging_face_format hugging_face() const {
+    const decoder d = describe();
+    return {.model_type = "mixtral",
+            .architecture = "MixtralForCausalLM",
+            .tensors = join(llama_attention_tensors(), mixtral_expert_tensors()),
+            .fields =
+                join(llama_fields(d, {.norm_eps = 1e-5, .theta = 1e6}), {kv_heads_field(d, 8),
+                                                                         head_dim_field(d),
+                                                                         {"num_local_experts", experts, 8},
+                                                                         {"num_experts_per_tok", top_k, 2},
+                                                                         {"sliding_window", nullptr},
+                                                                         {"router_jitter_noise", 0.0, 0.0}}),
+            .buffers = llama_buffers(),
+            .experts = experts,
+            .balance = balance_of(router_losses)};
   }
 };
 

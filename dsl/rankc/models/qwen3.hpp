@@ -3,7 +3,7 @@
 // hidden.
 // Source: Qwen Team 2025; transformers, models/qwen3.
 #pragma once
-#include <rankc/models/decoder.hpp>
+#include <rankc/models/llama_format.hpp>
 
 namespace rankc::models {
 
@@ -50,6 +50,17 @@ struct qwen3 {
   constexpr auto stack() const {
     const decoder d = describe();
     return sequential(d.embedding(), repeat{layers, d.block()}, d.head());
+  }
+  constexpr hugging_face_format hugging_face() const {
+    const decoder d = describe();
+    return {.model_type = "qwen3",
+            .architecture = "Qwen3ForCausalLM",
+            .tensors = qwen3_tensors(),
+            .fields = join(llama_fields(d), {{"attention_bias", false, false},
+                                             kv_heads_field(d, 32),
+                                             {"head_dim", head_dim, 128},
+                                             {"use_sliding_window", false, false}}),
+            .buffers = llama_buffers()};
   }
 };
 

@@ -2,9 +2,10 @@
 // Qwen3-MoE: a Qwen3 with experts instead of the MLP in some or all layers.
 // Source: Qwen Team 2025; transformers, models/qwen3_moe.
 #pragma once
-#include <rankc/models/decoder.hpp>
+#include <rankc/models/llama_format.hpp>
 
 #include <initializer_list>
+#include <vector>
 
 namespace rankc::models {
 
@@ -21,6 +22,7 @@ class layer_list {
   }
   constexpr int count() const { return count_; }
   constexpr int operator[](int i) const { return number_[i]; }
+  constexpr std::vector<int> numbers() const { return {number_, number_ + (count_ < most ? count_ : most)}; }
   constexpr bool has(int layer) const {
     for (int i = 0; i < count_ && i < most; ++i)
       if (number_[i] == layer) return true;
@@ -30,6 +32,13 @@ class layer_list {
  private:
   int number_[most]{}, count_ = 0;
 };
+
+constexpr std::vector<hugging_face_tensor> qwen3_expert_tensors() {
+  return {{"layers.#.router", "model.layers.#.mlp.gate.weight"},
+          {"layers.#.experts.gate", "model.layers.#.mlp.experts.@.gate_proj.weight", true},
+          {"layers.#.experts.up", "model.layers.#.mlp.experts.@.up_proj.weight", true},
+          {"layers.#.experts.down", "model.layers.#.mlp.experts.@.down_proj.weight"}};
+}
 
 /// True for layers with experts: every `step`th layer that is not in `dense`.
 struct sparse_layers {
@@ -103,6 +112,29 @@ struct qwen3_moe {
   constexpr auto stack() const {
     const decoder d = describe();
     return sequential(d.embedding(), mixed{layers, d.block(), d.expert_block(), sparse()}, d.head());
+  }
+  constexpr hugging_face_format hugging_face() const {
+    const decoder d = describe();
+    return {
+        .model_type = "qwen3_moe",
+        .architecture = "Qwen3MoeForCausalLM",
+        .tensors = join(qwen3_tensors(), qwen3_expert_tensors()),
+        .fields = join(llama_fields(d), {{"attention_bias", false, false},
+                                         {"num_key_value_heads", kv_heads, 4},
+                                         head_dim_field(d),
+                                         {"use_sliding_window", false, false},
+                                         {.key = "num_experts",
+                                          .value = experts,
+                                          .missing = 128,
+                                          .also = "num_local_experts"},  // transformers 5
+                                         {"num_experts_per_tok", top_k, 8},
+                                         {"moe_intermediate_size", expert_ffn, 768},
+                                         {"norm_topk_prob", norm_topk_prob, false},
+                                         {"decoder_sparse_step", decoder_sparse_step, 1},
+                                         {"mlp_only_layers", mlp_only_layers.numbers(), std::vector<int>{}}}),
+        .buffers = llama_buffers(),
+        .experts = experts,
+        .balance = balance_of(router_losses)};
   }
 
  private:

@@ -54,6 +54,7 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
   if (!accepts(p.diagnostics)) return p;
   check_actions(p.diagnostics, p.actions);  // the rules have checked the actions before they were fused
   p.model = detail::find_known(model);
+  if constexpr (requires { model.hugging_face(); }) p.files = model.hugging_face();
   p.on_one_device = trace_on_one_device(model, recipe, schedule.microbatches,
                                         static_cast<int>(batch_ranks(p.dims)), kinds_of_runs(p));
   return p;

@@ -5,6 +5,7 @@
 #include <rankc/recipe/cluster.hpp>
 #include <rankc/ops/balance.hpp>
 #include <rankc/mesh/layout.hpp>
+#include <rankc/models/hugging_face.hpp>
 #include <rankc/recipe/training.hpp>
 #include <rankc/rules/values/setting.hpp>
 #include <rankc/schedule/costs.hpp>
@@ -70,6 +71,7 @@ struct plan_data {
   std::vector<int> blocks_of_stage = {};  // repeated layers on each stage
   // The generator alone asks for these:
   known_model model = {};
+  hugging_face_format files = {};         // of the model; without a model_type: none
   std::vector<trace> on_one_device = {};  // of each kind: with all degrees 1 and the whole batch of a step
 };
 

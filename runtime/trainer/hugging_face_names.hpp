@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a plan's model says that Hugging Face's files hold it: the names and layouts of its tensors, and the
+// values of config.json. The generator wrote both into the program's description.
+#pragma once
+#include <rankc/trainer/parameters.hpp>
+
+#include <nlohmann/json.hpp>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// The size that determines how many rows a tensor has in the files. The first rows are the plan's.
+enum class rows_of { plan, positions, vocabulary };
+
+/// A tensor of the plan and its tensor in the files. In names, # stands for the number of a layer, and @ for
+/// the number of an expert: then each expert has a tensor in the files, and the plan has the rows of all in
+/// one. Tensors of the plan with the same name in the files are parts of one tensor, in order.
+struct tensor_rule {
+  std::string ours, theirs;
+  bool transposed = false;
+  rows_of rows = rows_of::plan;
+  std::string tied_to;  // the plan's tensor that files with `theirs` repeat where the plan has no `ours`
+  bool of_experts() const { return theirs.find('@') != theirs.npos; }
+};
+
+/// A value of config.json that the plan determines.
+struct config_rule {
+  std::string key;
+  nlohmann::json value, missing;  // missing: the value that a missing key stands for; null: none
+  std::string of, over;           // keys: null stands for factor * of / over; empty: it does not
+  std::int64_t factor = 1;
+  std::string also;     // another key for the same value
+  bool rotary = false;  // the value may be in an object of rotary positions
+};
+
+/// The keys of the routers' balance loss in config.json, and the plan's coefficient.
+struct balance_keys {
+  std::string coefficient, enabled;  // empty where config.json has no such keys
+  double value = 0;
+};
+
+struct hugging_face_model {
+  std::string type, architecture;
+  std::string prefix;                 // of the base model's tensors; files of that model alone lack it
+  std::string positions, vocabulary;  // keys of config.json
+  std::vector<tensor_rule> tensors;
+  std::vector<config_rule> config;
+  std::vector<config_rule> exported;  // values that an export writes where no folder gives others
+  std::vector<std::string> buffers;   // endings of the names of tensors that are not weights
+  std::size_t experts = 0;            // of each layer that has experts
+  balance_keys balance;
+};
+
+/// The model of a program's description.
+/// Errors: failure (1) where the model declares no names.
+hugging_face_model hugging_face_model_of(const description&);
+
+/// A parameter of the plan in the files: in one tensor, or in one for each expert.
+struct named_tensor {
+  tensor_rule rule;
+  std::vector<std::string> theirs;
+  std::vector<const global_parameter*> parts;  // the parameters that each of `theirs` joins
+  std::size_t part;                            // the place of this parameter among them
+  std::size_t rows_of_part(std::size_t n) const { return parts[n]->rows / theirs.size(); }
+  /// The row of a tensor in the files that a part begins with; that of the part after the last is their sum.
+  std::size_t first_row(std::size_t n) const;
+};
+
+/// Find the tensor of a parameter. `all`: the parameters among which the others of a joined tensor are.
+/// Errors: failure (1) that names the plan, where the model has no such tensor, or no other part of it.
+named_tensor find_tensor(const hugging_face_model&, const description&,
+                         const std::vector<global_parameter>& all, const global_parameter&);
+
+/// Check that a program's model has names for these parameters, and for the other parts of their tensors.
+/// Errors: failure (1), as above.
+void check_hugging_face_names(const description&, const std::vector<global_parameter>&);
+
+}  // namespace rankc::runtime
