@@ -126,8 +126,9 @@ struct node {
   bool repeatable = false;   // forward: recomputation may repeat it
   bool again = false;        // backward: it repeats a forward node
   in_step only = in_step::any;
-  int rows = 0, seq = 0;    // the op's attributes
-  double number = 0;        // the op's number; for chunks the degree of cp
+  int rows = 0, seq = 0;  // the op's attributes
+  double number = 0;      // the op's number; for chunks the degree of cp
+  attention_setting attention{};
   int slab = 0;             // rows of a slab that ep ranks exchange
   axis over = region_axis;  // the axis of a conversion
   int converts = -1;        // the value of the trace that is converted
@@ -309,7 +310,7 @@ constexpr op_sizes sizes_of(const layer_program& l, const node& n, int ring) {
     const local_shape& here = l.shape(n.ports[p]);
     for (int d = 0; d < here.ndim; ++d) s.bind(static_cast<int>(p), d, here.dims[d].count, here.dims[d].unit);
   }
-  s.bind_attributes(n.rows, n.seq, ring);
+  s.bind_attributes(n.rows, n.seq, ring, n.attention.window);
   return s;
 }
 

@@ -77,6 +77,7 @@ struct attention_half {
   double theta = 0;  // base of rotary positions; 0: none
   rankc::rope_scaling rope_scaling{};
   bool head_norms = false;  // RMSNorm of each head of q and k before rotary positions
+  attention_setting setting{};
 
   constexpr value add_to(trace& t, value x, const layer_context& c) const {
     value h1 = of.enter(t, x, "norm1", "norm1.bias", "n1", "h1", c);
@@ -90,7 +91,7 @@ struct attention_half {
     value q = as("q", turn(of.column(t, h1, "wq", "wq.bias", heads), q_gain, c));
     value k = as("k", turn(of.column(t, h1, "wk", "wk.bias", kv_heads), k_gain, c));
     value v = as("v", of.column(t, h1, "wv", "wv.bias", kv_heads));
-    value o = as("o", self_attention(q, k, v, c));
+    value o = as("o", self_attention(q, k, v, c, setting));
     return as("x_mid", x + of.leave(t, o, "wo", "wo.bias", "o_proj", hidden, c));
   }
 
