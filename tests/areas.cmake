@@ -7,7 +7,7 @@ set(rankc_areas
   "core:^(runtime_|rows|protocols)"
   "launch:^launch"
   "trainer:^(trainer|hugging_face|logits)"
-  "programs:^(programs|fuzz|odd|experts|columns|independent|balance|routing|recompute|lora|fp8|sequences|documents|optimizer|inputs)"
+  "programs:^(programs|fuzz|odd|experts|columns|independent|balance|routing|recompute|lora|fp8|sequences|documents|optimizer|inputs|attention)"
   "install:^install"
   "style:^(style|folders)")
 set(rankc_costs
@@ -16,7 +16,7 @@ set(rankc_costs
   launch/processes/faults:16 translation/examples:15 install/names:14 codegen/proof:12 fuzz:11 dsl/rejects/typed/g++:11
   odd:10 translation/experts:10 translation/starts:10 codegen/tool:10 programs_losses_f64:9 rows:9
   dsl/rejects/schedule/g++:8 dsl/rejects/memory/g++:8 dsl/rejects/recipe/g++:8 translation/sequences:8 experts:9 columns:8
-  documents:8 optimizer:7 fuzz_rounded:8)
+  documents:8 attention:8 optimizer:7 fuzz_rounded:8)
 
 # Label the tests of the current folder. Each has one area.
 function(rankc_label_tests)

@@ -201,6 +201,17 @@ target_link_libraries(rankc_inputs_test PRIVATE rankc_inputs_plans rankc::codege
 target_compile_definitions(rankc_inputs_test PRIVATE RANKC_FAMILIES=1 RANKC_PLANS=10)
 add_test(NAME inputs COMMAND rankc_inputs_test)
 
+# Plans whose attention has windows, softcaps and scales.
+rankc_family(attention attention/plans.cpp)
+rankc_sampled_programs(attention 1 5 28)
+add_executable(rankc_attention_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp attention/lowering_test.cpp attention/oracle_test.cpp)
+target_include_directories(rankc_attention_test PRIVATE programs families)
+target_link_libraries(rankc_attention_test PRIVATE rankc_attention_plans rankc::codegen rankc::verify rankc_attention_host rankc_test_host_main nlohmann_json::nlohmann_json)
+target_compile_definitions(rankc_attention_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")
+add_test(NAME attention COMMAND rankc_attention_test)
+rankc_every_program(attention_every_program rankc_attention_test attention)
+rankc_every_mutant(attention rankc_attention_test "programs of windows*")
+
 add_executable(rankc_sample_test families/sample_test.cpp)
 target_link_libraries(rankc_sample_test PRIVATE rankc_write_programs rankc_balance_plans rankc_columns_plans
   rankc_documents_plans rankc_experts_plans rankc_independent_plans rankc_odd_plans rankc_routing_plans
@@ -226,7 +237,7 @@ target_link_libraries(rankc_hugging_face_test PRIVATE rankc_hugging_face_host ra
 target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=11)
 add_test(NAME hugging_face COMMAND rankc_hugging_face_test)
 
-foreach(family IN ITEMS odd experts balance routing documents)
+foreach(family IN ITEMS odd experts balance routing documents attention)
   add_test(NAME ${family}_every_element COMMAND rankc_${family}_test "-tc=gradients of plans*")
   set_tests_properties(${family}_every_element PROPERTIES LABELS long TIMEOUT 3600 ENVIRONMENT RANKC_EVERY_ELEMENT=1)
 endforeach()
@@ -242,6 +253,7 @@ if(RANKC_GPU_PROGRAMS)
   rankc_gradients_cuda_test(routing 4 8 25 23)
   rankc_gradients_cuda_test(sequences 4 5 16 35)
   rankc_gradients_cuda_test(documents 2 5 8 14)
+  rankc_gradients_cuda_test(attention 2 5 11 8)
   rankc_family_programs(recompute cuda 4)
   rankc_family_cuda_test(recompute "1;2" recompute/cuda_test.cpp)
   rankc_family_programs(lora cuda 3)

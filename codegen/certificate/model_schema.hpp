@@ -34,8 +34,21 @@ struct model_op_schema {
     f("number", o.number, "number that the op is given; 0: none");
     f.word("rounding", o.operands, rounding_names,
            "how the operands of its products are rounded, forward and backward");
+    const bool is_attention = o.row.ends_with("attention");
+    f.when(!is_attention, "not attention", [&] { list_scaling(f, o); });
+    f.when(is_attention, "attention", [&] { list_attention(f, o); });
+  }
+
+ private:
+  static void list_scaling(auto& f, auto& o) {
     f.optional("scaling", o.scaling.by != rope_scaling::none,
                [&] { f.template one<scaling_schema>("scaling", o.scaling, "scaling of rotary positions"); });
+  }
+  static void list_attention(auto& f, auto& o) {
+    f.optional("attention", !o.attention.is_plain(), [&] {
+      f.template one<attention_schema>("attention", o.attention,
+                                       "window, softcap and scale, of rows whose names end with attention");
+    });
   }
 };
 

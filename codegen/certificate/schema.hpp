@@ -104,6 +104,18 @@ struct scaling_schema {
   }
 };
 
+struct attention_schema {
+  static constexpr const char* what = "a setting of attention";
+  static constexpr bool is_line = true, own_line = false;
+  static void list(auto& f, auto& s) {
+    f("window", s.window, "number of keys that a query sees, the last of which is its own; 0: all");
+    f("softcap", s.softcap, "scores are softcap tanh(score / softcap); 0: none");
+    f("scale", s.scale, "factor of products of queries and keys; 0: 1 / sqrt(head dim)");
+    f.expect(s.window >= 0 && s.softcap >= 0 && s.scale >= 0 && !s.is_plain(),
+             "numbers of at least 0, one of them above it");
+  }
+};
+
 struct holding_schema {
   static constexpr const char* what = "a holding";
   static constexpr bool is_line = true, own_line = false;
@@ -155,7 +167,11 @@ struct op_schema {
     f("seq", o.seq, "tokens of a sequence; 0: the row does not ask for them");
     f.expect(is_countable(std::array{o.rows, o.seq}), countable_text);
     f("number", o.number, "number that the kernel is given; 0: none");
-    f("given", o.given, "sizes and the number that the call names, in its order");
+    f.optional("attention", !o.attention.is_plain(), [&] {
+      f.template one<attention_schema>("attention", o.attention, "window, softcap and scale of attention");
+    });
+    f("given", o.given,
+      "sizes and the number that the call names, in its order, and the numbers of its `attention`");
   }
   static void list_communication(auto& f, auto& o) {
     f("communicator", o.communicator, "index into the `communicators` of the rank that runs the program");

@@ -14,9 +14,21 @@ namespace {
 
 bool is_attention(const node& n) { return n.row->find("q") >= 0 && n.row->find("lse") >= 0; }
 
+/// The attributes that are not plain: "window".
+std::vector<std::string> names_of(const attention_setting& s) {
+  std::vector<std::string> names;
+  if (s.window != 0) names.push_back("window");
+  if (s.softcap != 0) names.push_back("softcap");
+  if (s.scale != 0) names.push_back("scale");
+  return names;
+}
+
 /// Why cuDNN's kernels do not take a node's attention; empty where they do.
-std::string why_not_cudnn(const lowered& l, const cuda::attention_shape& shape, bool of_documents,
-                          bool of_chunks) {
+std::string why_not_cudnn(const lowered& l, const node& n, const cuda::attention_shape& shape,
+                          bool of_documents, bool of_chunks) {
+  if (!n.attention.is_plain())
+    return fmt::format("their attention has a {}, which cuDNN's kernels are not given",
+                       fmt::join(names_of(n.attention), " and a "));
   if (of_documents) return "tokens attend to their own documents, which cuDNN's are not given";
   if (of_chunks ? cuda::chunks_by_cudnn(shape) : cuda::attention_by_cudnn(shape)) return "";
   if (l.type != dtype::bf16) return fmt::format("they compute in {}", name_of(l.type));
@@ -30,8 +42,8 @@ attention_engine engine_of(const lowered& l, const body& b, const node& n) {
   const op_sizes sizes = rankc::lowering::sizes_of(b, n, ring_ranks(l.plan->dims));
   const cuda::attention_shape shape = ops::attention_shape(sizes, {l.real_bytes(), b.setting.deterministic});
   const bool of_documents = n.row->find("starts") >= 0, of_chunks = shape.seq < sizes("seq");
-  attention_engine e{why_not_cudnn(l, shape, of_documents, of_chunks)};
-  const bool by_tiles = e.by_cudnn() || (!of_documents && !of_chunks);
+  attention_engine e{why_not_cudnn(l, n, shape, of_documents, of_chunks)};
+  const bool by_tiles = e.by_cudnn() || (n.attention.is_plain() && !of_documents && !of_chunks);
   e.own_forward = by_tiles && cuda::attention_by_tiles(shape);
   e.own_gradient = by_tiles && cuda::attention_grad_by_tiles(shape);
   return e;

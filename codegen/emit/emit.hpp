@@ -26,10 +26,14 @@ kernel_names name_kernels(const lowered&);
 struct kernel_members {
   std::vector<std::string> operands;                                 // as the row's ports
   std::vector<std::pair<std::string, std::string>> given, run_time;  // symbols, names
-  std::string into;                                                  // empty: the kernel sums nothing
-  bool may_add = false;                                              // and need not be told: it overwrites
+  std::string setting;   // the name of an attention_setting; empty: each call has a plain one
+  std::string into;      // empty: the kernel sums nothing
+  bool may_add = false;  // and need not be told: it overwrites
 };
-kernel_members members_of(const op_row&, target);
+/// `has_setting`: a node of the row has an attention_setting that is not plain.
+kernel_members members_of(const op_row&, target, bool has_setting);
+/// True if a node of the row has an attention_setting that is not plain.
+bool has_setting(const lowered&, const op_row&);
 
 /// The op that says how many picks an expert takes; null where experts take all.
 const rankc::op* find_limit(const plan_data&);

@@ -18,8 +18,8 @@ namespace {
 
 class kernel_struct {
  public:
-  kernel_struct(const op_row& row, target t)
-      : row_(row), kernel_(kernel_of(row, t)), target_(t), members_(members_of(row, t)) {
+  kernel_struct(const op_row& row, target t, bool has_setting)
+      : row_(row), kernel_(kernel_of(row, t)), target_(t), members_(members_of(row, t, has_setting)) {
     for (const port& p : row.used_ports()) {
       has_real_ |= p.holds == element::real && p.as != use::scratch;
       for (int d = 0; d < p.shape.ndim; ++d)
@@ -92,6 +92,7 @@ class kernel_struct {
       lines.emplace_back("size_constant<" + letter(symbol) + ">", name);
     for (const auto& [symbol, name] : members_.run_time)
       lines.emplace_back(symbol == "number" ? "double" : "std::size_t", name);
+    if (!members_.setting.empty()) lines.emplace_back("rankc::attention_setting", members_.setting + " = {}");
     if (!members_.into.empty())
       lines.emplace_back("store", members_.into + (members_.may_add ? " = store::overwrite" : ""));
     std::string out;
@@ -116,6 +117,7 @@ class kernel_struct {
       for (std::size_t p = 0; p < members_.operands.size(); ++p)
         if (row_.ports[p].is_read() == read) arguments.push_back(members_.operands[p] + ".where");
     for (std::string_view size : split(kernel_.sizes, ' ')) arguments.push_back(product(size));
+    if (!members_.setting.empty()) arguments.push_back(members_.setting);
     if (!members_.into.empty()) arguments.push_back(members_.into + " == store::add");
     return call(scope() + std::string(kernel_.name) + "<" + (has_real_ ? "T" : "real") + ">", arguments, 4);
   }
@@ -165,7 +167,15 @@ std::string headers(const lowered& l) {
 
 }  // namespace
 
-kernel_members members_of(const op_row& row, target t) {
+bool has_setting(const lowered& l, const op_row& row) {
+  for (const body& b : l.bodies)
+    for (const auto* list : {&b.forward, &b.backward})
+      for (const node& n : *list)
+        if (n.row == &row && !n.attention.is_plain()) return true;
+  return false;
+}
+
+kernel_members members_of(const op_row& row, target t, bool has_setting) {
   kernel_members m;
   name_scope scope({"on", "T", "matrix", "vector", "workspace", "size_constant", "store"});
   bool sums = false;
@@ -180,6 +190,7 @@ kernel_members members_of(const op_row& row, target t) {
       (run_time ? m.run_time : m.given)
           .emplace_back(symbol, scope.take(symbol == "number" ? row.number.name : symbol));
   }
+  if (has_setting) m.setting = scope.take("setting");
   if (sums || m.may_add) m.into = scope.take("into");
   m.may_add &= !sums;
   return m;
@@ -229,7 +240,8 @@ kernel_names name_kernels(const lowered& l) {
 std::string emit_kernels(const lowered& l, const std::string& target) {
   const kernel_names names = name_kernels(l);
   std::string structs;
-  for (const op_row* row : rows_of(l)) structs += kernel_struct(*row, l.target).text(names.at(row)) + "\n";
+  for (const op_row* row : rows_of(l))
+    structs += kernel_struct(*row, l.target, has_setting(l, *row)).text(names.at(row)) + "\n";
   return fill(templates::program_kernels_hpp, {{"version", version},
                                                {"plan", std::string(l.plan->name)},
                                                {"target", target},

@@ -15,6 +15,15 @@ namespace rankc::codegen {
 
 namespace {
 
+/// "{.window = 8, .scale = 0.25}"
+std::string setting_text(const attention_setting& s) {
+  std::vector<std::string> members;
+  if (s.window != 0) members.push_back(fmt::format(".window = {}", s.window));
+  if (s.softcap != 0) members.push_back(fmt::format(".softcap = {}", s.softcap));
+  if (s.scale != 0) members.push_back(fmt::format(".scale = {}", s.scale));
+  return fmt::format("{{{}}}", fmt::join(members, ", "));
+}
+
 /// One layer's text.
 class layer_text {
  public:
@@ -254,7 +263,7 @@ class layer_text {
     return wrap(members, ",", std::string(static_cast<std::size_t>(column) + 4, ' '), column);
   }
   void compute(const node& n, auto give, bool of_part) {
-    const kernel_members m = members_of(*n.row, l_.target);
+    const kernel_members m = members_of(*n.row, l_.target, !n.attention.is_plain());
     const auto part = [&](bool has_rows, const std::string& of) {
       return of_part && has_rows ? "part(" + of + ")" : of;
     };
@@ -262,6 +271,7 @@ class layer_text {
       give(m.operands[p], part(rankc::lowering::has_token_rows(n.row->ports[p]), name(n.ports[p])));
     for (const auto& [symbol, member] : m.given) give(member, "size<" + size_of(b_, n, symbol).text + ">");
     for (const auto& [symbol, member] : m.run_time) give(member, size_of(b_, n, symbol).text);
+    if (!m.setting.empty()) give(m.setting, setting_text(n.attention));
     if (!m.into.empty() && !(m.may_add && n.accumulate == accumulation::overwrite))
       give(m.into, part(n.sums(), into(n)));
   }

@@ -59,7 +59,17 @@ double number_of(const op& o, const fact& f, const std::string& word) {
   if (word == "seq") return static_cast<double>(o.seq);
   if (word == "number" || word == "cp") return o.number;
   if (word == "ring") return static_cast<double>(o.rows * o.seq / length_of(o, f, 't'));
+  if (word == "window") return o.attention.window;
+  if (word == "softcap") return o.attention.softcap;
+  if (word == "scale") return o.attention.scale;
   return static_cast<double>(length_of(o, f, word[0]));
+}
+
+/// The words of the op's call: those of its row, and those of an attention_setting that is not plain.
+std::vector<std::string> words_of(const op& o, const fact& f) {
+  std::vector<std::string> all = f.numbers_of_call;
+  if (!o.attention.is_plain()) all.insert(all.end(), {"window", "softcap", "scale"});
+  return all;
 }
 
 }  // namespace
@@ -77,19 +87,19 @@ std::vector<std::string> numbers_of_call(std::string_view row) {
 
 std::vector<double> call_numbers(const op& o, const fact& f) {
   std::vector<double> all;
-  for (const std::string& word : f.numbers_of_call) all.push_back(number_of(o, f, word));
+  for (const std::string& word : words_of(o, f)) all.push_back(number_of(o, f, word));
   return all;
 }
 
 void check_call_numbers(const op& o, const fact& f) {
   if (f.of_user) return;
-  if (o.given.size() != f.numbers_of_call.size())
-    throw refusal("RC7750: the call names {} sizes and numbers; expected {}", o.given.size(),
-                  f.numbers_of_call.size());
+  const std::vector<std::string> words = words_of(o, f);
+  if (o.given.size() != words.size())
+    throw refusal("RC7750: the call names {} sizes and numbers; expected {}", o.given.size(), words.size());
   const std::vector<double> expected = call_numbers(o, f);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     if (o.given[i] == expected[i]) continue;
-    const std::string& word = f.numbers_of_call[i];
+    const std::string& word = words[i];
     throw refusal("RC7751: the call names {} for {}; expected {}", o.given[i],
                   word.size() == 1 ? axis_name(word[0]) : word, expected[i]);
   }

@@ -175,10 +175,11 @@ constexpr line lines[]{
      "x = dy; table = position_grad(dy)"},
     {"position_grad", "+dtable(s w)/wide dy(t w)", "dtable = sum(t) dy'", "positions whole(s)", "seq"},
     {"attention", "o(t h*d) lse(t h)/wide q(t h*d):q k(t k*d):k v(t k*d):k", "o = q k v'; lse = q k",
-     "sequences groups", "seq", "q k v = attention_grad(do, q, k, v, o, lse)"},
+     "sequences groups", "seq attention", "q k v = attention_grad(do, q, k, v, o, lse)"},
     {"attention_grad",
      "dq(t h*d):q dk(t k*d):k dv(t k*d):k d_o(t h*d) q(t h*d):q k(t k*d):k v(t k*d):k o(t h*d) lse(t h)/wide",
-     "dq = d_o' q k v o lse; dk = d_o' q k v o lse; dv = d_o' q k v o lse", "sequences groups", "seq"},
+     "dq = d_o' q k v o lse; dk = d_o' q k v o lse; dv = d_o' q k v o lse", "sequences groups",
+     "seq attention"},
 
     // ---- the same of a rank's chunks of sequences
     {"chunk_position", "y(t w)^x x(t w) table(s w)", "y = x + table",
@@ -186,15 +187,15 @@ constexpr line lines[]{
     {"chunk_position_grad", "+dtable(s w)/wide dy(t w)", "dtable = sum(t) dy'",
      "chunks positions like position_grad whole(s)", "seq"},
     {"chunk_attention", "o(t h*d) lse(t h)/wide q(t h*d):q k(u k*d):k v(u k*d):k", "o = q k v'; lse = q k",
-     "chunks like attention groups", "seq"},
+     "chunks like attention groups", "seq attention"},
     {"chunk_attention_grad",
      "dq(t h*d):q dk(u k*d):k dv(u k*d):k d_o(t h*d) q(t h*d):q k(u k*d):k v(u k*d):k o(t h*d) lse(t h)/wide",
      "dq = d_o' q k v o lse; dk = sum(p) d_o' q k v o lse; dv = sum(p) d_o' q k v o lse",
-     "chunks like attention_grad groups", "seq"},
+     "chunks like attention_grad groups", "seq attention"},
 
     // ---- the same of one rank's keys, in parts
     {"ring_attention", "o(t h*d) lse(t h)/wide q(t h*d) k(u k*d) v(u k*d)",
-     "o = parts(j) q k v; lse = parts(j) q k", "ring like attention groups", "seq"},
+     "o = parts(j) q k v; lse = parts(j) q k", "ring like attention groups", "seq attention"},
     {"merge_attention",
      "o(t h*d)^o_before lse(t h)/wide^lse_before o_before(t h*d) lse_before(t h)/wide o_more(t h*d) "
      "lse_more(t h)/wide",
@@ -203,7 +204,7 @@ constexpr line lines[]{
     {"ring_attention_grad",
      "dq(t h*d) dk(u k*d) dv(u k*d) d_o(t h*d) q(t h*d) k(u k*d) v(u k*d) o(t h*d) lse(t h)/wide",
      "dq = sum(j) d_o' q k v o lse; dk = sum(p) d_o' q k v o lse; dv = sum(p) d_o' q k v o lse",
-     "ring like attention_grad groups", "seq"},
+     "ring like attention_grad groups", "seq attention"},
 
     // ---- the same of documents that lie in sequences
     {"document_position", "y(t w)^x x(t w) table(s w) starts(n)/i32", "y = x table starts",
@@ -211,33 +212,34 @@ constexpr line lines[]{
     {"document_position_grad", "+dtable(s w)/wide dy(t w) starts(n)/i32", "dtable = sum(t) dy' starts",
      "positions documents whole(s)", "seq"},
     {"document_attention", "o(t h*d) lse(t h)/wide q(t h*d):q k(t k*d):k v(t k*d):k starts(n)/i32",
-     "o = q k v' starts; lse = q k starts", "sequences documents groups", "seq",
+     "o = q k v' starts; lse = q k starts", "sequences documents groups", "seq attention",
      "q k v = document_attention_grad(do, q, k, v, o, lse, starts)"},
     {"document_attention_grad",
      "dq(t h*d):q dk(t k*d):k dv(t k*d):k d_o(t h*d) q(t h*d):q k(t k*d):k v(t k*d):k o(t h*d) lse(t h)/wide "
      "starts(n)/i32",
      "dq = d_o' q k v o lse starts; dk = d_o' q k v o lse starts; dv = d_o' q k v o lse starts",
-     "sequences documents groups", "seq"},
+     "sequences documents groups", "seq attention"},
     {"document_chunk_position", "y(t w)^x x(t w) table(s w) starts(n)/i32", "y = x table starts",
      "chunks positions documents like document_position whole(s)", "seq"},
     {"document_chunk_position_grad", "+dtable(s w)/wide dy(t w) starts(n)/i32", "dtable = sum(t) dy' starts",
      "chunks positions documents like document_position_grad whole(s)", "seq"},
     {"document_chunk_attention", "o(t h*d) lse(t h)/wide q(t h*d):q k(u k*d):k v(u k*d):k starts(n)/i32",
-     "o = q k v' starts; lse = q k starts", "chunks documents like document_attention groups", "seq"},
+     "o = q k v' starts; lse = q k starts", "chunks documents like document_attention groups",
+     "seq attention"},
     {"document_chunk_attention_grad",
      "dq(t h*d):q dk(u k*d):k dv(u k*d):k d_o(t h*d) q(t h*d):q k(u k*d):k v(u k*d):k o(t h*d) lse(t h)/wide "
      "starts(n)/i32",
      "dq = d_o' q k v o lse starts; dk = sum(p) d_o' q k v o lse starts; dv = sum(p) d_o' q k v o lse starts",
-     "chunks documents like document_attention_grad groups", "seq"},
+     "chunks documents like document_attention_grad groups", "seq attention"},
     {"document_ring_attention", "o(t h*d) lse(t h)/wide q(t h*d) k(u k*d) v(u k*d) starts(n)/i32",
      "o = parts(j) q k v starts; lse = parts(j) q k starts", "ring documents like document_attention groups",
-     "seq"},
+     "seq attention"},
     {"document_ring_attention_grad",
      "dq(t h*d) dk(u k*d) dv(u k*d) d_o(t h*d) q(t h*d) k(u k*d) v(u k*d) o(t h*d) lse(t h)/wide "
      "starts(n)/i32",
      "dq = sum(j) d_o' q k v o lse starts; dk = sum(p) d_o' q k v o lse starts; dv = sum(p) d_o' q k v o lse "
      "starts",
-     "ring documents like document_attention_grad groups", "seq"},
+     "ring documents like document_attention_grad groups", "seq attention"},
 
     // ---- tables looked up by ids, and the loss
     {"embedding", "y(t w) ids(t)/i32 table(v w)", "y = sum(v) ids table'", "first(v)", "",

@@ -74,8 +74,9 @@ namespace rankc::codegen::algebra {
 ///   "scratch"      a user's kernel takes scratch, of a size that the check does not know,
 ///   "converts"     the row stands in models and moves data between ranks: no kernel computes it.
 ///
-/// `attributes`: which of "seq" and "number" a result depends on, and "parts": the sizes of axes l and r. A
-/// result always depends on the sizes of the row's units: on d of "h*d".
+/// `attributes`: which of "seq", "number" and "attention" (window, softcap and scale) a result depends on,
+/// and "parts": the sizes of axes l and r. A result always depends on the sizes of the row's units: on d of
+/// "h*d".
 ///
 /// `gradients`: the gradient of each operand, by other rows, made of ports and of gradients of results, as
 /// "dy" of y. Operands that it does not name have no gradient. A result whose gradient it does not use must
@@ -147,7 +148,7 @@ struct fact {
   int by = -1;                               // of an operand that says where slots lie
   std::vector<std::string> needs;            // their words
   std::vector<std::string> numbers_of_call;  // the words of call_numbers.hpp
-  bool seq = false, number = false, parts = false;
+  bool seq = false, number = false, parts = false, attention = false;
   std::string sizes;  // letters of which the size is in a result's term: those of units, and of parts
   bool reads_rows = false, reads_seq = false, reads_number = false;  // which attributes the op's checks read
   std::vector<derivative> derivatives;

@@ -30,7 +30,7 @@ const std::map<std::string_view, std::vector<flag>> plain_needs{{"positions", {&
                                                                 {"scratch", {&fact::scratch}}};
 
 const std::map<std::string_view, flag> plain_attributes{
-    {"seq", &fact::seq}, {"number", &fact::number}, {"parts", &fact::parts}};
+    {"seq", &fact::seq}, {"number", &fact::number}, {"parts", &fact::parts}, {"attention", &fact::attention}};
 
 bool has_axis(const fact& f, const std::string& letter) {
   const auto uses = [&](const axis_use& a) {

@@ -205,7 +205,7 @@ void interpreter::kernel(const op& o, const fact& f) {
     if (o.views[i].written) continue;
     read(o, o.views[i], ports_[i]);
   }
-  transfer_.apply(f, ports_, {o.rows, o.seq, o.number, {}});
+  transfer_.apply(f, ports_, {.rows = o.rows, .seq = o.seq, .number = o.number, .attention = o.attention});
   for (std::size_t i = 0; made_ && i < o.views.size(); ++i)
     if (o.views[i].written)
       made_->note(current_.rank, current_.op,

@@ -15,6 +15,8 @@ hasher begin_hash(const fact& f, int equation, const attributes& with) {
   h << word{f.key} << static_cast<word>(equation);
   if (f.seq) h << static_cast<word>(with.seq);
   if (f.number) h << with.number;
+  if (!with.attention.is_plain())
+    for (const double number : with.attention.numbers()) h << number;
   for (const char letter : f.sizes) h << static_cast<word>(with.size(letter));
   return h;
 }
@@ -170,7 +172,7 @@ std::vector<term> model::operands(std::size_t use, const specification::op& o, c
 
 attributes model::attributes_of(const specification::layer& l, const specification::op& o,
                                 const fact& f) const {
-  attributes a{o.rows, o.seq, o.number, {}, o.operands};
+  attributes a{o.rows, o.seq, o.number, {}, o.operands, o.attention};
   const std::size_t results = static_cast<std::size_t>(f.results);
   for (std::size_t p = 0; p < results + o.in.size(); ++p) {  // the rotary table is no value
     const specification::tensor& t =

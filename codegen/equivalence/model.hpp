@@ -24,6 +24,7 @@ struct attributes {
   double number = 0;
   std::array<std::int64_t, 26> sizes{};  // of the axes that the row's facts name, by letter; others: 0
   specification::rounding operands = specification::rounding::none;
+  attention_setting attention = {};
   std::int64_t& size(char letter) { return sizes[static_cast<std::size_t>(letter - 'a')]; }
   std::int64_t size(char letter) const { return sizes[static_cast<std::size_t>(letter - 'a')]; }
 };

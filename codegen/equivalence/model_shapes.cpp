@@ -109,6 +109,11 @@ class op_shapes {
     else if (fact_.sequences) is("rows times seq", op_.rows * op_.seq, size("t"));
     if (fact_.documents) is("rows times seq", op_.rows * op_.seq, size("n"));
     if (fact_.grouped) check_groups();
+    if (const attention_setting& s = op_.attention; !fact_.attention && !s.is_plain())
+      throw refusal(
+          "RC7767: {} in \"{}\" of the model has window {}, softcap {} and scale {}, which its row does not "
+          "take; expected 0",
+          op_.row, layer_.name, s.window, s.softcap, s.scale);
     const bool takes_number = fact_.reads_number || has_table_;
     if ((!takes_number && op_.number != 0) || (!has_table_ && op_.scaling != rope_scaling{}))
       throw refusal(

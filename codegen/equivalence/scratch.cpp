@@ -44,10 +44,20 @@ attention_shape shape_of(const op& o, const kernel_set& calls) {
           .deterministic = calls.deterministic};
 }
 
+std::size_t window_of(const op& o) { return static_cast<std::size_t>(std::max(o.attention.window, 0)); }
 std::size_t host_attention(const op& o) {
-  return runtime::host::attention_scratch(per_sequence(o, "q"), per_sequence(o, "k"), element_of(o));
+  return runtime::host::attention_scratch(per_sequence(o, "q"), per_sequence(o, "k"), element_of(o),
+                                          window_of(o));
 }
 std::size_t host_attention_grad(const op& o) {
+  return runtime::host::attention_grad_scratch(per_sequence(o, "q"), per_sequence(o, "k"), element_of(o),
+                                               window_of(o));
+}
+// Ring attention has scores for all keys of a step: a block of queries may have tokens of both chunks.
+std::size_t host_ring_attention(const op& o) {
+  return runtime::host::attention_scratch(per_sequence(o, "q"), per_sequence(o, "k"), element_of(o));
+}
+std::size_t host_ring_attention_grad(const op& o) {
   return runtime::host::attention_grad_scratch(per_sequence(o, "q"), per_sequence(o, "k"), element_of(o));
 }
 std::size_t limited_arrangement(const op& o) {
@@ -84,14 +94,14 @@ constexpr need needs[]{
     {"attention_grad", host_attention_grad, backward},
     {"chunk_attention", host_attention, of_chunks},
     {"chunk_attention_grad", host_attention_grad, backward_of_chunks},
-    {"ring_attention", host_attention, forward},
-    {"ring_attention_grad", host_attention_grad, backward},
+    {"ring_attention", host_ring_attention, forward},
+    {"ring_attention_grad", host_ring_attention_grad, backward},
     {"document_attention", host_attention, forward},
     {"document_attention_grad", host_attention_grad, backward_in_documents},
     {"document_chunk_attention", host_attention, forward},
     {"document_chunk_attention_grad", host_attention_grad, backward_in_documents},
-    {"document_ring_attention", host_attention, forward},
-    {"document_ring_attention_grad", host_attention_grad, backward_in_documents},
+    {"document_ring_attention", host_ring_attention, forward},
+    {"document_ring_attention_grad", host_ring_attention_grad, backward_in_documents},
     {"arrange_limited", limited_arrangement, gpu_limited_arrangement},
     {"softmax_statistics", host_statistics, gpu_statistics},
     {"sigmoid_statistics", host_statistics, gpu_statistics},

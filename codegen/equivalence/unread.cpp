@@ -13,10 +13,14 @@ namespace {
   throw refusal("RC7720: the op has {} {}, which its row does not take; expected 0", attribute, found);
 }
 
-void check_attributes(const op& o, bool reads_rows, bool reads_seq, bool reads_number) {
+void check_attributes(const op& o, bool reads_rows, bool reads_seq, bool reads_number, bool reads_attention) {
   if (!reads_rows && o.rows != 0) refuse_attribute("rows", static_cast<double>(o.rows));
   if (!reads_seq && o.seq != 0) refuse_attribute("seq", static_cast<double>(o.seq));
   if (!reads_number && o.number != 0) refuse_attribute("number", o.number);
+  if (reads_attention) return;
+  if (o.attention.window != 0) refuse_attribute("window", o.attention.window);
+  if (o.attention.softcap != 0) refuse_attribute("softcap", o.attention.softcap);
+  if (o.attention.scale != 0) refuse_attribute("scale", o.attention.scale);
 }
 
 void check_view(const view& v, bool has_units) {
@@ -56,7 +60,7 @@ const fact* converting_row(const op& o) {
 
 /// A conversion of the model has the views of its row; one of weights or gradients has no views.
 void check_collective(const op& o) {
-  check_attributes(o, exchanges_slots(o.does), o.does == collective_kind::all_to_all, false);
+  check_attributes(o, exchanges_slots(o.does), o.does == collective_kind::all_to_all, false, false);
   if (o.views.empty()) return;
   const fact* row = converting_row(o);
   if (!row)
@@ -71,7 +75,7 @@ void check_collective(const op& o) {
 }  // namespace
 
 void check_unread(const op& o, const fact& f) {
-  check_attributes(o, f.reads_rows, f.reads_seq, f.reads_number);
+  check_attributes(o, f.reads_rows, f.reads_seq, f.reads_number, f.attention);
   for (std::size_t i = 0; i < f.ports.size(); ++i) check_view(o.views[i], has_units(f.ports[i]));
 }
 
@@ -80,7 +84,7 @@ void check_unread(const op& o) {
     throw refusal("RC7752: the op calls no kernel of a row and names {} sizes and numbers; expected 0",
                   o.given.size());
   if (o.kind == op_kind::collective) return check_collective(o);
-  check_attributes(o, false, false, false);
+  check_attributes(o, false, false, false, false);
   const bool is_of_views = o.row == "sum_squares" || is_update(o);
   if (!is_of_views && !o.views.empty())
     throw refusal("RC7726: the op calls no kernel and names {} tensors; expected 0", o.views.size());

@@ -345,6 +345,7 @@ static void set_attributes(op& o, const node& n, const kernel_row& kernel) {
     o.seq = n.seq;
   }
   if (kernel.takes("number") || kernel.takes("cp")) o.number = n.number;
+  o.attention = n.attention;
 }
 
 std::vector<double> flattener::given(const body& b, const node& n) {
@@ -353,6 +354,8 @@ std::vector<double> flattener::given(const body& b, const node& n) {
   std::vector<double> all;
   for (const std::string& symbol : known->second)
     all.push_back(symbol == "number" ? n.number : static_cast<double>(size_of(b, n, symbol).value));
+  if (!n.attention.is_plain())
+    for (const double number : n.attention.numbers()) all.push_back(number);
   return all;
 }
 

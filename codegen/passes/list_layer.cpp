@@ -34,10 +34,14 @@ std::string equation(const std::vector<std::string>& made, std::string_view op,
   return fmt::format("{} = {}({}){}{}", join(made), op, join(of), notes.empty() ? "" : ", ", join(notes));
 }
 
-void note_attributes(std::vector<std::string>& notes, int rows, int seq, double number) {
+void note_attributes(std::vector<std::string>& notes, int rows, int seq, double number,
+                     const attention_setting& s) {
   if (rows) notes.push_back(fmt::format("rows {}", rows));
   if (seq) notes.push_back(fmt::format("seq {}", seq));
   if (number != 0) notes.push_back(fmt::format("number {}", number));
+  if (s.window != 0) notes.push_back(fmt::format("window {}", s.window));
+  if (s.softcap != 0) notes.push_back(fmt::format("softcap {}", s.softcap));
+  if (s.scale != 0) notes.push_back(fmt::format("scale {}", s.scale));
 }
 
 // ---- typed ops
@@ -54,7 +58,7 @@ class op_lister {
     for (int v : o.in)
       if (v >= 0) of.push_back(operand(v));
     if (o.over != no_axis) notes.push_back(fmt::format("over {}", rankc::name(o.over)));
-    note_attributes(notes, o.with.rows, o.with.seq, o.number());
+    note_attributes(notes, o.with.rows, o.with.seq, o.number(), o.with.attention);
     return equation(made, o.kind->name, of, notes);
   }
 
@@ -125,7 +129,7 @@ class layer_lister {
     for (std::size_t p = 0; p < n.ports.size(); ++p)
       (n.row->ports[p].is_read() ? of : made).push_back(operand(n.ports[p]));
     if (n.over != no_axis) notes.push_back(fmt::format("over {}", rankc::name(n.over)));
-    note_attributes(notes, n.rows, n.seq, n.number);
+    note_attributes(notes, n.rows, n.seq, n.number, n.attention);
     if (n.only != in_step::any)
       notes.push_back(n.only == in_step::training ? "of training alone" : "of evaluation alone");
     if (n.accumulate == accumulation::add) notes.push_back("added");

@@ -206,6 +206,7 @@ class row_writer {
     for (const std::string_view word : {"cp", "ring"})
       if (row_.takes(word)) give_up("its kernels take {}", word);
     if (op_.with.scaling != rope_scaling{}) give_up("it is given a scaling of rotary positions");
+    if (!op_.with.attention.is_plain()) give_up("it is given an attention_setting");
     if (op_.number() != 0 && row_.on_host().takes("number") != row_.on_cuda().takes("number"))
       give_up("it is given the number {}, and the kernel of one target alone takes it", op_.number());
     std::string text = takes_sequences(row_) ? "seq" : "";

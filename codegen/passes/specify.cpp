@@ -28,6 +28,7 @@ specification::op recorded(const rankc::op& o) {
   }
   if (ops::is_known(o.kind) || o.kind->takes("number")) made.number = o.number();
   made.scaling = o.with.scaling;
+  made.attention = o.with.attention;
   return made;
 }
 

@@ -226,6 +226,7 @@ void call_recorder::take_operands(const operand_list& list, hashed_call& made) c
     if (m.of.kind == size) made.numbers.push_back(static_cast<double>(m.of.rows));
     if (m.of.kind == number) made.numbers.push_back(m.as<double>());
     if (m.of.kind == first) made.add_first(m.as<std::size_t>());
+    if (m.of.kind == setting) made.add(m.as<attention_setting>());
     if (m.of.kind == member_kind::store) made.adds = m.as<runtime::store>() == runtime::store::add;
     if (m.of.kind == reduction && m.as<runtime::reduction>() == runtime::reduction::max)
       made.name = "all_reduce_max";

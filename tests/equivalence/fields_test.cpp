@@ -141,6 +141,11 @@ TEST_CASE("an attribute that the row does not take is 0") {
   check_refused(turned(), said{7720, {"number", "10000"}}, told("rope", [](op& o) { o.number = 10000; }));
   check_refused(turned(), said{7720, {"number", "1"}},
                 told("rms_norm_grad_add", [](op& o) { o.number = 1; }));
+  check_refused(one(), said{7720, {"window", "4"}},
+                told("layer_norm", [](op& o) { o.attention.window = 4; }));
+  check_refused(one(), said{7720, {"softcap", "0.5"}},
+                told("gelu", [](op& o) { o.attention.softcap = 0.5; }));
+  check_refused(one(), said{7720, {"scale", "2"}}, told("adamw", [](op& o) { o.attention.scale = 2; }));
 }
 
 TEST_CASE("a stride of a vector, a unit of a row without units and a first of the optimizer are neutral") {
@@ -295,6 +300,8 @@ TEST_CASE("a model whose shapes, units and attributes are not those of its ops i
   check_refused(one(), 7708, changed("gelu", [](layer&, model_op& o) { o.seq = 16; }));
   check_refused(one(), 7708, changed("gelu", [](layer&, model_op& o) { o.rows = 2; }));
   check_refused(one(), 7729, changed("gelu", [](layer&, model_op& o) { o.number = 2; }));
+  check_refused(one(), said{7767, {"gelu", "block", "3", "0", "2"}},
+                changed("gelu", [](layer&, model_op& o) { o.attention = {.window = 3, .scale = 2}; }));
   check_refused(turned(), 7729, changed("rms_norm", [](layer&, model_op& o) { o.scaling.factor = 2; }));
 }
 

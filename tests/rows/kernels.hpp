@@ -57,24 +57,30 @@ struct kernel {
   std::function<void(const Lane&, std::span<const runtime::at>, std::span<const double>, bool adds)> call;
 };
 
+/// The kernel with arguments of one kind each. A kernel that takes an attention_setting is given a plain one.
 /// Errors: std::logic_error where it is called with more or fewer operands or sizes than it takes.
 template <class Lane, class... Arguments>
 kernel<Lane> uniform(std::string_view name, void (*f)(const Lane&, Arguments...)) {
-  return {name, [=](const Lane& on, std::span<const runtime::at> operands, std::span<const double> sizes,
-                    bool adds) {
-            constexpr std::size_t taken = (0 + ... + std::size_t{std::is_same_v<Arguments, runtime::at>}),
-                                  flags = (0 + ... + std::size_t{std::is_same_v<Arguments, bool>});
-            if (operands.size() != taken || sizes.size() != sizeof...(Arguments) - taken - flags)
-              throw std::logic_error(std::string(name) + ": its row calls it with other operands or sizes");
-            std::size_t operand = 0, size = 0;
-            const auto next = [&]<class A>(std::type_identity<A>) {
-              if constexpr (std::is_same_v<A, runtime::at>) return operands[operand++];
-              else if constexpr (std::is_same_v<A, bool>) return adds;
-              else return static_cast<A>(sizes[size++]);
-            };
-            std::apply([&](Arguments... a) { f(on, a...); },
-                       std::tuple<Arguments...>{next(std::type_identity<Arguments>{})...});
-          }};
+  return {
+      name,
+      [=](const Lane& on, std::span<const runtime::at> operands, std::span<const double> sizes, bool adds) {
+        constexpr std::size_t taken = (0 + ... + std::size_t{std::is_same_v<Arguments, runtime::at>}),
+                              flags = (0 + ... + std::size_t{std::is_same_v<Arguments, bool>}),
+                              settings = (0 + ... +
+                                          std::size_t{std::is_same_v<Arguments, const attention_setting&>});
+        if (operands.size() != taken || sizes.size() != sizeof...(Arguments) - taken - flags - settings)
+          throw std::logic_error(std::string(name) + ": its row calls it with other operands or sizes");
+        std::size_t operand = 0, size = 0;
+        const auto next = [&]<class A>(std::type_identity<A>) {
+          if constexpr (std::is_same_v<A, runtime::at>) return operands[operand++];
+          else if constexpr (std::is_same_v<A, bool>) return adds;
+          else if constexpr (std::is_same_v<A, attention_setting>) return attention_setting{};
+          else return static_cast<A>(sizes[size++]);
+        };
+        std::apply([&](Arguments... a) { f(on, a...); },
+                   std::tuple<std::remove_cvref_t<Arguments>...>{
+                       next(std::type_identity<std::remove_cvref_t<Arguments>>{})...});
+      }};
 }
 
 }  // namespace rankc::test::rows

@@ -156,6 +156,11 @@ class comparison {
                          o.rows);
     if (c.number && *c.number != o.number)
       return fmt::format("the text's {} is given {} where {} was proven", c.function, *c.number, o.number);
+    if (c.attention != o.attention)
+      return fmt::format(
+          "the text's {} has window {}, softcap {} and scale {} where {}, {} and {} were proven", c.function,
+          c.attention.window, c.attention.softcap, c.attention.scale, o.attention.window, o.attention.softcap,
+          o.attention.scale);
     if (const std::string s = moved(c, o); !s.empty()) return s;
     const auto [reads, writes] = touched_by(o);
     if (const std::string s = cover(c.reads, reads, c.has_padding, touched_); !s.empty())

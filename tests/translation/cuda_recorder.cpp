@@ -103,11 +103,12 @@ void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen
 }
 template <class T>
 void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-               int kv_heads, int dim, int q_stride, int kv_stride) {
+               int kv_heads, int dim, int q_stride, int kv_stride, const attention_setting& by) {
   const attention_shape shape{
       rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
   const std::size_t tokens = product(rows, seq), kv_width = product(kv_heads, dim);
   kernel(on, "attention")
+      .with(by)
       .out(o, all<T>(tokens, heads, dim))
       .out(lse, all<float>(rows, heads, seq))
       .out(scratch, all<std::byte>(attention_scratch(shape)))
@@ -117,12 +118,14 @@ void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int r
 }
 template <class T>
 void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                    int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
+                    int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
+                    const attention_setting& by) {
   const attention_shape shape{
       rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
   const std::size_t tokens = product(rows, seq), width = product(heads, dim),
                     kv_width = product(kv_heads, dim);
   kernel(on, "attention_grad")
+      .with(by)
       .out(dq, columns<T>(tokens, width, q_stride))
       .out(dk, columns<T>(tokens, kv_width, kv_stride))
       .out(dv, columns<T>(tokens, kv_width, kv_stride))
@@ -143,10 +146,12 @@ attention_shape chunk_shape_of(int rows, int seq, int heads, int kv_heads, int d
 
 template <class T>
 void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first) {
+                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first,
+                     const attention_setting& by) {
   const std::size_t tokens = product(rows, seq / ranks), keys = product(rows, seq),
                     kv_width = product(kv_heads, dim);
   kernel(on, "chunk_attention")
+      .with(by)
       .out(o, all<T>(tokens, heads, dim))
       .out(lse, all<float>(rows, heads, seq / ranks))
       .out(scratch,
@@ -159,10 +164,11 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
 template <class T>
 void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                           at lse, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
-                          int kv_stride, int ranks, int first) {
+                          int kv_stride, int ranks, int first, const attention_setting& by) {
   const std::size_t tokens = product(rows, seq / ranks), keys = product(rows, seq),
                     width = product(heads, dim), kv_width = product(kv_heads, dim);
   kernel(on, "chunk_attention_grad")
+      .with(by)
       .out(dq, columns<T>(tokens, width, q_stride))
       .out(dk, columns<T>(keys, kv_width, kv_stride))
       .out(dv, columns<T>(keys, kv_width, kv_stride))
@@ -180,9 +186,10 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
 /// A part of attention around a ring: to the keys of one rank.
 template <class T>
 void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                    int kv_heads, int dim, int ring, double step, int first) {
+                    int kv_heads, int dim, int ring, double step, int first, const attention_setting& by) {
   const int own = seq / ring;
   kernel(on, "ring_attention")
+      .with(by)
       .out(o, all<T>(rows, own, heads, dim))
       .out(lse, all<float>(rows, heads, own))
       .out(scratch,
@@ -195,9 +202,10 @@ void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, 
 template <class T>
 void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                         int first) {
+                         int first, const attention_setting& by) {
   const int own = seq / ring;
   kernel(on, "ring_attention_grad")
+      .with(by)
       .out(dq, all<T>(rows, own, heads, dim))
       .out(dk, all<T>(rows, own, kv_heads, dim))
       .out(dv, all<T>(rows, own, kv_heads, dim))
@@ -306,51 +314,54 @@ void swiglu_grad_e4m3_rows(const lane& on, at dgate, at dup, at dy, at gate, at 
 // Attention within documents: as whole sequences are, and told of starts.
 template <class T>
 void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                        int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
-  attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, q_stride, kv_stride);
+                        int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
+                        const attention_setting& by) {
+  attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, q_stride, kv_stride, by);
   within_documents("document_attention", starts, product(rows, seq), scratch,
                    attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, 1)));
 }
 template <class T>
 void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                              at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
-                             int q_stride, int kv_stride) {
+                             int q_stride, int kv_stride, const attention_setting& by) {
   attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, q_stride,
-                    kv_stride);
+                    kv_stride, by);
   within_documents("document_attention_grad", starts, product(rows, seq), scratch,
                    attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, 1)));
 }
 template <class T>
 void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
                               int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
-                              int ranks, int first) {
+                              int ranks, int first, const attention_setting& by) {
   chunk_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, q_stride, kv_stride,
-                     ranks, first);
+                     ranks, first, by);
   within_documents("document_chunk_attention", starts, product(rows, seq), scratch,
                    attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks)));
 }
 template <class T>
 void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                    at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                   int dim, int q_stride, int kv_stride, int ranks, int first) {
+                                   int dim, int q_stride, int kv_stride, int ranks, int first,
+                                   const attention_setting& by) {
   chunk_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
-                          q_stride, kv_stride, ranks, first);
+                          q_stride, kv_stride, ranks, first, by);
   within_documents("document_chunk_attention_grad", starts, product(rows, seq), scratch,
                    attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks)));
 }
 template <class T>
 void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first) {
-  ring_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ring, step, first);
+                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first,
+                             const attention_setting& by) {
+  ring_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ring, step, first, by);
   within_documents("document_ring_attention", starts, product(rows, seq), scratch,
                    attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring)));
 }
 template <class T>
 void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                  int dim, int ring, double step, int first) {
+                                  int dim, int ring, double step, int first, const attention_setting& by) {
   ring_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
-                         ring, step, first);
+                         ring, step, first, by);
   within_documents("document_ring_attention_grad", starts, product(rows, seq), scratch,
                    attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring)));
 }

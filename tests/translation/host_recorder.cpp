@@ -59,23 +59,25 @@ void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen
 }
 template <class T>
 void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-               int kv_heads, int dim) {
+               int kv_heads, int dim, const attention_setting& by) {
   kernel(on, "attention")
+      .with(by)
       .out(o, all<T>(rows, seq, heads, dim))
       .out(lse, all<T>(rows, heads, seq))
-      .out(scratch, all<T>(attention_scratch(seq, seq, 1)))
+      .out(scratch, all<T>(attention_scratch(seq, seq, 1, static_cast<std::size_t>(by.window))))
       .in(q, all<T>(rows, seq, heads, dim))
       .in(k, all<T>(rows, seq, kv_heads, dim))
       .in(v, all<T>(rows, seq, kv_heads, dim));
 }
 template <class T>
 void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                    int rows, int seq, int heads, int kv_heads, int dim) {
+                    int rows, int seq, int heads, int kv_heads, int dim, const attention_setting& by) {
   kernel(on, "attention_grad")
+      .with(by)
       .out(dq, all<T>(rows, seq, heads, dim))
       .out(dk, all<T>(rows, seq, kv_heads, dim))
       .out(dv, all<T>(rows, seq, kv_heads, dim))
-      .out(scratch, all<T>(attention_grad_scratch(seq, seq, 1)))
+      .out(scratch, all<T>(attention_grad_scratch(seq, seq, 1, static_cast<std::size_t>(by.window))))
       .in(dout, all<T>(rows, seq, heads, dim))
       .in(q, all<T>(rows, seq, heads, dim))
       .in(k, all<T>(rows, seq, kv_heads, dim))
@@ -86,12 +88,13 @@ void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at
 
 template <class T>
 void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int ranks, int first) {
+                     int kv_heads, int dim, int ranks, int first, const attention_setting& by) {
   const int own = seq / ranks;
   kernel(on, "chunk_attention")
+      .with(by)
       .out(o, all<T>(rows, own, heads, dim))
       .out(lse, all<T>(rows, heads, own))
-      .out(scratch, all<T>(attention_scratch(own, seq, 1)))
+      .out(scratch, all<T>(attention_scratch(own, seq, 1, static_cast<std::size_t>(by.window))))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, seq, kv_heads, dim))
       .in(v, all<T>(rows, seq, kv_heads, dim));
@@ -99,13 +102,15 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
 }
 template <class T>
 void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first) {
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first,
+                          const attention_setting& by) {
   const int own = seq / ranks;
   kernel(on, "chunk_attention_grad")
+      .with(by)
       .out(dq, all<T>(rows, own, heads, dim))
       .out(dk, all<T>(rows, seq, kv_heads, dim))
       .out(dv, all<T>(rows, seq, kv_heads, dim))
-      .out(scratch, all<T>(attention_grad_scratch(own, seq, 1)))
+      .out(scratch, all<T>(attention_grad_scratch(own, seq, 1, static_cast<std::size_t>(by.window))))
       .in(dout, all<T>(rows, own, heads, dim))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, seq, kv_heads, dim))
@@ -118,9 +123,10 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
 /// A part of attention around a ring: to the keys of one rank.
 template <class T>
 void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                    int kv_heads, int dim, int ring, double step, int first) {
+                    int kv_heads, int dim, int ring, double step, int first, const attention_setting& by) {
   const int own = seq / ring;
   kernel(on, "ring_attention")
+      .with(by)
       .out(o, all<T>(rows, own, heads, dim))
       .out(lse, all<T>(rows, heads, own))
       .out(scratch, all<T>(attention_scratch(own, own, 1)))
@@ -132,9 +138,10 @@ void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, 
 template <class T>
 void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                         int first) {
+                         int first, const attention_setting& by) {
   const int own = seq / ring;
   kernel(on, "ring_attention_grad")
+      .with(by)
       .out(dq, all<T>(rows, own, heads, dim))
       .out(dk, all<T>(rows, own, kv_heads, dim))
       .out(dv, all<T>(rows, own, kv_heads, dim))
@@ -165,42 +172,45 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, std::s
 // Attention within documents: as whole sequences are, and told of starts.
 template <class T>
 void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                        int seq, int heads, int kv_heads, int dim) {
-  attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim);
+                        int seq, int heads, int kv_heads, int dim, const attention_setting& by) {
+  attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, by);
   within_documents("document_attention", starts, product(rows, seq));
 }
 template <class T>
 void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                             at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim) {
-  attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim);
+                             at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
+                             const attention_setting& by) {
+  attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, by);
   within_documents("document_attention_grad", starts, product(rows, seq));
 }
 template <class T>
 void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                              int seq, int heads, int kv_heads, int dim, int ranks, int first) {
-  chunk_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ranks, first);
+                              int seq, int heads, int kv_heads, int dim, int ranks, int first,
+                              const attention_setting& by) {
+  chunk_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ranks, first, by);
   within_documents("document_chunk_attention", starts, product(rows, seq));
 }
 template <class T>
 void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                    at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                   int dim, int ranks, int first) {
+                                   int dim, int ranks, int first, const attention_setting& by) {
   chunk_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
-                          ranks, first);
+                          ranks, first, by);
   within_documents("document_chunk_attention_grad", starts, product(rows, seq));
 }
 template <class T>
 void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first) {
-  ring_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ring, step, first);
+                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first,
+                             const attention_setting& by) {
+  ring_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ring, step, first, by);
   within_documents("document_ring_attention", starts, product(rows, seq));
 }
 template <class T>
 void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                  int dim, int ring, double step, int first) {
+                                  int dim, int ring, double step, int first, const attention_setting& by) {
   ring_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
-                         ring, step, first);
+                         ring, step, first, by);
   within_documents("document_ring_attention_grad", starts, product(rows, seq));
 }
 

@@ -102,6 +102,10 @@ class kernel {
   kernel& in(at o, shape s) { return operand(o, s, true, false); }
   /// An output, overwritten or added to.
   kernel& sum(at o, bool adds, shape s) { return operand(o, s, adds, true); }
+  kernel& with(const rankc::attention_setting& by) {
+    c_.attention = by;
+    return *this;
+  }
   kernel& with(double number) {
     c_.number = number;
     return *this;

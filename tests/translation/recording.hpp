@@ -2,6 +2,7 @@
 // What a generated program does on one rank, as the recording runtime saw it: its calls in the order of
 // issue, with the bytes that each touches and what each waits for.
 #pragma once
+#include <rankc/contract/attention_setting.hpp>
 #include <rankc/contract/targets.hpp>
 #include <rankc/contract/load_balance.hpp>
 
@@ -51,6 +52,7 @@ struct call {
   std::vector<std::size_t> operands{};  // where each begins, in the order of the arguments
   std::vector<area> reads{}, writes{};  // an output that is added to is in both
   std::optional<double> number{};       // eps, a factor, the scale of a loss
+  rankc::attention_setting attention{};
   std::optional<std::int64_t> slab{};   // rows of each member's, where slots or their offsets are exchanged
   std::vector<bias_range> biases{};     // that an optimizer moves by the choices of experts
   bool by_rows = false;                 // a collective: its rows move beside a product

@@ -6,6 +6,7 @@
 // asynchronous on their streams.
 #pragma once
 #include <rankc/contract/load_balance.hpp>
+#include <rankc/contract/attention_setting.hpp>
 #include <rankc/contract/rope_scaling.hpp>
 
 #include <algorithm>
@@ -204,10 +205,11 @@ struct op {
   std::string function = {};               // what the text calls; empty: the op stands for its waits alone
   std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments
   std::vector<double> given = {};          // the sizes and the number that its call names
-  std::string_view row = {};        // of the table of ops, or sum_squares, adamw, clear; empty: no kernel
-  std::vector<view> views = {};     // of a row: its ports in their order, scratch left out
-  std::int64_t rows = 0, seq = 0;   // the row's attributes; rows of a slab, where slots are exchanged
-  double number = 0;                // that the row's kernel is told; 0: none
+  std::string_view row = {};       // of the table of ops, or sum_squares, adamw, clear; empty: no kernel
+  std::vector<view> views = {};    // of a row: its ports in their order, scratch left out
+  std::int64_t rows = 0, seq = 0;  // the row's attributes; rows of a slab, where slots are exchanged
+  double number = 0;               // that the row's kernel is told; 0: none
+  attention_setting attention = {};
   std::vector<holding> holds = {};  // begin: of each write; end: of each read
 };
 

@@ -2,6 +2,7 @@
 // The model of a plan as it is on one device, with the whole batch of a step at once: what rank programs are
 // held to. Its ops are those of forward alone.
 #pragma once
+#include <rankc/contract/attention_setting.hpp>
 #include <rankc/contract/load_balance.hpp>
 #include <rankc/contract/rope_scaling.hpp>
 
@@ -32,6 +33,7 @@ struct specification {
     std::int64_t rows = 0, seq = 0;
     double number = 0;
     rope_scaling scaling{};
+    attention_setting attention{};
     rounding operands = rounding::none;  // what the op and its gradients multiply is rounded so
   };
   struct parameter {

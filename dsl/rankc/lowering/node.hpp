@@ -126,6 +126,7 @@ struct node {
   in_step only = in_step::any;
   int rows = 0, seq = 0;  // the op's attributes
   double number = 0;      // the op's number; for chunks the degree of cp
+  attention_setting attention{};
   int slab = 0;           // rows of a slab that ep ranks exchange
   axis over = no_axis;    // the axis that it converts over
   int converts = -1;      // the value of the trace that is converted
@@ -313,7 +314,7 @@ constexpr op_sizes sizes_of(const layer_program& l, const node& n, int ring) {
     const local_shape& here = l.shape(n.ports[p]);
     for (int d = 0; d < here.ndim; ++d) s.bind(static_cast<int>(p), d, here.dims[d].count, here.dims[d].unit);
   }
-  s.bind_attributes(n.rows, n.seq, ring);
+  s.bind_attributes(n.rows, n.seq, ring, n.attention.window);
   return s;
 }
 

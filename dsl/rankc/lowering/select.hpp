@@ -149,7 +149,8 @@ class selector {
     node n{.row = &row,
            .rows = rows_of_op(t_, o, s_.dims),
            .seq = o.with.seq,
-           .number = of_chunks ? s_.dims.cp : o.number()};
+           .number = of_chunks ? s_.dims.cp : o.number(),
+           .attention = o.with.attention};
     int read = 0, written = 0, scratch_at = -1;
     n.ports.reserve(static_cast<std::size_t>(row.count_ports()));
     for (const port& p : row.used_ports()) {

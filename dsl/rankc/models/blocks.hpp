@@ -97,6 +97,7 @@ struct attention_half {
   rankc::rope_scaling rope_scaling{};
   bool head_norms = false;  // RMSNorm of each head of q and k before rotary positions
   bool qkv_biases = false;  // q, k and v have biases without `of.biases`, too
+  attention_setting setting{};
 
   constexpr value add_to(trace& t, value x, const layer_context& c) const {
     value h1 = of.enter(t, x, attention_names, c);
@@ -111,7 +112,7 @@ struct attention_half {
     value q = as("q", turn(of.column(t, h1, "wq", "wq.bias", heads, has_bias), q_gain, c));
     value k = as("k", turn(of.column(t, h1, "wk", "wk.bias", kv_heads, has_bias), k_gain, c));
     value v = as("v", of.column(t, h1, "wv", "wv.bias", kv_heads, has_bias));
-    value o = as("o", self_attention(q, k, v, c));
+    value o = as("o", self_attention(q, k, v, c, setting));
     return as("x_mid", x + of.leave(t, o, attention_names, hidden, c));
   }
 

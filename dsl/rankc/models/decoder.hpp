@@ -33,7 +33,9 @@ struct decoder {
   }
 
   constexpr models::embedding embedding() const { return {table(), !sizes.rotary}; }
-  constexpr models::block block() const { return {attention(), dim{"ffn", sizes.ffn}, by}; }
+  constexpr models::block block(const attention_setting& s = {}) const {
+    return {attention(s), dim{"ffn", sizes.ffn}, by};
+  }
   constexpr models::expert_block expert_block() const { return {attention(), experts}; }
   constexpr models::head head() const {
     return {sizes.tied_embeddings ? table() : token_table(words(), hidden(), "lm_head"), norm_eps, norm};
@@ -43,12 +45,12 @@ struct decoder {
   constexpr dim hidden() const { return {"hidden", sizes.hidden}; }
   constexpr dim words() const { return {"vocab", sizes.vocab}; }
   constexpr parameter_handle table() const { return token_table(words(), hidden()); }
-  constexpr attention_half attention() const {
+  constexpr attention_half attention(const attention_setting& s = {}) const {
     const int of_head = sizes.elements_of_head();
     const dim heads{"heads", sizes.heads * of_head, of_head, "head_dim"},
         kv_heads = sizes.kv_heads ? dim{"kv_heads", sizes.kv_heads * of_head, of_head, "head_dim"} : heads;
     return {hidden(), heads,        kv_heads,   {sizes.layers, norm_eps, norm, biases, norms},
-            theta,    rope_scaling, head_norms, qkv_biases};
+            theta,    rope_scaling, head_norms, qkv_biases, s};
   }
 };
 

@@ -194,12 +194,13 @@ constexpr value tokens_of_rank(operand x, const layer_context& c) {
 /// Attention to whole sequences, or inside documents; around a ring if the plan has one.
 /// Shapes: q (tokens, heads), k and v (tokens, kv_heads).
 /// Errors: RC210.
-constexpr value attention(operand q, value k, value v, const layer_context& c) {
+constexpr value attention(operand q, value k, value v, const layer_context& c,
+                          const attention_setting& by = {}) {
   if (c.ring > 1)
-    return c.has_documents() ? ring_attention(q, k, v, c.input("starts"), c.rows, c.seq, c.ring)
-                             : ring_attention(q, k, v, c.rows, c.seq, c.ring);
-  return c.has_documents() ? attention(q, k, v, c.input("starts"), c.rows, c.seq)
-                           : attention(q, k, v, c.rows, c.seq);
+    return c.has_documents() ? ring_attention(q, k, v, c.input("starts"), c.rows, c.seq, c.ring, by)
+                             : ring_attention(q, k, v, c.rows, c.seq, c.ring, by);
+  return c.has_documents() ? attention(q, k, v, c.input("starts"), c.rows, c.seq, by)
+                           : attention(q, k, v, c.rows, c.seq, by);
 }
 /// Learned positions in the sequence, or in the token's document.
 /// Shapes: x (tokens, width), table (seq, width).
@@ -212,15 +213,16 @@ constexpr value position(operand x, value table, const layer_context& c) {
 /// a ring, or heads are exchanged (Ulysses). Ulysses groups may form a ring.
 /// Shapes: q (tokens, heads), k and v (tokens, kv_heads).
 /// Errors: RC210, RC216.
-constexpr value self_attention(operand q, operand k, operand v, const layer_context& c) {
+constexpr value self_attention(operand q, operand k, operand v, const layer_context& c,
+                               const attention_setting& by = {}) {
   if (c.exchanges_heads) {
     const value queries = heads_of_rank(q, c), keys = heads_of_rank(k, c), values = heads_of_rank(v, c);
-    return tokens_of_rank(attention({queries, q.from.file, q.from.line}, keys, values, c), c);
+    return tokens_of_rank(attention({queries, q.from.file, q.from.line}, keys, values, c, by), c);
   }
-  if (c.ring > 1) return attention(q, k.v, v.v, c);
+  if (c.ring > 1) return attention(q, k.v, v.v, c, by);
   value keys = all_gather(k, axis::cp, c.tokens.name);
   value values = all_gather(v, axis::cp, c.tokens.name);
-  return attention(q, keys, values, c);
+  return attention(q, keys, values, c, by);
 }
 
 /// The weight of the embedding or of the head, sharded along the vocabulary over tp. A model with tied

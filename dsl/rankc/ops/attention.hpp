@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal attention as one family of op rows. A layer calls `attention` or `ring_attention`, with or without
-// documents. Lowering then chooses the row for the layout of the rank's tokens.
+// documents. Lowering then chooses the row for the layout of the rank's tokens. Every row takes an
+// attention_setting: a window, a softcap and a scale of the scores.
 #pragma once
 #include <rankc/contract/attention_scratch.hpp>
 #include <rankc/contract/kernel_scratch.hpp>
@@ -9,6 +10,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 namespace rankc {
 
@@ -26,6 +28,19 @@ struct attention_form {
 };
 
 namespace placement_rules {
+/// Complains if a number of an attention_setting is neither 0 nor positive, normal and finite in f32.
+constexpr void score_number(complaint& c, std::string_view name, double x, std::string_view default_of) {
+  constexpr double least = 1.2e-38, most = std::numeric_limits<float>::max();
+  if (!c.said && x != 0 && !(x >= least && x <= most))
+    c.begin() << "its " << name << " is " << x << "; expected a finite number of at least " << least
+              << ", or 0 for " << default_of;
+}
+constexpr void scores(complaint& c, const attention_setting& s) {
+  if (!c.said && s.window < 0)
+    c.begin() << "its window is " << s.window << " tokens; expected at least 1, or 0 for no window";
+  score_number(c, "softcap", s.softcap, "no softcap");
+  score_number(c, "scale", s.scale, "1 / sqrt(head dim)");
+}
 /// Complains unless `x` has passed exactly `step` ranks of the ring.
 constexpr void check_passed(complaint& c, std::string_view who, const type& x, double step) {
   if (x.shape[0].passed != static_cast<int>(step) && !c.said)
@@ -66,6 +81,7 @@ constexpr void attention_of(complaint& c, types in, type* out, const op& o) {
   if constexpr (Form.gradient) (in_ring ? ring_attention_gradient : attention_gradient)(c, in, out, o);
   else (in_ring ? ring_attention : attention)(c, in, out, o);
   if constexpr (Form.documents) starts(c, in.back());
+  scores(c, o.with.attention);
 }
 }  // namespace placement_rules
 
@@ -79,20 +95,28 @@ constexpr cuda::attention_shape attention_shape(const op_sizes& s, const kernel_
       k.deterministic};
 }
 
+/// Twice the number of keys that a query sees on average: the length of a sequence without a window.
+constexpr double doubled_keys_per_query(const op_sizes& s) {
+  const double seq = s("seq"), window = static_cast<double>(s.window());
+  return window < seq ? window * (2 * seq - window) / seq : seq;
+}
 /// Floating-point operations: two matrix products forward, five backward.
 template <attention_form Form>
 constexpr double attention_flops(const op_sizes& s) {
-  const double all = (Form.gradient ? 10 : 4) * s("tokens") * s("heads") * s("dim") * s("seq");
+  const double all =
+      (Form.gradient ? 10 : 4) * s("tokens") * s("heads") * s("dim") * doubled_keys_per_query(s);
   return Form.layout == attention_layout::ring ? all / s("ring") : all;
 }
 
 /// Scratch of the host kernels for the queries of one sequence on a rank.
 template <attention_form Form>
 constexpr std::size_t host_scratch(const op_sizes& s, const kernel_setting& k) {
+  constexpr bool in_ring = Form.layout == attention_layout::ring;
   const auto queries = static_cast<std::size_t>(s("tokens") / s("rows"));
-  const auto keys = Form.layout == attention_layout::ring ? queries : static_cast<std::size_t>(s("seq"));
-  return Form.gradient ? host::attention_grad_scratch(queries, keys, k.element)
-                       : host::attention_scratch(queries, keys, k.element);
+  const auto keys = in_ring ? queries : static_cast<std::size_t>(s("seq"));
+  const std::size_t window = in_ring ? 0 : static_cast<std::size_t>(s.window());
+  return Form.gradient ? host::attention_grad_scratch(queries, keys, k.element, window)
+                       : host::attention_scratch(queries, keys, k.element, window);
 }
 /// Scratch of the GPU kernels. Document attention has its own kernels, which need less than cuDNN.
 template <attention_form Form>
@@ -216,37 +240,43 @@ constexpr void attention_backward(backward& b) {
 /// Causal attention of each sequence, with grouped key-value heads.
 /// Shapes: q (tokens, heads), k and v (tokens, kv_heads); all heads have one size; tokens = rows * seq.
 /// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.
-constexpr value attention(operand q, value k, value v, int rows, int seq) {
-  return k.in->apply(ops::attention, {q.v, k, v}, q.from, {.with = {.rows = rows, .seq = seq}});
+constexpr value attention(operand q, value k, value v, int rows, int seq, const attention_setting& by = {}) {
+  return k.in->apply(ops::attention, {q.v, k, v}, q.from,
+                     {.with = {.rows = rows, .seq = seq, .attention = by}});
 }
 /// Causal attention within documents.
 /// Shapes: as for attention above; starts (tokens) has the start of each token's document.
 /// Errors: RC210.
-constexpr value attention(operand q, value k, value v, value starts, int rows, int seq) {
+constexpr value attention(operand q, value k, value v, value starts, int rows, int seq,
+                          const attention_setting& by = {}) {
   return k.in->apply(ops::find_attention({.documents = true}), {q.v, k, v, starts}, q.from,
-                     {.with = {.rows = rows, .seq = seq}});
+                     {.with = {.rows = rows, .seq = seq, .attention = by}});
 }
 /// Causal attention around a ring: a rank's chunks of each sequence attend to the keys of all ranks of the
 /// ring. In a ring of Ulysses groups these are the keys of all groups.
 /// Shapes: q (tokens, heads), k and v (tokens, kv_heads); all heads have one size. All three are sharded over
 /// cp along the tokens. In a ring of groups they are sharded by heads inside a group and by tokens over the
-/// groups.
+/// groups. With a window, keys are still sent to ranks none of whose queries sees them.
 /// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.
-constexpr value ring_attention(operand q, value k, value v, int rows, int seq, int ring) {
-  return detail::around_ring(
-      q, {k, v}, {.rows = rows, .seq = seq, .ring = ring}, [&](value_pair kv, const attributes& with) {
-        return k.in->apply(ops::ring_attention, {q.v, kv.first, kv.second}, q.from, {.with = with});
-      });
+constexpr value ring_attention(operand q, value k, value v, int rows, int seq, int ring,
+                               const attention_setting& by = {}) {
+  return detail::around_ring(q, {k, v}, {.rows = rows, .seq = seq, .ring = ring, .attention = by},
+                             [&](value_pair kv, const attributes& with) {
+                               return k.in->apply(ops::ring_attention, {q.v, kv.first, kv.second}, q.from,
+                                                  {.with = with});
+                             });
 }
 /// Ring attention within documents.
 /// Shapes: as for ring_attention above; starts (tokens) has the start of each token's document.
 /// Errors: RC210.
-constexpr value ring_attention(operand q, value k, value v, value starts, int rows, int seq, int ring) {
-  return detail::around_ring(
-      q, {k, v}, {.rows = rows, .seq = seq, .ring = ring}, [&](value_pair kv, const attributes& with) {
-        return k.in->apply(ops::find_attention({.layout = attention_layout::ring, .documents = true}),
-                           {q.v, kv.first, kv.second, starts}, q.from, {.with = with});
-      });
+constexpr value ring_attention(operand q, value k, value v, value starts, int rows, int seq, int ring,
+                               const attention_setting& by = {}) {
+  return detail::around_ring(q, {k, v}, {.rows = rows, .seq = seq, .ring = ring, .attention = by},
+                             [&](value_pair kv, const attributes& with) {
+                               return k.in->apply(
+                                   ops::find_attention({.layout = attention_layout::ring, .documents = true}),
+                                   {q.v, kv.first, kv.second, starts}, q.from, {.with = with});
+                             });
 }
 
 }  // namespace rankc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attributes of ops that are not shapes of operands.
 #pragma once
+#include <rankc/contract/attention_setting.hpp>
 #include <rankc/contract/rope_scaling.hpp>
 #include <rankc/trace/type.hpp>
 
@@ -19,6 +20,7 @@ struct attributes {
   double most = 0;         // arrange_limited: the most choices that an expert takes of a group of tokens
   double log_scale = 0;    // overflow_loss
   rope_scaling scaling{};  // rope
+  attention_setting attention{};
   dim first{}, second{}, whole{};  // split and concat: the features of the two parts, and of the whole
 };
 

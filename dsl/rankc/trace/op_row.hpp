@@ -265,11 +265,14 @@ class op_sizes {
   constexpr void bind(int port, int dim, long long count, long long unit) {
     dims_[port][dim] = {count, unit};
   }
-  constexpr void bind_attributes(long long rows, long long seq, long long ring) {
+  constexpr void bind_attributes(long long rows, long long seq, long long ring, long long window = 0) {
     rows_ = rows;
     seq_ = seq;
     ring_ = ring;
+    window_ = window;
   }
+  /// The number of keys that a query of attention sees, at most.
+  constexpr long long window() const { return window_ > 0 && window_ < seq_ ? window_ : seq_; }
   /// Errors: no_such_name if no port has the symbol.
   constexpr double operator()(std::string_view symbol) const {
     if (symbol == "rows") return static_cast<double>(rows_);
@@ -291,7 +294,7 @@ class op_sizes {
   };
   const op_row& row_;
   bound dims_[max_ports][2]{};
-  long long rows_ = 0, seq_ = 0, ring_ = 0;
+  long long rows_ = 0, seq_ = 0, ring_ = 0, window_ = 0;
 };
 
 /// The backward rule of an op through which no gradient flows.

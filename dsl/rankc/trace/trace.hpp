@@ -456,7 +456,7 @@ constexpr op_sizes sizes_of(const trace& t, const op& o) {
     const type& v = t.values[use.is_written() ? o.out[written++] : o.in[read++]];
     for (int d = 0; d < v.ndim && d < use.shape.ndim; ++d) s.bind(p, d, v.shape[d].count(), v.shape[d].unit);
   }
-  s.bind_attributes(o.with.rows, o.with.seq, o.with.ring);
+  s.bind_attributes(o.with.rows, o.with.seq, o.with.ring, o.with.attention.window);
   return s;
 }
 

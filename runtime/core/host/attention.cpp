@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal attention per sequence and head, as matrix products over blocks of queries. Scores are kept for one
-// block alone. The block [i, i + block) sees the keys [0, i + block); scores above it are not computed.
-// Backward recomputes the probabilities from the saved log-sum-exp.
+// block alone. The block [i, i + block) sees the keys [first, i + block), where `first` is the first key in
+// the window of query i. Other scores are not computed. Backward recomputes the probabilities from the saved
+// log-sum-exp.
 #include "gemm.hpp"
 #include "scores.hpp"
 
@@ -16,9 +17,9 @@ namespace {
 
 template <class T>
 void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v, const documents& of,
-                      int rows, int seq, int heads, int kv_heads, int dim) {
+                      int rows, int seq, int heads, int kv_heads, int dim, const attention_setting& setting) {
   const int q_width = heads * dim, kv_width = kv_heads * dim;
-  const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
+  const score_form<T> by(setting, dim);
   T* scores = on.at<T>(scratch);
   for (int row = 0; row < rows; ++row) {
     const std::size_t token = static_cast<std::size_t>(row) * seq;
@@ -26,31 +27,40 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
       const std::size_t kv = token * kv_width + static_cast<std::size_t>(h / (heads / kv_heads)) * dim;
       T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * seq;
       for (int i = 0; i < seq; i += query_block) {
-        const int queries = std::min(query_block, seq - i), keys = i + queries;
-        const std::size_t here = (token + i) * q_width + static_cast<std::size_t>(h) * dim;
-        gemm(form::plain, form::transposed, queries, keys, dim, scale, on.at<T>(q) + here, q_width,
-             on.at<T>(k) + kv, kv_width, T(0), scores, keys);
-        for (int n = 0; n < queries; ++n)
-          sums[i + n] =
-              seen_softmax(scores + static_cast<std::size_t>(n) * keys, of.start(row, i + n), i + n, keys);
-        gemm(form::plain, form::plain, queries, dim, keys, T(1), scores, keys, on.at<T>(v) + kv, kv_width,
+        const int queries = std::min(query_block, seq - i), first = setting.first_key(i),
+                  keys = i + queries - first;
+        const std::size_t here = (token + i) * q_width + static_cast<std::size_t>(h) * dim,
+                          seen = kv + static_cast<std::size_t>(first) * kv_width;
+        gemm(form::plain, form::transposed, queries, keys, dim, by.scale, on.at<T>(q) + here, q_width,
+             on.at<T>(k) + seen, kv_width, T(0), scores, keys);
+        for (int n = 0; n < queries; ++n) {
+          T* line = scores + static_cast<std::size_t>(n) * keys;
+          const int begin = by.first_key(of, row, i + n) - first, last = i + n - first;
+          by.cap(line, begin, last);
+          sums[i + n] = seen_softmax(line, begin, last, keys);
+        }
+        gemm(form::plain, form::plain, queries, dim, keys, T(1), scores, keys, on.at<T>(v) + seen, kv_width,
              T(0), on.at<T>(o) + here, q_width);
       }
     }
   }
 }
 
-// Blocks run from the last to the first: the last sees every key, so with the group's first head it
-// overwrites all of dk and dv, and everything after it adds.
+// Blocks run from the last to the first. Without a window the last sees every key, so with the group's first
+// head it overwrites all of dk and dv, and the others add. With a window dk and dv are cleared first.
 template <class T>
 void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                           at lse, const documents& of, int rows, int seq, int heads, int kv_heads, int dim) {
+                           at lse, const documents& of, int rows, int seq, int heads, int kv_heads, int dim,
+                           const attention_setting& setting) {
   const int q_width = heads * dim, kv_width = kv_heads * dim, group = heads / kv_heads;
-  const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
+  const score_form<T> by(setting, dim);
   T* scores = on.at<T>(scratch);
-  const std::size_t of_block = attention_scratch(seq, seq, 1);
+  const std::size_t of_block = attention_scratch(seq, seq, 1, static_cast<std::size_t>(setting.window));
   T *dscores = scores + of_block, *delta = dscores + of_block;
   const int last_block = (seq - 1) / query_block * query_block;
+  if (setting.window > 0)
+    for (const at gradient : {dk, dv})
+      std::fill_n(on.at<T>(gradient), static_cast<std::size_t>(rows) * seq * kv_width, T(0));
   for (int row = 0; row < rows; ++row) {
     const std::size_t token = static_cast<std::size_t>(row) * seq;
     for (int h = 0; h < heads; ++h) {
@@ -59,23 +69,27 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
       const T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * seq;
       output_dots(delta, on.at<T>(dout) + head, on.at<T>(o) + head, seq, q_width, dim);
       for (int i = last_block; i >= 0; i -= query_block) {
-        const int queries = std::min(query_block, seq - i), keys = i + queries;
-        const std::size_t here = head + static_cast<std::size_t>(i) * q_width;
-        gemm(form::plain, form::transposed, queries, keys, dim, scale, on.at<T>(q) + here, q_width,
-             on.at<T>(k) + kv, kv_width, T(0), scores, keys);
+        const int queries = std::min(query_block, seq - i), first = setting.first_key(i),
+                  keys = i + queries - first;
+        const std::size_t here = head + static_cast<std::size_t>(i) * q_width,
+                          seen = kv + static_cast<std::size_t>(first) * kv_width;
+        gemm(form::plain, form::transposed, queries, keys, dim, by.scale, on.at<T>(q) + here, q_width,
+             on.at<T>(k) + seen, kv_width, T(0), scores, keys);
         gemm(form::plain, form::transposed, queries, keys, dim, T(1), on.at<T>(dout) + here, q_width,
-             on.at<T>(v) + kv, kv_width, T(0), dscores, keys);
+             on.at<T>(v) + seen, kv_width, T(0), dscores, keys);
         for (int n = 0; n < queries; ++n) {
           const std::size_t line = static_cast<std::size_t>(n) * keys;
-          seen_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], scale,
-                            of.start(row, i + n), i + n, keys);
+          const int begin = by.first_key(of, row, i + n) - first, last = i + n - first;
+          by.cap(scores + line, begin, last);
+          seen_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], by, begin, last, keys);
         }
-        const T keep = static_cast<T>(h % group == 0 && i == last_block ? 0 : 1);
+        const bool overwrites = setting.window == 0 && h % group == 0 && i == last_block;
+        const T keep = static_cast<T>(overwrites ? 0 : 1);
         gemm(form::transposed, form::plain, keys, dim, queries, T(1), scores, keys, on.at<T>(dout) + here,
-             q_width, keep, on.at<T>(dv) + kv, kv_width);
+             q_width, keep, on.at<T>(dv) + seen, kv_width);
         gemm(form::transposed, form::plain, keys, dim, queries, T(1), dscores, keys, on.at<T>(q) + here,
-             q_width, keep, on.at<T>(dk) + kv, kv_width);
-        gemm(form::plain, form::plain, queries, dim, keys, T(1), dscores, keys, on.at<T>(k) + kv, kv_width,
+             q_width, keep, on.at<T>(dk) + seen, kv_width);
+        gemm(form::plain, form::plain, queries, dim, keys, T(1), dscores, keys, on.at<T>(k) + seen, kv_width,
              T(0), on.at<T>(dq) + here, q_width);
       }
     }
@@ -86,27 +100,28 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
 
 template <class T>
 void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-               int kv_heads, int dim) {
-  attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim);
+               int kv_heads, int dim, const attention_setting& by) {
+  attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim, by);
 }
 template <class T>
 void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                        int seq, int heads, int kv_heads, int dim) {
+                        int seq, int heads, int kv_heads, int dim, const attention_setting& by) {
   attention_within<T>(on, o, lse, scratch, q, k, v, {on.at<std::int32_t>(starts), seq}, rows, seq, heads,
-                      kv_heads, dim);
+                      kv_heads, dim, by);
 }
 
 template <class T>
 void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                    int rows, int seq, int heads, int kv_heads, int dim) {
+                    int rows, int seq, int heads, int kv_heads, int dim, const attention_setting& by) {
   attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {}, rows, seq, heads, kv_heads,
-                           dim);
+                           dim, by);
 }
 template <class T>
 void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                             at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim) {
+                             at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
+                             const attention_setting& by) {
   attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {on.at<std::int32_t>(starts), seq},
-                           rows, seq, heads, kv_heads, dim);
+                           rows, seq, heads, kv_heads, dim, by);
 }
 
 template decltype(attention<float>) attention<float>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention of the two chunks that a rank has of each sequence, to the gathered keys of all: a chunk's
-// queries see the chunks before it, and its own up to themselves. Chunks that none sees are not touched.
+// Causal attention of the two chunks that a rank has of each sequence to the gathered keys of all ranks. A
+// query sees the chunks before its own, and its own chunk up to itself; with a window, the last of these keys.
+// Keys that no query of a block sees are not read.
 #include "gemm.hpp"
 #include "scores.hpp"
 
@@ -13,33 +14,39 @@
 namespace rankc::runtime::host {
 namespace {
 
-/// A block of a rank's queries: of a chunk of the sequence, from which place of the rank on, and what it sees
-/// of that chunk.
+/// A block of the rank's queries. `place` is the index of the first among the rank's tokens, and `position`
+/// its position in the sequence. The block sees the keys from position `first` to its last query.
 struct queries {
-  int chunk, place, count, keys_of_own;
+  int place, position, count, first;
+  int columns() const { return position + count - first; }
 };
 
-/// Visit the rank's queries in blocks, and of each the chunks of keys that it sees: from which gathered row
-/// on, how many, and at which column of the scores.
-template <class Keys, class End>
-void each_block(const runtime::chunks& has, Keys keys, End end) {
+/// Visits the rank's queries in blocks.
+void each_block(const runtime::chunks& has, const attention_setting& setting, auto visit) {
   const int length = has.length();
-  for (int first = 0; first < has.count(); first += length)
+  for (int chunk = 0; chunk < has.count(); chunk += length)
     for (int i = 0; i < length; i += query_block) {
-      const int count = std::min(query_block, length - i);
-      const queries block{has.position(first) / length, first + i, count, i + count};
-      for (int chunk = 0; chunk <= block.chunk; ++chunk)
-        keys(block, chunk, chunk < block.chunk ? length : block.keys_of_own);
-      end(block);
+      const int position = has.position(chunk + i);
+      visit(queries{chunk + i, position, std::min(query_block, length - i), setting.first_key(position)});
     }
+}
+
+/// Visits the keys that a block sees, a chunk at a time: the position of the first key, and their number.
+void each_chunk(const runtime::chunks& has, const queries& b, auto visit) {
+  const int end = b.position + b.count;
+  for (int begin = b.first, next = begin; begin < end; begin = next) {
+    next = std::min((begin / has.length() + 1) * has.length(), end);
+    visit(begin, next - begin);
+  }
 }
 
 template <class T>
 void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v, const documents& of,
-                      int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first) {
+                      int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first,
+                      const attention_setting& setting) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
-  const int q_width = heads * dim, kv_width = kv_heads * dim, length = has.length();
-  const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
+  const int q_width = heads * dim, kv_width = kv_heads * dim;
+  const score_form<T> by(setting, dim);
   T* scores = on.at<T>(scratch);
   for (int row = 0; row < rows; ++row)
     for (int h = 0; h < heads; ++h) {
@@ -48,39 +55,40 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
       const std::size_t kv_head = static_cast<std::size_t>(h / (heads / kv_heads)) * dim;
       T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * has.count();
       const auto here = [&](const queries& b) { return head + static_cast<std::size_t>(b.place) * q_width; };
-      const auto key = [&](int chunk) {
-        return static_cast<std::size_t>(has.gathered_row(chunk * length, row, rows)) * kv_width + kv_head;
+      const auto key = [&](int position) {
+        return static_cast<std::size_t>(has.gathered_row(position, row, rows)) * kv_width + kv_head;
       };
-      const auto columns = [&](const queries& b) { return b.chunk * length + b.keys_of_own; };
-      each_block(
-          has,
-          [&](const queries& b, int chunk, int keys) {
-            gemm(form::plain, form::transposed, b.count, keys, dim, scale, on.at<T>(q) + here(b), q_width,
-                 on.at<T>(k) + key(chunk), kv_width, T(0), scores + chunk * length, columns(b));
-          },
-          [&](const queries& b) {
-            for (int n = 0; n < b.count; ++n) {
-              const int position = columns(b) - b.count + n;
-              sums[b.place + n] = seen_softmax(scores + static_cast<std::size_t>(n) * columns(b),
-                                               of.start(row, position), position, columns(b));
-            }
-            for (int chunk = 0; chunk <= b.chunk; ++chunk)
-              gemm(form::plain, form::plain, b.count, dim, chunk < b.chunk ? length : b.keys_of_own, T(1),
-                   scores + chunk * length, columns(b), on.at<T>(v) + key(chunk), kv_width,
-                   T(chunk == 0 ? 0 : 1), on.at<T>(o) + here(b), q_width);
-          });
+      each_block(has, setting, [&](const queries& b) {
+        each_chunk(has, b, [&](int begin, int keys) {
+          gemm(form::plain, form::transposed, b.count, keys, dim, by.scale, on.at<T>(q) + here(b), q_width,
+               on.at<T>(k) + key(begin), kv_width, T(0), scores + (begin - b.first), b.columns());
+        });
+        for (int n = 0; n < b.count; ++n) {
+          T* line = scores + static_cast<std::size_t>(n) * b.columns();
+          const int position = b.position + n, begin = by.first_key(of, row, position) - b.first,
+                    last = position - b.first;
+          by.cap(line, begin, last);
+          sums[b.place + n] = seen_softmax(line, begin, last, b.columns());
+        }
+        each_chunk(has, b, [&](int begin, int keys) {
+          gemm(form::plain, form::plain, b.count, dim, keys, T(1), scores + (begin - b.first), b.columns(),
+               on.at<T>(v) + key(begin), kv_width, T(begin == b.first ? 0 : 1), on.at<T>(o) + here(b),
+               q_width);
+        });
+      });
     }
 }
 
 template <class T>
 void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                            at lse, const documents& of, int rows, int seq, int heads, int kv_heads, int dim,
-                           int ranks, int first) {
+                           int ranks, int first, const attention_setting& setting) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
-  const int q_width = heads * dim, kv_width = kv_heads * dim, length = has.length();
-  const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
+  const int q_width = heads * dim, kv_width = kv_heads * dim;
+  const score_form<T> by(setting, dim);
   T* scores = on.at<T>(scratch);
-  const std::size_t of_block = attention_scratch(has.count(), seq, 1);
+  const std::size_t of_block =
+      attention_scratch(has.count(), seq, 1, static_cast<std::size_t>(setting.window));
   T *dscores = scores + of_block, *delta = dscores + of_block;
   const std::size_t keys_of_all = static_cast<std::size_t>(rows) * seq * kv_width;
   std::fill_n(on.at<T>(dk), keys_of_all, T(0));
@@ -92,37 +100,35 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
       const std::size_t kv_head = static_cast<std::size_t>(h / (heads / kv_heads)) * dim;
       const T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * has.count();
       const auto here = [&](const queries& b) { return head + static_cast<std::size_t>(b.place) * q_width; };
-      const auto key = [&](int chunk) {
-        return static_cast<std::size_t>(has.gathered_row(chunk * length, row, rows)) * kv_width + kv_head;
+      const auto key = [&](int position) {
+        return static_cast<std::size_t>(has.gathered_row(position, row, rows)) * kv_width + kv_head;
       };
-      const auto columns = [&](const queries& b) { return b.chunk * length + b.keys_of_own; };
       output_dots(delta, on.at<T>(dout) + head, on.at<T>(o) + head, has.count(), q_width, dim);
-      each_block(
-          has,
-          [&](const queries& b, int chunk, int keys) {
-            gemm(form::plain, form::transposed, b.count, keys, dim, scale, on.at<T>(q) + here(b), q_width,
-                 on.at<T>(k) + key(chunk), kv_width, T(0), scores + chunk * length, columns(b));
-            gemm(form::plain, form::transposed, b.count, keys, dim, T(1), on.at<T>(dout) + here(b), q_width,
-                 on.at<T>(v) + key(chunk), kv_width, T(0), dscores + chunk * length, columns(b));
-          },
-          [&](const queries& b) {
-            for (int n = 0; n < b.count; ++n) {
-              const std::size_t line = static_cast<std::size_t>(n) * columns(b);
-              const int position = columns(b) - b.count + n;
-              seen_softmax_grad(scores + line, dscores + line, sums[b.place + n], delta[b.place + n], scale,
-                                of.start(row, position), position, columns(b));
-            }
-            for (int chunk = 0; chunk <= b.chunk; ++chunk) {
-              const int keys = chunk < b.chunk ? length : b.keys_of_own;
-              gemm(form::transposed, form::plain, keys, dim, b.count, T(1), scores + chunk * length,
-                   columns(b), on.at<T>(dout) + here(b), q_width, T(1), on.at<T>(dv) + key(chunk), kv_width);
-              gemm(form::transposed, form::plain, keys, dim, b.count, T(1), dscores + chunk * length,
-                   columns(b), on.at<T>(q) + here(b), q_width, T(1), on.at<T>(dk) + key(chunk), kv_width);
-              gemm(form::plain, form::plain, b.count, dim, keys, T(1), dscores + chunk * length, columns(b),
-                   on.at<T>(k) + key(chunk), kv_width, T(chunk == 0 ? 0 : 1), on.at<T>(dq) + here(b),
-                   q_width);
-            }
-          });
+      each_block(has, setting, [&](const queries& b) {
+        each_chunk(has, b, [&](int begin, int keys) {
+          gemm(form::plain, form::transposed, b.count, keys, dim, by.scale, on.at<T>(q) + here(b), q_width,
+               on.at<T>(k) + key(begin), kv_width, T(0), scores + (begin - b.first), b.columns());
+          gemm(form::plain, form::transposed, b.count, keys, dim, T(1), on.at<T>(dout) + here(b), q_width,
+               on.at<T>(v) + key(begin), kv_width, T(0), dscores + (begin - b.first), b.columns());
+        });
+        for (int n = 0; n < b.count; ++n) {
+          const std::size_t line = static_cast<std::size_t>(n) * b.columns();
+          const int position = b.position + n, begin = by.first_key(of, row, position) - b.first,
+                    last = position - b.first;
+          by.cap(scores + line, begin, last);
+          seen_softmax_grad(scores + line, dscores + line, sums[b.place + n], delta[b.place + n], by, begin,
+                            last, b.columns());
+        }
+        each_chunk(has, b, [&](int begin, int keys) {
+          const int column = begin - b.first;
+          gemm(form::transposed, form::plain, keys, dim, b.count, T(1), scores + column, b.columns(),
+               on.at<T>(dout) + here(b), q_width, T(1), on.at<T>(dv) + key(begin), kv_width);
+          gemm(form::transposed, form::plain, keys, dim, b.count, T(1), dscores + column, b.columns(),
+               on.at<T>(q) + here(b), q_width, T(1), on.at<T>(dk) + key(begin), kv_width);
+          gemm(form::plain, form::plain, b.count, dim, keys, T(1), dscores + column, b.columns(),
+               on.at<T>(k) + key(begin), kv_width, T(column == 0 ? 0 : 1), on.at<T>(dq) + here(b), q_width);
+        });
+      });
     }
 }
 
@@ -130,28 +136,30 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
 
 template <class T>
 void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int ranks, int first) {
-  attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim, ranks, first);
+                     int kv_heads, int dim, int ranks, int first, const attention_setting& by) {
+  attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim, ranks, first, by);
 }
 template <class T>
 void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                              int seq, int heads, int kv_heads, int dim, int ranks, int first) {
+                              int seq, int heads, int kv_heads, int dim, int ranks, int first,
+                              const attention_setting& by) {
   attention_within<T>(on, o, lse, scratch, q, k, v, {on.at<std::int32_t>(starts), seq}, rows, seq, heads,
-                      kv_heads, dim, ranks, first);
+                      kv_heads, dim, ranks, first, by);
 }
 
 template <class T>
 void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first) {
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first,
+                          const attention_setting& by) {
   attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {}, rows, seq, heads, kv_heads,
-                           dim, ranks, first);
+                           dim, ranks, first, by);
 }
 template <class T>
 void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                    at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                   int dim, int ranks, int first) {
+                                   int dim, int ranks, int first, const attention_setting& by) {
   attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {on.at<std::int32_t>(starts), seq},
-                           rows, seq, heads, kv_heads, dim, ranks, first);
+                           rows, seq, heads, kv_heads, dim, ranks, first, by);
 }
 
 template decltype(chunk_attention<float>) chunk_attention<float>;

@@ -15,21 +15,35 @@
 namespace rankc::runtime::host {
 namespace {
 
-/// The first of those keys that is in a query's document.
-int first_key(const runtime::ring_step& s, const runtime::chunks& has, const documents& of, int row,
-              int query) {
-  return s.of_keys.count_before(of.start(row, has.position(query)));
-}
-/// Keys that the queries up to `end` see, of which the last sees all of these.
-int columns_of(const runtime::ring_step& s, int end) { return s.causal ? end : s.keys; }
+/// A block of queries, and the keys of the rank that they see: those from `first` on, up to the last query's.
+struct query_block_of_step {
+  int begin, count, first, keys;
+  query_block_of_step(const runtime::ring_step& s, const runtime::chunks& has, const attention_setting& by,
+                      int query)
+      : begin(query),
+        count(std::min(query_block, s.count - query)),
+        first(s.of_keys.count_before(by.first_key(has.position(query)))),
+        keys((s.causal ? query + count : s.keys) - first) {}
+};
+
+/// The index of the first and of the last key that a query sees, from the block's first key on.
+template <class T>
+struct seen_keys {
+  int first, last;
+  seen_keys(const runtime::ring_step& s, const runtime::chunks& has, const score_form<T>& by,
+            const documents& of, int row, int query, int first_of_block)
+      : first(s.of_keys.count_before(by.first_key(of, row, has.position(query))) - first_of_block),
+        last(s.last_key(query) - first_of_block) {}
+};
 
 template <class T>
 void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v, const documents& of,
-                      int rows, int seq, int heads, int kv_heads, int dim, int ring, double step, int first) {
+                      int rows, int seq, int heads, int kv_heads, int dim, int ring, double step, int first,
+                      const attention_setting& setting) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees = runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first);
   const int q_width = heads * dim, kv_width = kv_heads * dim;
-  const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
+  const score_form<T> by(setting, dim);
   T* scores = on.at<T>(scratch);
   std::fill_n(on.at<T>(o), static_cast<std::size_t>(rows) * sees.count * q_width, T(0));
   std::fill_n(on.at<T>(lse), static_cast<std::size_t>(rows) * sees.count * heads,
@@ -40,15 +54,20 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
       const std::size_t kv = token * kv_width + static_cast<std::size_t>(h / (heads / kv_heads)) * dim;
       T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * sees.count;
       for (int i = sees.first_query; i < sees.count; i += query_block) {
-        const int queries = std::min(query_block, sees.count - i), columns = columns_of(sees, i + queries);
-        const std::size_t here = (token + i) * q_width + static_cast<std::size_t>(h) * dim;
-        gemm(form::plain, form::transposed, queries, columns, dim, scale, on.at<T>(q) + here, q_width,
-             on.at<T>(k) + kv, kv_width, T(0), scores, columns);
-        for (int n = 0; n < queries; ++n)
-          sums[i + n] = seen_softmax(scores + static_cast<std::size_t>(n) * columns,
-                                     first_key(sees, has, of, row, i + n), sees.last_key(i + n), columns);
-        gemm(form::plain, form::plain, queries, dim, columns, T(1), scores, columns, on.at<T>(v) + kv,
-             kv_width, T(0), on.at<T>(o) + here, q_width);
+        const query_block_of_step block(sees, has, setting, i);
+        if (block.keys <= 0) continue;
+        const std::size_t here = (token + i) * q_width + static_cast<std::size_t>(h) * dim,
+                          seen = kv + static_cast<std::size_t>(block.first) * kv_width;
+        gemm(form::plain, form::transposed, block.count, block.keys, dim, by.scale, on.at<T>(q) + here,
+             q_width, on.at<T>(k) + seen, kv_width, T(0), scores, block.keys);
+        for (int n = 0; n < block.count; ++n) {
+          T* line = scores + static_cast<std::size_t>(n) * block.keys;
+          const seen_keys<T> range(sees, has, by, of, row, i + n, block.first);
+          by.cap(line, range.first, range.last);
+          sums[i + n] = seen_softmax(line, range.first, range.last, block.keys);
+        }
+        gemm(form::plain, form::plain, block.count, dim, block.keys, T(1), scores, block.keys,
+             on.at<T>(v) + seen, kv_width, T(0), on.at<T>(o) + here, q_width);
       }
     }
 }
@@ -56,11 +75,11 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
 template <class T>
 void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                            at lse, const documents& of, int rows, int seq, int heads, int kv_heads, int dim,
-                           int ring, double step, int first) {
+                           int ring, double step, int first, const attention_setting& setting) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees = runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first);
   const int q_width = heads * dim, kv_width = kv_heads * dim;
-  const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(dim)));
+  const score_form<T> by(setting, dim);
   const std::size_t of_block = attention_scratch(sees.count, sees.count, 1),
                     tokens = static_cast<std::size_t>(rows) * sees.count;
   T *scores = on.at<T>(scratch), *dscores = scores + of_block, *delta = dscores + of_block;
@@ -74,23 +93,27 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
       const T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * sees.count;
       output_dots(delta, on.at<T>(dout) + head, on.at<T>(o) + head, sees.count, q_width, dim);
       for (int i = sees.first_query; i < sees.count; i += query_block) {
-        const int queries = std::min(query_block, sees.count - i), columns = columns_of(sees, i + queries);
-        const std::size_t here = head + static_cast<std::size_t>(i) * q_width;
-        gemm(form::plain, form::transposed, queries, columns, dim, scale, on.at<T>(q) + here, q_width,
-             on.at<T>(k) + kv, kv_width, T(0), scores, columns);
-        gemm(form::plain, form::transposed, queries, columns, dim, T(1), on.at<T>(dout) + here, q_width,
-             on.at<T>(v) + kv, kv_width, T(0), dscores, columns);
-        for (int n = 0; n < queries; ++n) {
-          const std::size_t line = static_cast<std::size_t>(n) * columns;
-          seen_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], scale,
-                            first_key(sees, has, of, row, i + n), sees.last_key(i + n), columns);
+        const query_block_of_step block(sees, has, setting, i);
+        if (block.keys <= 0) continue;
+        const std::size_t here = head + static_cast<std::size_t>(i) * q_width,
+                          seen = kv + static_cast<std::size_t>(block.first) * kv_width;
+        gemm(form::plain, form::transposed, block.count, block.keys, dim, by.scale, on.at<T>(q) + here,
+             q_width, on.at<T>(k) + seen, kv_width, T(0), scores, block.keys);
+        gemm(form::plain, form::transposed, block.count, block.keys, dim, T(1), on.at<T>(dout) + here,
+             q_width, on.at<T>(v) + seen, kv_width, T(0), dscores, block.keys);
+        for (int n = 0; n < block.count; ++n) {
+          const std::size_t line = static_cast<std::size_t>(n) * block.keys;
+          const seen_keys<T> range(sees, has, by, of, row, i + n, block.first);
+          by.cap(scores + line, range.first, range.last);
+          seen_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], by, range.first,
+                            range.last, block.keys);
         }
-        gemm(form::transposed, form::plain, columns, dim, queries, T(1), scores, columns,
-             on.at<T>(dout) + here, q_width, T(1), on.at<T>(dv) + kv, kv_width);
-        gemm(form::transposed, form::plain, columns, dim, queries, T(1), dscores, columns, on.at<T>(q) + here,
-             q_width, T(1), on.at<T>(dk) + kv, kv_width);
-        gemm(form::plain, form::plain, queries, dim, columns, T(1), dscores, columns, on.at<T>(k) + kv,
-             kv_width, T(0), on.at<T>(dq) + here, q_width);
+        gemm(form::transposed, form::plain, block.keys, dim, block.count, T(1), scores, block.keys,
+             on.at<T>(dout) + here, q_width, T(1), on.at<T>(dv) + seen, kv_width);
+        gemm(form::transposed, form::plain, block.keys, dim, block.count, T(1), dscores, block.keys,
+             on.at<T>(q) + here, q_width, T(1), on.at<T>(dk) + seen, kv_width);
+        gemm(form::plain, form::plain, block.count, dim, block.keys, T(1), dscores, block.keys,
+             on.at<T>(k) + seen, kv_width, T(0), on.at<T>(dq) + here, q_width);
       }
     }
 }
@@ -99,29 +122,31 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
 
 template <class T>
 void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                    int kv_heads, int dim, int ring, double step, int first) {
-  attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim, ring, step, first);
+                    int kv_heads, int dim, int ring, double step, int first, const attention_setting& by) {
+  attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim, ring, step, first,
+                      by);
 }
 template <class T>
 void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first) {
+                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first,
+                             const attention_setting& by) {
   attention_within<T>(on, o, lse, scratch, q, k, v, {on.at<std::int32_t>(starts), seq}, rows, seq, heads,
-                      kv_heads, dim, ring, step, first);
+                      kv_heads, dim, ring, step, first, by);
 }
 
 template <class T>
 void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                         int first) {
+                         int first, const attention_setting& by) {
   attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {}, rows, seq, heads, kv_heads,
-                           dim, ring, step, first);
+                           dim, ring, step, first, by);
 }
 template <class T>
 void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                  int dim, int ring, double step, int first) {
+                                  int dim, int ring, double step, int first, const attention_setting& by) {
   attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {on.at<std::int32_t>(starts), seq},
-                           rows, seq, heads, kv_heads, dim, ring, step, first);
+                           rows, seq, heads, kv_heads, dim, ring, step, first, by);
 }
 
 // A part that saw no keys has a log-sum-exp of -infinity, and no share.

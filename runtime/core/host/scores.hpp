@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax of attention: scores become probabilities, and in backward gradients of scores.
+// The softmax of attention. Forward makes probabilities of scores, and backward makes gradients of scores.
 #pragma once
 #include "exp.hpp"
+
+#include <rankc/contract/attention_setting.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +19,32 @@ struct documents {
   int seq = 0;
   int start(int row, int position) const {
     return starts ? starts[static_cast<std::size_t>(row) * seq + position] : 0;
+  }
+};
+
+// An attention_setting, for heads of `dim` elements.
+template <class T>
+struct score_form {
+  attention_setting by;
+  T scale, inverse_cap;
+  score_form(const attention_setting& s, int dim)
+      : by(s),
+        scale(static_cast<T>(s.scale != 0 ? s.scale : 1 / std::sqrt(static_cast<double>(dim)))),
+        inverse_cap(static_cast<T>(s.softcap != 0 ? 1 / s.softcap : 0)) {}
+
+  // The first position that a query of a sequence sees.
+  int first_key(const documents& of, int row, int position) const {
+    return std::max(of.start(row, position), by.first_key(position));
+  }
+  // In place: softcap tanh(score / softcap), of the keys from `first` to `last`.
+  void cap(T* scores, int first, int last) const {
+    if (by.softcap == 0) return;
+    const double cap = by.softcap;
+#pragma omp simd
+    for (int j = first; j <= last; ++j) {
+      const double x = static_cast<double>(scores[j]) / cap, e = exponential(-2 * std::abs(x));
+      scores[j] = static_cast<T>(std::copysign(cap * (1 - e) / (1 + e), x));
+    }
   }
 };
 
@@ -45,15 +73,17 @@ T seen_softmax(T* scores, int first, int last, int columns) {
   return top + static_cast<T>(std::log(sum));
 }
 
-// In place: scores become probabilities P, and dP becomes dS = scale P (dP - delta), zero but for the keys
-// from `first` to `last`.
+// In place: capped scores become probabilities P, and dP becomes the gradient of q k,
+// scale P (dP - delta) (1 - (score / softcap)^2). Both are zero but for the keys from `first` to `last`.
 template <class T>
-void seen_softmax_grad(T* scores, T* dscores, T lse, T delta, T scale, int first, int last, int columns) {
+void seen_softmax_grad(T* scores, T* dscores, T lse, T delta, const score_form<T>& by, int first, int last,
+                       int columns) {
   first = std::min(first, last + 1);
 #pragma omp simd
   for (int j = first; j <= last; ++j) {
+    const T share = scores[j] * by.inverse_cap, slope = 1 - share * share;
     scores[j] = exponential(scores[j] - lse);
-    dscores[j] = scale * scores[j] * (dscores[j] - delta);
+    dscores[j] = by.scale * scores[j] * (dscores[j] - delta) * slope;
   }
   for (T* each : {scores, dscores}) {
     std::fill(each, each + first, T(0));

@@ -21,6 +21,25 @@ struct shape {
   int head_dim = 64, seq = 512, cp = 1, end_of_document = -1;
 };
 
+/// Layers with a setting of attention, and layers without one, by turns.
+struct alternating {
+  rankc::attention_setting setting;
+  int vocab = 64, vocab_used = 0;
+  constexpr void check(rankc::report&) const {}
+  constexpr auto stack() const {
+    const rankc::models::decoder d{.sizes = {.layers = 4,
+                                             .hidden = 256,
+                                             .heads = 4,
+                                             .kv_heads = 4,
+                                             .ffn = 64,
+                                             .vocab = vocab,
+                                             .rotary = true,
+                                             .head_dim = 64},
+                                   .theta = 10000};
+    return rankc::sequential(d.embedding(), rankc::pattern{4, d.block(setting), d.block()}, d.head());
+  }
+};
+
 rankc::plan_data plan_of(const shape& s) {
   const rankc::models::gpt2 gpt{.layers = 3, .hidden = 4 * s.head_dim, .heads = 4, .ffn = 64, .vocab = 64};
   rankc::training recipe{.seq = s.seq, .global_batch = 2, .precision = rankc::bf16};
@@ -42,6 +61,27 @@ std::string text(const shape& s, dtype type = dtype::bf16, target to = target::c
 }
 
 }  // namespace
+
+TEST_CASE(
+    "attention with a window, a softcap or a scale is never given to cuDNN or to the kernels for Hopper") {
+  const std::string full =
+      "attention: 2 layers by rankc's kernels for H100s and H200s, on other GPUs by cuDNN\n";
+  for (const int cp : {1, 2})
+    for (const auto& [setting, names] :
+         {std::pair<rankc::attention_setting, std::string>{{.window = 64}, "a window"},
+          {{.softcap = 50}, "a softcap"},
+          {{.window = 64, .scale = 0.1}, "a window and a scale"}}) {
+      const rankc::training recipe{.seq = 512, .global_batch = 2, .precision = rankc::bf16};
+      const rankc::plan_data plan =
+          rankc::make_plan("engines", alternating{setting}, {.world = cp, .cp = cp},
+                           rankc::schedules::gpipe{1}, recipe, rankc::clusters::h200<8>);
+      REQUIRE_MESSAGE(plan.diagnostics.empty(), plan.diagnostics.front().text);
+      const lowered l = lower(plan, dtype::bf16, target::cuda);
+      CHECK(attention_text(l) == "attention: 2 layers by rankc's own kernels: their attention has " + names +
+                                     ", which cuDNN's kernels are not given\n" + full);
+      CHECK(slow_attention(l).find("several times slower") != std::string::npos);
+    }
+}
 
 TEST_CASE("cuDNN does what its kernels take") {
   CHECK(text({.head_dim = 72}) == "attention: 3 layers by cuDNN\n");

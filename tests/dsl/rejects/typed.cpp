@@ -632,6 +632,28 @@ inline constexpr auto attention_to_keys_of_own_tokens = on_chunks<keys_of_own_to
 //        replicated (R): every query meets every key: all_gather it over the tokens first
 static_assert(valid<attention_to_keys_of_own_tokens>);
 
+template <int Which>
+struct scored : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
+    constexpr attention_setting settings[]{{.window = -4}, {.softcap = -30}, {.scale = 1e-40}};
+    const attention_setting by = faulty ? settings[Which] : attention_setting{.window = 4};
+    return x + linear(self_attention(q, k, v, c, by), whole(t, "wo", hidden, heads));  // @scored@
+  }
+};
+inline constexpr auto window_below_zero = on_chunks<scored<0>>;
+// error: RC210: typed.cpp:@scored@: attention: its window is -4 tokens; expected at least 1, or 0 for no
+//        window
+static_assert(valid<window_below_zero>);
+inline constexpr auto softcap_below_zero = on_chunks<scored<1>>;
+// error: RC210: typed.cpp:@scored@: attention: its softcap is -30; expected a finite number of at least
+//        1.2e-38, or 0 for no softcap
+static_assert(valid<softcap_below_zero>);
+inline constexpr auto scale_that_f32_rounds_to_zero = on_chunks<scored<2>>;
+// error: RC210: typed.cpp:@scored@: attention: its scale is 1e-40; expected a finite number of at least
+//        1.2e-38, or 0 for 1 / sqrt(head dim)
+static_assert(valid<scale_that_f32_rounds_to_zero>);
+
 struct turned_late : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value q = rope(features(t, x, "wq"), c.seq, 10000), k = features(t, x, "wk"), v = features(t, x, "wv");

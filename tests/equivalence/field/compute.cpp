@@ -63,6 +63,7 @@ void compute_row(rank_state& rank, const op& o, const model_run& m) {
   c.rows = o.rows;
   c.seq = o.seq;
   c.number = o.number;
+  c.attention = o.attention;
   c.rounds = rounding_of(o.row);
   c.held_to = &m.attributes;
   for (std::size_t i = 0; i < at.size(); ++i) {

@@ -57,7 +57,7 @@ void attention(call& c) {
   const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
   forward(c, n, [&](const auto&... operands) {
     host::attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
-                            whole(n.dim));
+                            whole(n.dim), c.attention);
   });
 }
 
@@ -65,7 +65,7 @@ void attention_grad(call& c) {
   const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
   backward(c, n, [&](const auto&... operands) {
     host::attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
-                                 whole(n.dim));
+                                 whole(n.dim), c.attention);
   });
 }
 
@@ -73,7 +73,7 @@ void chunk_attention(call& c) {
   const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
   forward(c, n, [&](const auto&... operands) {
     host::chunk_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
-                                  whole(n.dim), static_cast<int>(c.number), whole(c.first("q")));
+                                  whole(n.dim), static_cast<int>(c.number), whole(c.first("q")), c.attention);
   });
 }
 
@@ -82,7 +82,7 @@ void chunk_attention_grad(call& c) {
   backward(c, n, [&](const auto&... operands) {
     host::chunk_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
                                        whole(n.of_kv), whole(n.dim), static_cast<int>(c.number),
-                                       whole(c.first("q")));
+                                       whole(c.first("q")), c.attention);
   });
 }
 
@@ -91,7 +91,7 @@ void ring_attention(call& c) {
   const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
   forward(c, n, [&](const auto&... operands) {
     host::ring_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
-                                 whole(n.dim), ring, c.number, whole(c.first("q")));
+                                 whole(n.dim), ring, c.number, whole(c.first("q")), c.attention);
   });
 }
 
@@ -100,7 +100,7 @@ void ring_attention_grad(call& c) {
   const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
   backward(c, n, [&](const auto&... operands) {
     host::ring_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
-                                      whole(n.dim), ring, c.number, whole(c.first("q")));
+                                      whole(n.dim), ring, c.number, whole(c.first("q")), c.attention);
   });
 }
 
@@ -108,7 +108,7 @@ void document_attention(call& c) {
   const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
   forward<true>(c, n, [&](const auto&... operands) {
     host::document_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
-                                     whole(n.dim));
+                                     whole(n.dim), c.attention);
   });
 }
 
@@ -116,7 +116,7 @@ void document_attention_grad(call& c) {
   const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
   backward<true>(c, n, [&](const auto&... operands) {
     host::document_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
-                                          whole(n.of_kv), whole(n.dim));
+                                          whole(n.of_kv), whole(n.dim), c.attention);
   });
 }
 
@@ -125,7 +125,7 @@ void document_chunk_attention(call& c) {
   forward<true>(c, n, [&](const auto&... operands) {
     host::document_chunk_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
                                            whole(n.of_kv), whole(n.dim), static_cast<int>(c.number),
-                                           whole(c.first("q")));
+                                           whole(c.first("q")), c.attention);
   });
 }
 
@@ -134,7 +134,7 @@ void document_chunk_attention_grad(call& c) {
   backward<true>(c, n, [&](const auto&... operands) {
     host::document_chunk_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
                                                 whole(n.of_kv), whole(n.dim), static_cast<int>(c.number),
-                                                whole(c.first("q")));
+                                                whole(c.first("q")), c.attention);
   });
 }
 
@@ -143,7 +143,8 @@ void document_ring_attention(call& c) {
   const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
   forward<true>(c, n, [&](const auto&... operands) {
     host::document_ring_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
-                                          whole(n.of_kv), whole(n.dim), ring, c.number, whole(c.first("q")));
+                                          whole(n.of_kv), whole(n.dim), ring, c.number, whole(c.first("q")),
+                                          c.attention);
   });
 }
 
@@ -153,7 +154,7 @@ void document_ring_attention_grad(call& c) {
   backward<true>(c, n, [&](const auto&... operands) {
     host::document_ring_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
                                                whole(n.of_kv), whole(n.dim), ring, c.number,
-                                               whole(c.first("q")));
+                                               whole(c.first("q")), c.attention);
   });
 }
 

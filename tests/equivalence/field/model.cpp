@@ -109,6 +109,7 @@ class layer_run {
     c.rows = o.rows;
     c.seq = o.seq;
     c.number = o.number;
+    c.attention = o.attention;
     c.rounds = o.operands;
     c.noted_by = &m_.attributes;
     return c;

@@ -10,7 +10,7 @@ namespace field {
 namespace {
 
 /// Rows that take attributes of the model: the operand by which the model's op is found; and seq, number,
-/// rounding, or a port for its units.
+/// window, softcap, scale, rounding, or a port for its units.
 struct rows_of_model {
   std::vector<std::string_view> rows;
   std::string_view found_by;
@@ -27,7 +27,7 @@ const std::vector<rows_of_model>& all_of_model() {
       {{"rope_grad"}, "dy", {"dy"}},
       {{"attention", "attention_grad", "document_attention", "document_attention_grad"},
        "q",
-       {"seq", "q", "k", "v"}},
+       {"seq", "window", "softcap", "scale", "q", "k", "v"}},
       {{"split_heads"}, "x", {"first", "second"}},
       {{"concat_heads"}, "first", {"first", "second"}},
       {{"layer_norm", "rms_norm", "head_norm", "scale", "normalize"}, "x", {"number"}},
@@ -64,6 +64,9 @@ const rows_of_model* find_of_model(const std::string& name) {
 double value_of(const call& c, std::string_view attribute) {
   if (attribute == "seq") return static_cast<double>(c.seq);
   if (attribute == "number") return c.number;
+  if (attribute == "window") return c.attention.window;
+  if (attribute == "softcap") return c.attention.softcap;
+  if (attribute == "scale") return c.attention.scale;
   if (attribute == "rounding") return static_cast<double>(c.rounds);
   return static_cast<double>(c.wants(attribute) ? c.wanted(attribute).unit : c.in(attribute).is.unit);
 }

@@ -61,6 +61,12 @@ TEST_CASE(
     CHECK(of_model.agree(find_row(row), attention_of(1, 4, 4)));
     CHECK_FALSE(of_model.agree(find_row(row), attention_of(1, 2, 4)));
     CHECK_FALSE(of_model.agree(find_row(row), attention_of(1, 4, 2)));
+    for (const rankc::attention_setting by :
+         {rankc::attention_setting{.window = 2}, {.softcap = 1}, {.scale = 1}}) {
+      call c = attention_of(1, 4, 4);
+      c.attention = by;
+      CHECK_FALSE(of_model.agree(find_row(row), c));
+    }
   }
 }
 

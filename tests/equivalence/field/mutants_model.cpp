@@ -63,6 +63,12 @@ fault change_number(model_mutator& m) {
   m.op.number *= m.below(2) ? 2 : -1;
   return {"model: number", m.text()};
 }
+fault change_attention(model_mutator& m) {
+  if (m.op.attention.is_plain()) return {};
+  if (m.below(2)) m.op.attention.window += 1;
+  else m.op.attention.softcap += 0.5;
+  return {"model: attention", m.text()};
+}
 fault change_seq(model_mutator& m) {
   if (m.op.seq < 2) return {};
   if (m.op.rows > 0 && m.op.seq % 2 == 0) {
@@ -113,7 +119,7 @@ fault freeze(model_mutator& m) {
 
 fault make_fault(specification& s, fault_form form, std::mt19937& random) {
   using model_fault = fault (*)(model_mutator&);
-  constexpr model_fault fields[]{change_number, change_seq, freeze},
+  constexpr model_fault fields[]{change_number, change_attention, change_seq, freeze},
       structures[]{read_another, exchange_operands, take_another_row, exchange_parameters, leave_out_layer};
   const auto draw_from = [&](const auto& kinds) { return kinds[random() % std::size(kinds)]; };
   const model_fault kind = form == fault_form::field ? draw_from(fields) : draw_from(structures);

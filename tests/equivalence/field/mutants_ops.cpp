@@ -149,6 +149,18 @@ fault change_number(mutator& m) {
   return m.done("number", " times " + std::to_string(factor),
                 m.change([&](op& o) { return std::exchange(o.number, o.number * factor) != o.number; }));
 }
+fault change_attention(mutator& m) {
+  if (!m.turn_to([](const op& o) { return computes(o) && !o.attention.is_plain(); })) return {};
+  const int way = m.below(4);
+  return m.done("attention", "", m.change([&](op& o) {
+    const rankc::attention_setting before = o.attention;
+    if (way == 0) o.attention.window += 1;
+    else if (way == 1) o.attention.softcap += 0.5;
+    else if (way == 2) o.attention.scale += 0.25;
+    else o.attention = {};
+    return o.attention != before;
+  }));
+}
 fault change_rows(mutator& m) {
   if (!m.turn_to([](const op& o) { return computes(o) && o.rows > 0; })) return {};
   const int way = m.below(3);
@@ -238,7 +250,8 @@ fault exchange_results(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_ops{change_number, change_rows, change_seq, change_replaced};
+const std::vector<fault_kind> faults_of_ops{change_number, change_attention, change_rows, change_seq,
+                                            change_replaced};
 const std::vector<fault_kind> edits_of_ops{leave_out,        do_twice,     insert_op,
                                            take_another_row, read_another, exchange_results};
 

@@ -60,6 +60,28 @@ constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
                            {1, 1, 1, false, fuzz::order::gpipe, 1, 1, 1, 4, true, true},
                            {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 1, 6, true, true}};
 
+/// A decoder whose layers alternate between a window with a softcap and full attention with a scale.
+struct alternating {
+  int layers, vocab = 12, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr model_sizes sizes() const {
+    return {.layers = layers,
+            .hidden = 16,
+            .heads = 4,
+            .kv_heads = 4,
+            .ffn = 12,
+            .vocab = vocab,
+            .rotary = true,
+            .head_dim = 4};
+  }
+  constexpr auto stack() const {
+    const models::decoder d{.sizes = sizes(), .theta = 100};
+    return sequential(d.embedding(),
+                      pattern{layers, d.block({.window = 3, .softcap = 0.5}), d.block({.scale = 0.75})},
+                      d.head());
+  }
+};
+
 /// The degree of Ulysses attention.
 int ulysses_of(const layout& l) {
   if (!l.exchanges_heads) return 1;
@@ -167,6 +189,12 @@ std::vector<plan_data> tiny_plans() {
         .layers = layers, .hidden = 16, .heads = 4, .kv_heads = 4, .ffn = 12, .vocab = 12};
     all.push_back(i % 2 ? make(packed_gpt, "documents gpt2", layouts[i], recipe)
                         : make(packed_llama, "documents llama", layouts[i], recipe));
+  }
+  for (std::size_t i = 0; i < std::size(layouts); i += layouts[i].cp > 1 ? 1 : 7) {
+    training recipe{.seq = 4, .global_batch = 4};
+    if (i % 3 == 0) recipe.end_of_document = 3;
+    const int layers = std::max(2, layouts[i].pp * layouts[i].stages_per_rank);
+    all.push_back(make(alternating{layers}, "window", layouts[i], recipe));
   }
   return all;
 }

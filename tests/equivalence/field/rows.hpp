@@ -23,6 +23,7 @@ class call {
  public:
   std::int64_t rows = 0, seq = 0;  // the row's attributes
   double number = 0;
+  rankc::attention_setting attention{};
   rankc::codegen::specification::rounding rounds{};  // the operands of its products
   model_attributes* noted_by = nullptr;              // of an op of the model: what notes its attributes
   const model_attributes* held_to = nullptr;  // of an op of a program: what its attributes must agree with

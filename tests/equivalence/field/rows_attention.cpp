@@ -10,11 +10,14 @@ namespace {
 
 constexpr std::uint64_t key_of_pair = key_of("query and key");
 
-/// A query with a key, in a head.
+/// A query with a key, in a head. The exponential of the score depends on the softcap and on the scale.
 struct pair {
   const element *q, *k;
   std::int64_t dim;
-  element weight() const { return draw_nonzero(field::key_of(field::key_of(key_of_pair, q, dim), k, dim)); }
+  element weight(const rankc::attention_setting& by) const {
+    const std::uint64_t scored = mix(mix(key_of_pair, by.softcap), by.scale);
+    return draw_nonzero(field::key_of(field::key_of(by.is_plain() ? key_of_pair : scored, q, dim), k, dim));
+  }
 };
 element dot(const element* a, const element* b, std::int64_t dim) {
   element sum = 0;
@@ -51,7 +54,7 @@ struct of_ring {
   std::int64_t key(std::int64_t t) const { return token_of_chunks(c, of_keys + t); }
 };
 
-/// Visit the keys, by their rows, that a query sees: of its sequence, or of its document.
+/// Visits the keys, by their rows, that a query sees: in its sequence, or in its document, and in its window.
 void each_key(const call& c, const matrix& k, const auto& by, const matrix* starts, std::int64_t t,
               auto visit) {
   const std::int64_t query = by.query(t), sequence = query / c.seq * c.seq,
@@ -59,7 +62,8 @@ void each_key(const call& c, const matrix& k, const auto& by, const matrix* star
                              (starts ? static_cast<std::int64_t>(starts->of[static_cast<std::size_t>(query)])
                                      : 0);
   for (std::int64_t s = 0; s < k.is.rows; ++s)
-    if (const std::int64_t key = by.key(s); key >= first && key <= query) visit(s);
+    if (const std::int64_t key = by.key(s); key >= first && key <= query)
+      if (c.attention.window == 0 || query - key < c.attention.window) visit(s);
 }
 
 void attend(call& c, const heads& n, const auto& by, const matrix* starts = nullptr) {
@@ -69,7 +73,8 @@ void attend(call& c, const heads& n, const auto& by, const matrix* starts = null
     for (std::int64_t h = 0; h < n.of_q; ++h) {
       element *result = o.row(t) + h * n.dim, sum = 0;
       each_key(c, k, by, starts, t, [&](std::int64_t s) {
-        const element weight = pair{q.row(t) + h * n.dim, k.row(s) + n.kv(h) * n.dim, n.dim}.weight();
+        const element weight =
+            pair{q.row(t) + h * n.dim, k.row(s) + n.kv(h) * n.dim, n.dim}.weight(c.attention);
         sum = add(sum, weight);
         add_multiple(result, weight, v.row(s) + n.kv(h) * n.dim, n.dim);
       });
@@ -92,7 +97,7 @@ void attend_back(call& c, const heads& n, const auto& by, const matrix* starts =
       const element share = inverse(lse.of[statistic(lse, c.rows, t, h)]),
                     before = dot(d_o.row(t) + at, o.row(t) + at, n.dim);
       each_key(c, k, by, starts, t, [&](std::int64_t s) {
-        const element p = multiply(share, pair{q.row(t) + at, k.row(s) + at_kv, n.dim}.weight());
+        const element p = multiply(share, pair{q.row(t) + at, k.row(s) + at_kv, n.dim}.weight(c.attention));
         const element ds = multiply(p, add(dot(d_o.row(t) + at, v.row(s) + at_kv, n.dim), negate(before)));
         add_multiple(dq.row(t) + at, ds, k.row(s) + at_kv, n.dim);
         add_multiple(dk.row(s) + at_kv, ds, q.row(t) + at, n.dim);

@@ -2,7 +2,7 @@
 add_executable(rankc_runtime_host_test
   runtime/core/packed_times_test.cpp runtime/core/progress_test.cpp
   runtime/core/host/blas_buffers_test.cpp
-  runtime/core/host/activation_test.cpp runtime/core/host/attention_test.cpp runtime/core/host/concurrent_lanes_test.cpp
+  runtime/core/host/activation_test.cpp runtime/core/host/attention_test.cpp runtime/core/host/attention_setting_test.cpp runtime/core/host/concurrent_lanes_test.cpp
   runtime/core/host/carrier_test.cpp runtime/core/host/cross_entropy_test.cpp
   runtime/core/host/embedded_test.cpp runtime/core/host/embedding_test.cpp runtime/core/host/engine_test.cpp runtime/core/host/exp_test.cpp
   runtime/core/host/fabric_failure_test.cpp runtime/core/host/fabric_test.cpp runtime/core/host/fp8_test.cpp runtime/core/host/gates_test.cpp

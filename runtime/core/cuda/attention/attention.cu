@@ -21,7 +21,8 @@ namespace {
 /// 128.
 template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
-    attention_forward(T* o, float* lse, const T* q, const T* k, const T* v, attention_sizes s, Order order) {
+    attention_forward(T* o, float* lse, const T* q, const T* k, const T* v, attention_sizes s, Order order,
+                      score_form by) {
   const int seq = order.queries(), dim = s.dim;
   float* q_tile = dynamic_shared();                 // (tile, D)
   float* k_tile = q_tile + tile * tile_stride<D>;   // (tile, D)
@@ -34,14 +35,14 @@ __global__ void __launch_bounds__(lanes* lanes)
   const auto k_view = order.keys_of(k, row, kv_head, s);
   const auto v_view = order.keys_of(v, row, kv_head, s);
   const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
-  const float scale = 1.0f / sqrtf(static_cast<float>(dim));
+  const float scale = by.scale_of(dim);
 
   load_tile<D, T>(q_tile, query_view(q, row, head, s), begin, seq, dim);
   float sum[rows_each][D / lanes] = {}, top[rows_each], total[rows_each] = {};
   for (int i = 0; i < rows_each; ++i) top[i] = -INFINITY;
 
   const int last = order.position((begin + tile < seq ? begin + tile : seq) - 1);
-  for (int keys = order.first_key(begin, row) / tile * tile; keys <= last; keys += tile) {
+  for (int keys = by.first_key(order, begin, row) / tile * tile; keys <= last; keys += tile) {
     __syncthreads();  // all have read the last tiles
     load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
     load_tile<D, T>(v_tile, v_view, keys, order.keys(), dim, row_of_key);
@@ -50,11 +51,11 @@ __global__ void __launch_bounds__(lanes* lanes)
     products<D>(score, q_tile, k_tile);
     for (int i = 0; i < rows_each; ++i) {
       const int query = begin + threadIdx.y * rows_each + i, position = order.position(query),
-                first = order.first_key(query, row);
+                first = by.first_key(order, query, row);
       float most = top[i];
       for (int j = 0; j < rows_each; ++j) {
         const int key = keys + threadIdx.x + lanes * j;
-        score[i][j] = key >= first && key <= position ? score[i][j] * scale : -INFINITY;
+        score[i][j] = key >= first && key <= position ? by.capped(score[i][j] * scale) : -INFINITY;
         most = fmaxf(most, score[i][j]);
       }
       most = group_max(most);
@@ -82,17 +83,19 @@ __global__ void __launch_bounds__(lanes* lanes)
 
 template <int D, class T, class Order>
 void run(const lane& on, T* o, float* lse, const T* q, const T* k, const T* v, const attention_sizes& s,
-         const Order& order) {
+         const Order& order, const score_form& by) {
   constexpr std::size_t shared = sizeof(float) * (3 * tile * tile_stride<D> + tile * weight_stride);
   launch(on, "attention", attention_forward<D, T, Order>, dim3(ceil_div(s.seq, tile), s.heads, s.rows),
-         dim3(lanes, lanes), shared, o, lse, q, k, v, s, order);
+         dim3(lanes, lanes), shared, o, lse, q, k, v, s, order, by);
 }
 
 /// The kernel for a head's dim.
 template <class T, class Order>
-void run(const lane& on, at o, at lse, at q, at k, at v, const attention_sizes& s, const Order& order) {
+void run(const lane& on, at o, at lse, at q, at k, at v, const attention_sizes& s, const Order& order,
+         const attention_setting& by) {
   const auto with = [&](auto* run_d) {
-    run_d(on, on.at<T>(o), on.at<float>(lse), on.at<T>(q), on.at<T>(k), on.at<T>(v), s, order);
+    run_d(on, on.at<T>(o), on.at<float>(lse), on.at<T>(q), on.at<T>(k), on.at<T>(v), s, order,
+          score_form(by));
   };
   if (s.dim <= 32) with(run<32, T, Order>);
   else if (s.dim <= 64) with(run<64, T, Order>);
@@ -114,82 +117,89 @@ bool has_fused_attention(const lane& on, bool gradient, std::initializer_list<at
 
 template <class T>
 void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-               int kv_heads, int dim, int q_stride, int kv_stride) {
+               int kv_heads, int dim, int q_stride, int kv_stride, const attention_setting& by) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (attention_fused(on, o, lse, scratch, q, k, v, s)) return;
-  run<T>(on, o, lse, q, k, v, s, whole_sequences{seq});
+    if (by.is_plain() && attention_fused(on, o, lse, scratch, q, k, v, s)) return;
+  run<T>(on, o, lse, q, k, v, s, whole_sequences{seq}, by);
 }
 
 template <class T>
 void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first) {
+                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first,
+                     const attention_setting& by) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (chunk_attention_fused(on, o, lse, scratch, q, k, v, has, s)) return;
-  run<T>(on, o, lse, q, k, v, s, chunks_of_sequences{has, rows});
+    if (by.is_plain() && chunk_attention_fused(on, o, lse, scratch, q, k, v, has, s)) return;
+  run<T>(on, o, lse, q, k, v, s, chunks_of_sequences{has, rows}, by);
 }
 
 template <class T>
 void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                    int kv_heads, int dim, int ring, double step, int first) {
-  const step_of_ring order{runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first)};
+                    int kv_heads, int dim, int ring, double step, int first, const attention_setting& by) {
+  const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
+  const step_of_ring order{{has, static_cast<int>(step)}, has};
   const attention_sizes s{rows, order.sees.count, heads,          kv_heads,
                           dim,  heads * dim,      kv_heads * dim, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)) return;
-  run<T>(on, o, lse, q, k, v, s, order);
+    if (by.is_plain() && ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)) return;
+  run<T>(on, o, lse, q, k, v, s, order, by);
 }
 
 template <class T>
 void document_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq,
-                        int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
+                        int heads, int kv_heads, int dim, int q_stride, int kv_stride,
+                        const attention_setting& by) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
-  run<T>(on, o, lse, q, k, v, s,
-         within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}});
+  run<T>(on, o, lse, q, k, v, s, within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}},
+         by);
 }
 
 template <class T>
 void document_chunk_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows,
                               int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
-                              int ranks, int first) {
+                              int ranks, int first, const attention_setting& by) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   run<T>(on, o, lse, q, k, v, s,
-         within_documents<chunks_of_sequences>{{has, rows}, on.at<std::int32_t>(starts), has});
+         within_documents<chunks_of_sequences>{{has, rows}, on.at<std::int32_t>(starts), has}, by);
 }
 
 template <class T>
 void document_ring_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq,
-                             int heads, int kv_heads, int dim, int ring, double step, int first) {
+                             int heads, int kv_heads, int dim, int ring, double step, int first,
+                             const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees{has, static_cast<int>(step)};
   const attention_sizes s{rows, sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
-  run<T>(on, o, lse, q, k, v, s, within_documents<step_of_ring>{{sees}, on.at<std::int32_t>(starts), has});
+  run<T>(on, o, lse, q, k, v, s,
+         within_documents<step_of_ring>{{sees, has}, on.at<std::int32_t>(starts), has}, by);
 }
 
-template void attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
+template void attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,
+                               const attention_setting&);
 template void document_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int,
-                                        int);
-template void attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int);
+                                        int, const attention_setting&);
+template void attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,
+                              const attention_setting&);
 template void document_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int,
-                                       int);
+                                       int, const attention_setting&);
 template void chunk_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,
-                                     int, int);
+                                     int, int, const attention_setting&);
 template void document_chunk_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int,
-                                              int, int, int, int, int);
+                                              int, int, int, int, int, const attention_setting&);
 template void chunk_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,
-                                    int, int);
+                                    int, int, const attention_setting&);
 template void document_chunk_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
-                                             int, int, int, int);
+                                             int, int, int, int, const attention_setting&);
 template void ring_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double,
-                                    int);
+                                    int, const attention_setting&);
 template void document_ring_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
-                                             int, double, int);
+                                             int, double, int, const attention_setting&);
 template void ring_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double,
-                                   int);
+                                   int, const attention_setting&);
 template void document_ring_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
-                                            int, double, int);
+                                            int, double, int, const attention_setting&);
 
 }  // namespace rankc::runtime::cuda

@@ -17,6 +17,31 @@ inline constexpr int weight_stride = tile + 4;  // of a (tile, tile) matrix of w
   fail(on, "RC5108: {}: the head dim is {}; it must be at most 128", name, dim);
 }
 
+/// An attention_setting as the kernels take it; 0: the default.
+struct score_form {
+  int window;
+  float scale, cap;
+  explicit score_form(const attention_setting& s)
+      : window(s.window), scale(static_cast<float>(s.scale)), cap(static_cast<float>(s.softcap)) {}
+  __device__ float scale_of(int dim) const {
+    return scale != 0.0f ? scale : 1.0f / sqrtf(static_cast<float>(dim));
+  }
+  __device__ float capped(float score) const { return cap != 0.0f ? cap * tanhf(score / cap) : score; }
+  /// The derivative of a capped score by the score.
+  __device__ float slope(float capped) const {
+    const float share = cap != 0.0f ? capped / cap : 0.0f;
+    return 1.0f - share * share;
+  }
+  /// The index of the first key that a query sees, in its document and in the window.
+  template <class Order>
+  __device__ int first_key(const Order& order, int query, int row) const {
+    const int first = order.first_key(query, row), before = order.place(query) - window + 1;
+    if (window == 0 || before <= 0) return first;
+    const int in_window = order.first_from(before);
+    return first < in_window ? in_window : first;
+  }
+};
+
 /// Row stride of a (tile, D) matrix in shared memory: the 4 spread the rows over the banks.
 template <int D>
 inline constexpr int tile_stride = D + 4;
@@ -45,8 +70,8 @@ __device__ head_view<T> output_view(T* o, int row, int head, const attention_siz
   return view_of(o, row, head, s, s.o_stride);
 }
 
-/// How queries and keys lie: both sequence after sequence. `first_from` is the first key at a position of the
-/// sequence, or after it.
+/// The order of queries and keys. Both are sequence after sequence. `first_from` is the first key at a
+/// position of the sequence, or after it. `place` is the position of a query in the sequence.
 struct whole_sequences {
   int seq;
   __device__ int first_key(int, int) const { return 0; }  // that a query sees
@@ -54,6 +79,7 @@ struct whole_sequences {
   __device__ int queries() const { return seq; }
   __device__ int keys() const { return seq; }
   __device__ int position(int query) const { return query; }
+  __device__ int place(int query) const { return query; }
   __device__ int first_query(int key) const { return key; }  // that sees it
   template <class T>
   __device__ head_view<T> keys_of(T* k, int row, int kv_head, const attention_sizes& s) const {
@@ -71,6 +97,7 @@ struct chunks_of_sequences {
   __device__ int queries() const { return has.count(); }
   __device__ int keys() const { return has.seq; }
   __device__ int position(int query) const { return has.position(query); }
+  __device__ int place(int query) const { return has.position(query); }
   __device__ int first_query(int key) const {
     const int n = has.length(), front = has.position(0), back = has.position(n);
     if (key < front + n) return key < front ? 0 : key - front;
@@ -86,11 +113,13 @@ struct chunks_of_sequences {
 /// The same of a rank's chunks, and the keys of one rank of their ring.
 struct step_of_ring {
   runtime::ring_step sees;
+  runtime::chunks rank;  // the queries
   __device__ int first_key(int, int) const { return 0; }
   __device__ int first_from(int position) const { return sees.of_keys.count_before(position); }
   __device__ int queries() const { return sees.count; }
   __device__ int keys() const { return sees.count; }
   __device__ int position(int query) const { return sees.last_key(query); }
+  __device__ int place(int query) const { return rank.position(query); }
   __device__ int first_query(int key) const { return sees.causal ? key : sees.first_query; }
   template <class T>
   __device__ head_view<T> keys_of(T* k, int row, int kv_head, const attention_sizes& s) const {

@@ -23,7 +23,7 @@ namespace {
 template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
     attention_dq(T* dq, float* delta, const T* dout, const T* q, const T* k, const T* v, const T* o,
-                 const float* lse, attention_sizes z, Order order) {
+                 const float* lse, attention_sizes z, Order order, score_form by) {
   const int seq = order.queries(), heads = z.heads, dim = z.dim;
   float* q_tile = dynamic_shared();                   // (tile, D)
   float* dout_tile = q_tile + tile * tile_stride<D>;  // (tile, D)
@@ -38,7 +38,7 @@ __global__ void __launch_bounds__(lanes* lanes)
   const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
   const auto o_view = output_view(o, row, head, z);
   const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
-  const float scale = 1.0f / sqrtf(static_cast<float>(dim));
+  const float scale = by.scale_of(dim);
 
   load_tile<D, T>(q_tile, query_view(q, row, head, z), begin, seq, dim);
   load_tile<D, T>(dout_tile, output_view(dout, row, head, z), begin, seq, dim);
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(lanes* lanes)
 
   float sum[rows_each][D / lanes] = {};
   const int last = order.position((begin + tile < seq ? begin + tile : seq) - 1);
-  for (int keys = order.first_key(begin, row) / tile * tile; keys <= last; keys += tile) {
+  for (int keys = by.first_key(order, begin, row) / tile * tile; keys <= last; keys += tile) {
     __syncthreads();
     load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
     load_tile<D, T>(v_tile, v_view, keys, order.keys(), dim, row_of_key);
@@ -69,9 +69,10 @@ __global__ void __launch_bounds__(lanes* lanes)
     for (int i = 0; i < rows_each; ++i)
       for (int j = 0; j < rows_each; ++j) {
         const int query = begin + threadIdx.y * rows_each + i, key = keys + threadIdx.x + lanes * j;
-        const bool seen = key >= order.first_key(query, row) && key <= order.position(query) && query < seq;
-        const float p = seen ? expf(s[i][j] * scale - row_lse[i]) : 0.0f;
-        s[i][j] = p * (dp[i][j] - row_delta[i]);
+        const bool seen =
+            key >= by.first_key(order, query, row) && key <= order.position(query) && query < seq;
+        const float score = by.capped(s[i][j] * scale), p = seen ? expf(score - row_lse[i]) : 0.0f;
+        s[i][j] = p * (dp[i][j] - row_delta[i]) * by.slope(score);
       }
     hand_over(weights, s);
     accumulate<D>(sum, weights, k_tile);
@@ -86,7 +87,7 @@ __global__ void __launch_bounds__(lanes* lanes)
 template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
     attention_dkv(T* dk, T* dv, const T* dout, const T* q, const T* k, const T* v, const float* lse,
-                  const float* delta, attention_sizes z, Order order) {
+                  const float* delta, attention_sizes z, Order order, score_form by) {
   const int seq = order.queries(), heads = z.heads, dim = z.dim;
   float* k_tile = dynamic_shared();                    // (tile, D)
   float* v_tile = k_tile + tile * tile_stride<D>;      // (tile, D)
@@ -96,7 +97,7 @@ __global__ void __launch_bounds__(lanes* lanes)
 
   const int begin = blockIdx.x * tile;  // the first tile is seen by the most queries: it goes first
   const int kv_head = blockIdx.y, row = blockIdx.z, group = z.heads / z.kv_heads;
-  const float scale = 1.0f / sqrtf(static_cast<float>(dim));
+  const float scale = by.scale_of(dim);
   const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
   load_tile<D, T>(k_tile, order.keys_of(k, row, kv_head, z), begin, order.keys(), dim, row_of_key);
   load_tile<D, T>(v_tile, order.keys_of(v, row, kv_head, z), begin, order.keys(), dim, row_of_key);
@@ -107,6 +108,7 @@ __global__ void __launch_bounds__(lanes* lanes)
     const auto dout_view = output_view(dout, row, head, z);
     const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
     for (int queries = order.first_query(begin) / tile * tile; queries < seq; queries += tile) {
+      if (by.window > 0 && by.first_key(order, queries, row) >= begin + tile) break;  // nor do later queries
       __syncthreads();
       load_tile<D, T>(q_tile, q_view, queries, seq, dim);
       load_tile<D, T>(dout_tile, dout_view, queries, seq, dim);
@@ -118,12 +120,13 @@ __global__ void __launch_bounds__(lanes* lanes)
         const int query = queries + threadIdx.x + lanes * j;
         const float column_lse = query < seq ? lse[statistics + query] : 0.0f;
         const float column_delta = query < seq ? delta[statistics + query] : 0.0f;
-        const int first = order.first_key(query, row);
+        const int first = by.first_key(order, query, row);
         for (int i = 0; i < rows_each; ++i) {
           const int key = begin + threadIdx.y * rows_each + i;
           const bool seen = key >= first && key <= order.position(query) && query < seq;
-          s[i][j] = seen ? expf(s[i][j] * scale - column_lse) : 0.0f;
-          ds[i][j] = s[i][j] * (ds[i][j] - column_delta);
+          const float score = by.capped(s[i][j] * scale);
+          s[i][j] = seen ? expf(score - column_lse) : 0.0f;
+          ds[i][j] = s[i][j] * (ds[i][j] - column_delta) * by.slope(score);
         }
       }
       hand_over(weights, s);
@@ -139,21 +142,22 @@ __global__ void __launch_bounds__(lanes* lanes)
 
 template <int D, class T, class Order>
 void run(const lane& on, T* dq, T* dk, T* dv, float* delta, const T* dout, const T* q, const T* k, const T* v,
-         const T* o, const float* lse, const attention_sizes& s, int keys, const Order& order) {
+         const T* o, const float* lse, const attention_sizes& s, int keys, const Order& order,
+         const score_form& by) {
   constexpr std::size_t shared = sizeof(float) * (4 * tile * tile_stride<D> + tile * weight_stride);
   launch(on, "attention_grad", attention_dq<D, T, Order>, dim3(ceil_div(s.seq, tile), s.heads, s.rows),
-         dim3(lanes, lanes), shared, dq, delta, dout, q, k, v, o, lse, s, order);
+         dim3(lanes, lanes), shared, dq, delta, dout, q, k, v, o, lse, s, order, by);
   launch(on, "attention_grad", attention_dkv<D, T, Order>, dim3(ceil_div(keys, tile), s.kv_heads, s.rows),
-         dim3(lanes, lanes), shared, dk, dv, dout, q, k, v, lse, delta, s, order);
+         dim3(lanes, lanes), shared, dk, dv, dout, q, k, v, lse, delta, s, order, by);
 }
 
 /// The kernels for a head's dim.
 template <class T, class Order>
 void run(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-         const attention_sizes& s, int keys, const Order& order) {
+         const attention_sizes& s, int keys, const Order& order, const attention_setting& by) {
   const auto with = [&](auto* run_d) {
     run_d(on, on.at<T>(dq), on.at<T>(dk), on.at<T>(dv), on.at<float>(scratch), on.at<T>(dout), on.at<T>(q),
-          on.at<T>(k), on.at<T>(v), on.at<T>(o), on.at<float>(lse), s, keys, order);
+          on.at<T>(k), on.at<T>(v), on.at<T>(o), on.at<float>(lse), s, keys, order, score_form(by));
   };
   if (s.dim <= 32) with(run<32, T, Order>);
   else if (s.dim <= 64) with(run<64, T, Order>);
@@ -171,89 +175,99 @@ bool attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, at do
 
 template <class T>
 void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                    int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride) {
+                    int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
+                    const attention_setting& by) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) return;
-  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, whole_sequences{seq});
+    if (by.is_plain() && attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) return;
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, whole_sequences{seq}, by);
 }
 
 template <class T>
 void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                           at lse, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
-                          int kv_stride, int ranks, int first) {
+                          int kv_stride, int ranks, int first, const attention_setting& by) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (chunk_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, has, s)) return;
-  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, chunks_of_sequences{has, rows});
+    if (by.is_plain() && chunk_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, has, s))
+      return;
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, chunks_of_sequences{has, rows}, by);
 }
 
 template <class T>
 void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                         int first) {
-  const step_of_ring order{runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first)};
+                         int first, const attention_setting& by) {
+  const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
+  const step_of_ring order{{has, static_cast<int>(step)}, has};
   const attention_sizes s{rows, order.sees.count, heads,          kv_heads,
                           dim,  heads * dim,      kv_heads * dim, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s)) return;
-  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, order.sees.count, order);
+    if (by.is_plain() &&
+        ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s))
+      return;
+  run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, order.sees.count, order, by);
 }
 
 template <class T>
 void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                              at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
-                             int q_stride, int kv_stride) {
+                             int q_stride, int kv_stride, const attention_setting& by) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
-         within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}});
+         within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}}, by);
 }
 
 template <class T>
 void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                    at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                   int dim, int q_stride, int kv_stride, int ranks, int first) {
+                                   int dim, int q_stride, int kv_stride, int ranks, int first,
+                                   const attention_setting& by) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
-         within_documents<chunks_of_sequences>{{has, rows}, on.at<std::int32_t>(starts), has});
+         within_documents<chunks_of_sequences>{{has, rows}, on.at<std::int32_t>(starts), has}, by);
 }
 
 template <class T>
 void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                  int dim, int ring, double step, int first) {
+                                  int dim, int ring, double step, int first, const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees{has, static_cast<int>(step)};
   const attention_sizes s{rows, sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, sees.count,
-         within_documents<step_of_ring>{{sees}, on.at<std::int32_t>(starts), has});
+         within_documents<step_of_ring>{{sees, has}, on.at<std::int32_t>(starts), has}, by);
 }
 
 template void attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int,
-                                    int, int, int);
+                                    int, int, int, const attention_setting&);
 template void attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int,
-                                   int, int, int);
+                                   int, int, int, const attention_setting&);
 template void chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
-                                          int, int, int, int, int, int);
+                                          int, int, int, int, int, int, const attention_setting&);
 template void chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
-                                         int, int, int, int, int, int);
+                                         int, int, int, int, int, int, const attention_setting&);
 template void ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
-                                         int, int, int, double, int);
+                                         int, int, int, double, int, const attention_setting&);
 template void ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
-                                        int, int, int, double, int);
+                                        int, int, int, double, int, const attention_setting&);
 template void document_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int,
-                                             int, int, int, int, int, int);
+                                             int, int, int, int, int, int, const attention_setting&);
 template void document_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int,
-                                            int, int, int, int, int);
+                                            int, int, int, int, int, const attention_setting&);
 template void document_chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at,
-                                                   int, int, int, int, int, int, int, int, int);
+                                                   int, int, int, int, int, int, int, int, int,
+                                                   const attention_setting&);
 template void document_chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at,
-                                                  int, int, int, int, int, int, int, int, int);
+                                                  int, int, int, int, int, int, int, int, int,
+                                                  const attention_setting&);
 template void document_ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at,
-                                                  int, int, int, int, int, int, double, int);
+                                                  int, int, int, int, int, int, double, int,
+                                                  const attention_setting&);
 template void document_ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int,
-                                                 int, int, int, int, int, double, int);
+                                                 int, int, int, int, int, double, int,
+                                                 const attention_setting&);
 
 }  // namespace rankc::runtime::cuda

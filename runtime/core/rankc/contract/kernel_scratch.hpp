@@ -21,13 +21,17 @@ namespace host {
 /// The number of queries whose scores attention computes at once.
 inline constexpr int query_block = 128;
 
-/// The scores of one block of queries in one head. `element` is the size of an activation in bytes.
-constexpr std::size_t attention_scratch(std::size_t queries, std::size_t keys, std::size_t element) {
-  return std::min(queries, std::size_t{query_block}) * keys * element;
+/// The scores of one block of queries in one head, each for at most `window` keys (0: for all keys).
+/// `element` is the size of an activation in bytes.
+constexpr std::size_t attention_scratch(std::size_t queries, std::size_t keys, std::size_t element,
+                                        std::size_t window = 0) {
+  const std::size_t block = std::min(queries, std::size_t{query_block});
+  return block * (window > 0 ? std::min(keys, window + block - 1) : keys) * element;
 }
 /// A block's scores, their gradients, and one sum per query of the head.
-constexpr std::size_t attention_grad_scratch(std::size_t queries, std::size_t keys, std::size_t element) {
-  return 2 * attention_scratch(queries, keys, element) + queries * element;
+constexpr std::size_t attention_grad_scratch(std::size_t queries, std::size_t keys, std::size_t element,
+                                             std::size_t window = 0) {
+  return 2 * attention_scratch(queries, keys, element, window) + queries * element;
 }
 /// The router statistics, summed in f64.
 constexpr std::size_t statistics_scratch(std::size_t experts) {

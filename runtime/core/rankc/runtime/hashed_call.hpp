@@ -2,6 +2,7 @@
 // The format of the hash of calls. The generator fills these structs from the ops that it has proven, and the
 // runtime from the calls of the text.
 #pragma once
+#include <rankc/contract/attention_setting.hpp>
 #include <rankc/contract/load_balance.hpp>
 #include <rankc/runtime/proven.hpp>
 
@@ -68,6 +69,11 @@ struct hashed_call {
   bool by_rows = false;                     // its rows move while a product runs
   hashed_type summed = hashed_type::bytes;  // the elements that a collective adds up, or takes the maximum of
 
+  /// The numbers of a setting that is not plain; a plain one adds none.
+  void add(const attention_setting& s) {
+    if (!s.is_plain())
+      for (const double n : s.numbers()) numbers.push_back(n);
+  }
   /// Ports that share a dim begin at one place.
   void add_first(std::size_t begin) {
     if (begin != 0 && (firsts.empty() || firsts.back() != begin)) firsts.push_back(begin);

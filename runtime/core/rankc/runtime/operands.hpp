@@ -3,6 +3,7 @@
 #pragma once
 #include <rankc/runtime/call_names.hpp>
 #include <rankc/runtime/hashed_call.hpp>
+#include <rankc/contract/attention_setting.hpp>
 #include <rankc/contract/fp8.hpp>
 #include <rankc/runtime/tensor.hpp>
 
@@ -26,9 +27,10 @@ enum class member_kind : unsigned char {
   other,
   tensor,
   scratch,
-  size,    // a constant of its type
-  number,  // a double
-  first,   // where the rank's part of a dim begins
+  size,     // a constant of its type
+  number,   // a double
+  first,    // where the rank's part of a dim begins
+  setting,  // an attention_setting
   store,
   over,
   site,
@@ -85,6 +87,8 @@ template <>
 inline constexpr member_type member_of<double>{number};
 template <>
 inline constexpr member_type member_of<std::size_t>{first};
+template <>
+inline constexpr member_type member_of<attention_setting>{setting};
 template <>
 inline constexpr member_type member_of<runtime::store>{member_kind::store};
 template <>

@@ -17,6 +17,7 @@
 // Arithmetic is f32 inside, and one rounding to bf16 at the end.
 #pragma once
 #include <rankc/contract/attention_scratch.hpp>
+#include <rankc/contract/attention_setting.hpp>
 #include <rankc/runtime/cuda/by_rows.hpp>
 #include <rankc/runtime/cuda/fused.hpp>
 #include <rankc/runtime/cuda/grouped.hpp>
@@ -116,10 +117,11 @@ void rope_grad(const lane&, at dx, at dy, at table, int tokens, int heads, int d
 /// Source: FlashAttention (Dao et al. 2022), for what is saved.
 template <class T>
 void attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-               int kv_heads, int dim, int q_stride, int kv_stride);
+               int kv_heads, int dim, int q_stride, int kv_stride, const attention_setting& = {});
 template <class T>
 void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                    int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride);
+                    int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
+                    const attention_setting& = {});
 
 /// The same of a rank's chunks of sequences of `seq`, each of which `ranks` share out
 /// (rankc/runtime/chunks.hpp), to the gathered keys of all; of keys that the rank's queries do not see dk and
@@ -128,11 +130,12 @@ void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q,
 /// chunk_attention_grad_scratch.
 template <class T>
 void chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first);
+                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first,
+                     const attention_setting& = {});
 template <class T>
 void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                           at lse, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
-                          int kv_stride, int ranks, int first);
+                          int kv_stride, int ranks, int first, const attention_setting& = {});
 
 /// The same, to the keys of one rank of the ring: of the one that is `step` ranks before; its part of the
 /// result, and the part's log-sum-exp, -infinity where a query sees none of the keys. merge_attention makes
@@ -142,11 +145,11 @@ void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout,
 /// attention_grad_scratch of these.
 template <class T>
 void ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                    int kv_heads, int dim, int ring, double step, int first);
+                    int kv_heads, int dim, int ring, double step, int first, const attention_setting& = {});
 template <class T>
 void ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                         int first);
+                         int first, const attention_setting& = {});
 template <class T>
 void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o_more, at lse_more, int rows,
                      int tokens, int heads, int dim);
@@ -156,26 +159,29 @@ void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o
 /// scratch: attention_scratch, and attention_delta_bytes of the queries for a gradient.
 template <class T>
 void document_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
-                        int heads, int kv_heads, int dim, int q_stride, int kv_stride);
+                        int heads, int kv_heads, int dim, int q_stride, int kv_stride,
+                        const attention_setting& = {});
 template <class T>
 void document_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                              at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
-                             int q_stride, int kv_stride);
+                             int q_stride, int kv_stride, const attention_setting& = {});
 template <class T>
 void document_chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
                               int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
-                              int ranks, int first);
+                              int ranks, int first, const attention_setting& = {});
 template <class T>
 void document_chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                    at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                   int dim, int q_stride, int kv_stride, int ranks, int first);
+                                   int dim, int q_stride, int kv_stride, int ranks, int first,
+                                   const attention_setting& = {});
 template <class T>
 void document_ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first);
+                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first,
+                             const attention_setting& = {});
 template <class T>
 void document_ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                  int dim, int ring, double step, int first);
+                                  int dim, int ring, double step, int first, const attention_setting& = {});
 
 /// GELU in its tanh form, and SwiGLU: y = silu(gate) * up, whose rows of gate and up (and of dgate and dup)
 /// are `stride` elements apart. dx may be dy; gelu's y may be x.

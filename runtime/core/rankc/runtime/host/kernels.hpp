@@ -4,6 +4,7 @@
 // kernels of parameters take `accumulate`: false overwrites, true adds. No kernel but those of eight bits
 // allocates.
 #pragma once
+#include <rankc/contract/attention_setting.hpp>
 #include <rankc/contract/fp8.hpp>
 #include <rankc/runtime/host/rank.hpp>
 #include <rankc/runtime/random_bits.hpp>
@@ -121,28 +122,29 @@ void rope(const lane&, at y, at x, at table, int tokens, int heads, int dim, int
 template <class T>
 void rope_grad(const lane&, at dx, at dy, at table, int tokens, int heads, int dim, int seq);
 
-/// Causal attention per sequence and head, scale 1/sqrt(dim); query head h uses kv head h / (heads /
-/// kv_heads).
+/// Causal attention per sequence and head. Query head h uses kv head h / (heads / kv_heads). The setting has
+/// the window, the softcap and the scale of scores (rankc/contract/attention_setting.hpp).
 /// Shapes: q, o, do, dq (rows * seq, heads, dim); k, v, dk, dv (rows * seq, kv_heads, dim);
 ///         lse (rows, heads, seq): log-sum-exp of the scaled scores; scratch: attention_scratch or
 ///         attention_grad_scratch of kernel_scratch.hpp, for seq queries and seq keys.
 /// Source: FlashAttention (Dao et al. 2022), for what is saved.
 template <class T>
 void attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-               int kv_heads, int dim);
+               int kv_heads, int dim, const attention_setting& = {});
 template <class T>
 void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                    int rows, int seq, int heads, int kv_heads, int dim);
+                    int rows, int seq, int heads, int kv_heads, int dim, const attention_setting& = {});
 /// Attention of a rank's queries to the gathered keys. The `ranks` of cp shard each sequence of `seq` tokens
 /// in chunks (rankc/runtime/chunks.hpp). dk and dv are 0 for keys that the rank's queries do not see. `first`
 /// is the index of q's first token among the tokens of all ranks.
 /// Shapes: as above with seq / ranks queries for each sequence.
 template <class T>
 void chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int ranks, int first);
+                     int kv_heads, int dim, int ranks, int first, const attention_setting& = {});
 template <class T>
 void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first);
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first,
+                          const attention_setting& = {});
 /// The same, to the keys of one rank of the ring: of the one that is `step` ranks before; its part of the
 /// result, and the part's log-sum-exp, -infinity where a query sees none of the keys. merge_attention makes
 /// one of two parts; o may be o_before, and lse lse_before. The gradient is given the result and the
@@ -150,11 +152,11 @@ void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout,
 /// Shapes: as above with seq / ring for seq.
 template <class T>
 void ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                    int kv_heads, int dim, int ring, double step, int first);
+                    int kv_heads, int dim, int ring, double step, int first, const attention_setting& = {});
 template <class T>
 void ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                         int first);
+                         int first, const attention_setting& = {});
 template <class T>
 void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o_more, at lse_more, int rows,
                      int tokens, int heads, int dim);
@@ -162,24 +164,27 @@ void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o
 /// each token of the whole sequences. Shapes: starts int32 (rows, seq).
 template <class T>
 void document_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
-                        int heads, int kv_heads, int dim);
+                        int heads, int kv_heads, int dim, const attention_setting& = {});
 template <class T>
 void document_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                             at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim);
+                             at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
+                             const attention_setting& = {});
 template <class T>
 void document_chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                              int seq, int heads, int kv_heads, int dim, int ranks, int first);
+                              int seq, int heads, int kv_heads, int dim, int ranks, int first,
+                              const attention_setting& = {});
 template <class T>
 void document_chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                    at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                   int dim, int ranks, int first);
+                                   int dim, int ranks, int first, const attention_setting& = {});
 template <class T>
 void document_ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first);
+                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first,
+                             const attention_setting& = {});
 template <class T>
 void document_ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                  int dim, int ring, double step, int first);
+                                  int dim, int ring, double step, int first, const attention_setting& = {});
 
 /// GELU in its tanh form, and SwiGLU: y = silu(gate) * up. dx may be dy; y may be x or up.
 /// Source: Hendrycks and Gimpel 2016; Shazeer 2020.

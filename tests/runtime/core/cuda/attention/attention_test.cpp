@@ -7,6 +7,7 @@ namespace {
 
 struct shape {
   int rows, seq, heads, kv_heads, dim;
+  attention_setting by{};
 };
 // Within a tile; past it; grouped heads; each size of head dim, and dims that fill none. In bf16 those with a
 // multiple of 128 tokens are cuDNN's, unless misplaced; heads of 64 in tiles of 64 tokens are those of the
@@ -17,6 +18,13 @@ constexpr shape shapes[] = {{1, 5, 1, 1, 8},    {2, 64, 2, 2, 32},   {1, 150, 4,
                             {2, 256, 2, 2, 64}, {1, 256, 6, 2, 128}, {1, 128, 3, 1, 40}, {1, 128, 2, 1, 8},
                             {2, 128, 2, 2, 24}, {1, 128, 2, 1, 72},  {1, 128, 2, 2, 96}, {1, 256, 2, 1, 120},
                             {2, 64, 3, 1, 64},  {1, 192, 2, 2, 64},  {1, 320, 3, 3, 64}, {1, 640, 6, 2, 64}};
+// Windows of one key, within a tile, of several tiles, and longer than the sequence. Shapes that the fused
+// kernels take without a setting, too.
+constexpr shape settings[] = {
+    {2, 64, 2, 2, 32, {.window = 1}},     {1, 150, 4, 2, 64, {.window = 7}},
+    {1, 256, 2, 2, 128, {.window = 70}},  {1, 640, 6, 2, 64, {.window = 200}},
+    {2, 128, 2, 2, 16, {.window = 1000}}, {1, 256, 4, 2, 32, {.softcap = 2}},
+    {2, 256, 2, 2, 64, {.scale = 0.05}},  {1, 384, 4, 2, 64, {.window = 130, .softcap = 1.5, .scale = 0.2}}};
 
 /// Attention and its gradients in f64, one score at a time.
 struct reference {
@@ -35,20 +43,26 @@ struct reference {
         dq(q.size(), 0.0),
         dk(k.size(), 0.0),
         dv(v.size(), 0.0) {
-    const double scale = 1.0 / std::sqrt(static_cast<double>(s.dim));
+    const double scale = s.by.scale != 0 ? s.by.scale : 1.0 / std::sqrt(static_cast<double>(s.dim));
     for (int row = 0; row < s.rows; ++row)
       for (int h = 0; h < s.heads; ++h)
         for (int t = 0; t < s.seq; ++t) {
           const std::size_t at_q = q_at(row, t, h);
-          numbers p(t + 1, 0.0), dp(t + 1, 0.0);
+          const int first = s.by.window > 0 ? std::max(0, t - s.by.window + 1) : 0;
+          numbers p(t + 1, 0.0), dp(t + 1, 0.0), slope(t + 1, 1.0);
           double total = 0.0, delta = 0.0;
-          for (int u = 0; u <= t; ++u) {
+          for (int u = first; u <= t; ++u) {
             for (int d = 0; d < s.dim; ++d) p[u] += q[at_q + d] * k[k_at(row, u, h) + d] * scale;
+            if (s.by.softcap != 0) {
+              const double x = std::tanh(p[u] / s.by.softcap);
+              p[u] = s.by.softcap * x;
+              slope[u] = 1 - x * x;
+            }
             p[u] = std::exp(p[u]);
             total += p[u];
           }
           lse[(static_cast<std::size_t>(row) * s.heads + h) * s.seq + t] = std::log(total);
-          for (int u = 0; u <= t; ++u) {
+          for (int u = first; u <= t; ++u) {
             p[u] /= total;
             for (int d = 0; d < s.dim; ++d) {
               o[at_q + d] += p[u] * v[k_at(row, u, h) + d];
@@ -57,10 +71,10 @@ struct reference {
             }
             delta += p[u] * dp[u];
           }
-          for (int u = 0; u <= t; ++u)
+          for (int u = first; u <= t; ++u)
             for (int d = 0; d < s.dim; ++d) {
-              dq[at_q + d] += scale * p[u] * (dp[u] - delta) * k[k_at(row, u, h) + d];
-              dk[k_at(row, u, h) + d] += scale * p[u] * (dp[u] - delta) * q[at_q + d];
+              dq[at_q + d] += scale * p[u] * (dp[u] - delta) * slope[u] * k[k_at(row, u, h) + d];
+              dk[k_at(row, u, h) + d] += scale * p[u] * (dp[u] - delta) * slope[u] * q[at_q + d];
             }
         }
   }
@@ -139,11 +153,11 @@ struct call {
 
   void forward() {
     attention<T>(b.on(), o_at, lse_at, scratch_at, q_at, k_at, v_at, s.rows, s.seq, s.heads, s.kv_heads,
-                 s.dim, q_stride, kv_stride);
+                 s.dim, q_stride, kv_stride, s.by);
   }
   void backward() {
     attention_grad<T>(b.on(), dq_at, dk_at, dv_at, grad_scratch_at, dout_at, q_at, k_at, v_at, o_at, lse_at,
-                      s.rows, s.seq, s.heads, s.kv_heads, s.dim, q_stride, kv_stride);
+                      s.rows, s.seq, s.heads, s.kv_heads, s.dim, q_stride, kv_stride, s.by);
   }
   /// Columns of a result, without gaps.
   numbers take(at where, int columns) {
@@ -186,6 +200,20 @@ TEST_CASE_TEMPLATE("attention and its gradients", T, float, bf16) {
       CAPTURE(s.seq);
       CAPTURE(s.heads);
       CAPTURE(s.dim);
+      call<T> c(s, where);
+      c.forward();
+      c.backward();
+      c.check_all();
+    }
+}
+
+TEST_CASE_TEMPLATE("attention with a window, a softcap and a scale, and its gradients", T, float, bf16) {
+  for (const place where : {place::apart, place::packed})
+    for (const shape s : settings) {
+      CAPTURE(static_cast<int>(where));
+      CAPTURE(s.seq);
+      CAPTURE(s.by.window);
+      CAPTURE(s.by.softcap);
       call<T> c(s, where);
       c.forward();
       c.backward();

@@ -8,12 +8,22 @@ namespace {
 
 struct shape {
   int rows, seq, ranks, heads, kv_heads, dim;
+  attention_setting by{};
 };
 // Own kernels; in bf16 those whose chunks are multiples of 128 tokens are cuDNN's, or of heads of 64 those
 // for Hopper, which around a ring take chunks of 64 tokens as well.
-constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},    {1, 160, 4, 2, 2, 40}, {2, 512, 2, 4, 2, 64},
-                            {1, 1024, 4, 4, 1, 128}, {2, 768, 3, 2, 2, 32}, {1, 1536, 3, 2, 1, 64},
-                            {2, 384, 3, 2, 1, 64}};
+constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},
+                            {1, 160, 4, 2, 2, 40},
+                            {2, 512, 2, 4, 2, 64},
+                            {1, 1024, 4, 4, 1, 128},
+                            {2, 768, 3, 2, 2, 32},
+                            {1, 1536, 3, 2, 1, 64},
+                            {2, 384, 3, 2, 1, 64},
+                            // Windows that lie in a chunk, and that some steps of a ring do not reach.
+                            {2, 24, 2, 2, 1, 16, {.window = 3}},
+                            {1, 1024, 4, 4, 1, 128, {.window = 70}},
+                            {2, 512, 2, 4, 2, 64, {.window = 200, .softcap = 1.5}},
+                            {2, 768, 3, 2, 2, 32, {.scale = 0.1}}};
 
 /// Tokens of `width`, of all sequences, as they lie with a rank, or gathered.
 struct order {
@@ -48,7 +58,7 @@ struct reference {
         dq(q.size(), 0.0),
         dk(k.size(), 0.0),
         dv(v.size(), 0.0) {
-    const double scale = 1.0 / std::sqrt(static_cast<double>(s.dim));
+    const double scale = s.by.scale != 0 ? s.by.scale : 1.0 / std::sqrt(static_cast<double>(s.dim));
     const auto at = [&](int row, int t, int heads, int h) {
       return ((static_cast<std::size_t>(row) * s.seq + t) * heads + h) * s.dim;
     };
@@ -57,14 +67,20 @@ struct reference {
         for (int t = 0; t < s.seq; ++t) {
           const std::size_t i = at(row, t, s.heads, h);
           const auto key = [&](int u) { return at(row, u, s.kv_heads, h / (s.heads / s.kv_heads)); };
-          numbers p(t + 1, 0.0), dp(t + 1, 0.0);
+          const int first = s.by.window > 0 ? std::max(0, t - s.by.window + 1) : 0;
+          numbers p(t + 1, 0.0), dp(t + 1, 0.0), slope(t + 1, 1.0);
           double total = 0, delta = 0;
-          for (int u = 0; u <= t; ++u) {
+          for (int u = first; u <= t; ++u) {
             for (int d = 0; d < s.dim; ++d) p[u] += scale * q[i + d] * k[key(u) + d];
+            if (s.by.softcap != 0) {
+              const double x = std::tanh(p[u] / s.by.softcap);
+              p[u] = s.by.softcap * x;
+              slope[u] = 1 - x * x;
+            }
             total += p[u] = std::exp(p[u]);
           }
           lse[(static_cast<std::size_t>(row) * s.seq + t) * s.heads + h] = std::log(total);
-          for (int u = 0; u <= t; ++u) {
+          for (int u = first; u <= t; ++u) {
             p[u] /= total;
             for (int d = 0; d < s.dim; ++d) {
               o[i + d] += p[u] * v[key(u) + d];
@@ -73,10 +89,10 @@ struct reference {
             }
             delta += p[u] * dp[u];
           }
-          for (int u = 0; u <= t; ++u)
+          for (int u = first; u <= t; ++u)
             for (int d = 0; d < s.dim; ++d) {
-              dq[i + d] += scale * p[u] * (dp[u] - delta) * k[key(u) + d];
-              dk[key(u) + d] += scale * p[u] * (dp[u] - delta) * q[i + d];
+              dq[i + d] += scale * p[u] * (dp[u] - delta) * slope[u] * k[key(u) + d];
+              dk[key(u) + d] += scale * p[u] * (dp[u] - delta) * slope[u] * q[i + d];
             }
         }
   }
@@ -125,9 +141,10 @@ TEST_CASE_TEMPLATE("attention of chunks and its gradients are those of whole seq
                  grad_scratch = b.room<float>(chunk_attention_grad_scratch(planned) / sizeof(float) + 1);
         const int first = rank * static_cast<int>(own);
         chunk_attention<T>(b.on(), o, lse, scratch, at_q, at_k, at_v, s.rows, s.seq, s.heads, s.kv_heads,
-                           s.dim, width, kv_width, s.ranks, first);
+                           s.dim, width, kv_width, s.ranks, first, s.by);
         chunk_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, at_k, at_v, o, lse,
-                                s.rows, s.seq, s.heads, s.kv_heads, s.dim, width, kv_width, s.ranks, first);
+                                s.rows, s.seq, s.heads, s.kv_heads, s.dim, width, kv_width, s.ranks, first,
+                                s.by);
         check_close("lse", tokens_first(b.take<float>(lse, own * s.heads), s.rows, s.heads, count),
                     by.of_rank(wanted.lse, rank, s.heads), 1e-5, 2e-5);
         // Each block's output is rounded before it is merged.
@@ -185,7 +202,7 @@ TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those
       for (int step = 0; step < s.ranks; ++step) {
         const at to = step == 0 ? o : o_more, sums = step == 0 ? lse : lse_more;
         ring_attention<T>(b.on(), to, sums, scratch, at_q, keys[holder(step)], values[holder(step)], s.rows,
-                          s.seq, s.heads, s.kv_heads, s.dim, s.ranks, step, first);
+                          s.seq, s.heads, s.kv_heads, s.dim, s.ranks, step, first, s.by);
         if (step > 0)
           merge_attention<T>(b.on(), o, lse, o, lse, o_more, lse_more, s.rows, static_cast<int>(own), s.heads,
                              s.dim);
@@ -198,7 +215,7 @@ TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those
       for (int step = 0; step < s.ranks; ++step) {
         ring_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, keys[holder(step)],
                                values[holder(step)], o, lse, s.rows, s.seq, s.heads, s.kv_heads, s.dim,
-                               s.ranks, step, first);
+                               s.ranks, step, first, s.by);
         const numbers more = b.take<T>(dq, own * width), more_k = b.take<T>(at_dk, own * kv_width),
                       more_v = b.take<T>(at_dv, own * kv_width);
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention with a window, a softcap and a scale, lowered: its certificates, its text, and programs and
+// models that have another setting.
+#include <doctest/doctest.h>
+
+#include <emit/emit.hpp>
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/equivalence.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/plan/make_plan.hpp>
+#include <rankc/step_time.hpp>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "../families/check_lowered.hpp"
+#include "models.hpp"
+#include "plans.hpp"
+
+namespace attention_lowering_test {
+
+using namespace rankc::codegen;
+using rankc::attention_setting;
+
+namespace {
+
+const rankc::plan_data& plan_of(const std::vector<split_plan>& all, std::string_view job,
+                                std::string_view layout) {
+  return std::find_if(all.begin(), all.end(),
+                      [&](const split_plan& p) { return p.job == job && p.layout == layout; })
+      ->plan;
+}
+
+std::string reason(const program& p, const rankc::codegen::specification& model) {
+  const equivalence e = check_equivalence(p, prove(p), model);
+  return e.holds ? "" : e.reasons.front();
+}
+
+int count(const std::string& text, const std::string& part) {
+  int n = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++n;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("programs of windows, softcaps and scales are proven and are the model") {
+  std::vector<rankc::plan_data> all;
+  for (const split_plan& p : attention_family::plans()) all.push_back(p.plan);
+  REQUIRE(all.size() == RANKC_PLANS);
+  CHECK(check_lowered(all) == lowered_programs_of(static_cast<int>(all.size())));
+}
+
+TEST_CASE("a program whose attention has another setting than the model's is refused") {
+  const std::vector<split_plan> all = attention_family::plans();
+  const auto change = [](auto& ops, auto by) {
+    int changed = 0;
+    for (auto& o : ops)
+      if (!o.attention.is_plain() && changed++ == 0) by(o.attention);
+    return changed > 0;
+  };
+  const auto changes = {+[](attention_setting& s) { s.window += 1; },
+                        +[](attention_setting& s) { s.softcap *= 2; },
+                        +[](attention_setting& s) { s.scale = 3; }, +[](attention_setting& s) { s = {}; }};
+  for (const char* layout : {"one", "gathered_tp", "ring_sp"}) {
+    CAPTURE(layout);
+    const rankc::plan_data& plan = plan_of(all, "capped", layout);
+    const lowered l = lower(plan, dtype::f64, target::host);
+    const program sound = expand_train(l);
+    const specification model = specify(plan);
+    REQUIRE(reason(sound, model) == "");
+    for (const auto by : changes) {
+      program p = sound;
+      REQUIRE(change(p.ranks[0].ops, by));
+      CHECK(reason(p, model) != "");
+      specification other = model;
+      REQUIRE(change(other.layers[1].ops, by));
+      CHECK(reason(sound, other) != "");
+    }
+  }
+}
+
+TEST_CASE("attention alone has a setting of attention") {
+  const std::vector<split_plan> all = attention_family::plans();
+  const rankc::plan_data& plan = plan_of(all, "narrow", "ring_of_four");
+  const program sound = expand_train(lower(plan, dtype::f64, target::host));
+  const specification model = specify(plan);
+  const auto with_setting = [&](std::string_view row) {
+    program p = sound;
+    for (op& o : p.ranks[0].ops)
+      if (o.row == row) o.attention.window = 2;
+    return reason(p, model);
+  };
+  CHECK(with_setting("rms_norm").find("RC7720") != std::string::npos);
+  CHECK(with_setting("merge_attention").find("RC7720") != std::string::npos);
+  specification other = model;
+  other.layers[1].ops[0].attention.scale = 2;
+  CHECK(reason(sound, other).find("RC7767") != std::string::npos);
+}
+
+TEST_CASE("the text names the attributes that a layer's attention has, and two kinds of layers are lowered") {
+  const std::vector<split_plan> all = attention_family::plans();
+  for (const target t : {target::host, target::cuda}) {
+    const lowered l = lower(plan_of(all, "local", "one"), t == target::host ? dtype::f64 : dtype::bf16, t);
+    CHECK(l.bodies.size() == 4);
+    const std::string calls = emit_layers(l), kernels = emit_kernels(l, t == target::host ? "host" : "cuda");
+    CHECK(count(calls, ".setting = {.window = 5}") == 2);  // forward and backward
+    CHECK(count(calls, ".setting") == 2);
+    CHECK(count(kernels, "  rankc::attention_setting setting = {};\n") == 2);
+    CHECK(count(kernels, "setting);") == 2);
+  }
+  const lowered capped = lower(plan_of(all, "capped", "one"), dtype::f64, target::host);
+  const std::string calls = emit_layers(capped);
+  CHECK(count(calls, ".setting = {.window = 6, .softcap = 0.5}") == 2);
+  CHECK(count(calls, ".setting = {.softcap = 0.3, .scale = 1.25}") == 2);
+}
+
+TEST_CASE("operations are those of the keys in the window") {
+  const std::vector<split_plan> all = attention_family::plans();
+  const rankc::plan_data& plan = plan_of(all, "local", "one");
+  const auto operations_of = [&](int kind) {  // forward and backward
+    std::vector<double> found;
+    const rankc::trace& t = plan.kinds[static_cast<std::size_t>(kind)].ops;
+    for (const rankc::op& o : t.ops)
+      if (o.kind->find("lse") >= 0) found.push_back(o.kind->flops_of(rankc::sizes_of(t, o)));
+    return found;
+  };
+  constexpr double tokens = 192, features = 32;  // 12 sequences of 16 tokens; 8 heads of 4
+  // 5 of 16 queries see 1 to 5 keys, and 11 see 5 keys: 70 pairs. The rule counts pairs twice, without the
+  // 5 of the diagonal.
+  CHECK(operations_of(1) ==
+        std::vector{4 * tokens * features * 2 * 70 / 16.0 - 4 * tokens * features * 5 / 16,
+                    10 * tokens * features * 2 * 70 / 16.0 - 10 * tokens * features * 5 / 16});
+  CHECK(operations_of(2) == std::vector{4 * tokens * features * 16, 10 * tokens * features * 16});
+}
+
+TEST_CASE("the predicted time of a step follows the window") {
+  using rankc::schedules::gpipe;
+  const auto seconds_of = [](int window) {
+    attention_family::alternating model{.first = {.window = window}, .second = {.window = window}};
+    const rankc::plan_data plan =
+        rankc::make_plan("time", model, rankc::parallel_dims{}, gpipe{1},
+                         rankc::training{.seq = 32768, .global_batch = 1}, rankc::clusters::h200<1>);
+    return rankc::cost_model::predict_step(plan, rankc::cost_model::h200).attention;
+  };
+  CHECK(seconds_of(1024) < seconds_of(8192));
+  CHECK(seconds_of(8192) < seconds_of(0));
+  CHECK(seconds_of(32768) == seconds_of(0));
+}
+
+}  // namespace attention_lowering_test

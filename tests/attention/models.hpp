@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// A decoder whose layers alternate between two settings of attention, and Mistral.
+#pragma once
+#include <rankc/rankc.hpp>
+
+namespace attention_family {
+
+using namespace rankc;
+
+struct alternating {
+  attention_setting first, second;
+  int layers = 4, vocab = 8, vocab_used = 0;
+
+  constexpr void check(report& out) const { describe().check(out); }
+  constexpr model_sizes sizes() const {
+    return {.layers = layers,
+            .hidden = 16,
+            .heads = 8,
+            .kv_heads = 4,
+            .ffn = 24,
+            .vocab = vocab,
+            .tied_embeddings = true,
+            .rotary = true,
+            .head_dim = 4};
+  }
+  constexpr models::decoder describe() const { return {.sizes = sizes(), .theta = 100}; }
+  constexpr auto stack() const {
+    const models::decoder d = describe();
+    return sequential(d.embedding(), pattern{layers, d.block(first), d.block(second)}, d.head());
+  }
+};
+
+/// Mistral at the size of oracles/families/mistral.
+struct mistral {
+  int vocab = 96, vocab_used = 0;
+
+  constexpr void check(report& out) const { describe().check(out); }
+  constexpr model_sizes sizes() const {
+    return {.layers = 2,
+            .hidden = 32,
+            .heads = 4,
+            .kv_heads = 2,
+            .ffn = 48,
+            .vocab = vocab,
+            .rotary = true,
+            .head_dim = 8};
+  }
+  constexpr models::decoder describe() const { return {.sizes = sizes(), .norm_eps = 1e-6, .theta = 10000}; }
+  constexpr auto stack() const {
+    const models::decoder d = describe();
+    return sequential(d.embedding(), repeat{2, d.block({.window = 8})}, d.head());
+  }
+};
+
+}  // namespace attention_family

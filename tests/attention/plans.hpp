@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans whose attention has windows, softcaps and scales, on one rank and split. A job is a model.
+#pragma once
+#include "../families/split_plan.hpp"
+
+namespace attention_family {
+
+std::vector<split_plan> plans();
+
+}  // namespace attention_family
