@@ -78,7 +78,6 @@ struct input_schema {
   static void list(auto& f, auto& i) {
     f("name", i.name, "name of the input");
     f("width", i.width, "numbers of a token");
-    f.expect(is_countable(std::array{i.width}), countable_text);
   }
 };
 
@@ -183,10 +182,13 @@ struct model_schema {
     f.template list<use_schema>("uses", s.uses, "the model's layers in order");
     f.optional("rows", !s.rows.empty(),
                [&] { f.template list<row_schema>("rows", s.rows, "the user's rows"); });
+    f("tokens", s.tokens, "number of tokens in a step");
     f.optional("inputs", !s.inputs.empty(), [&] {
       f.template list<input_schema>("inputs", s.inputs, "the inputs that the model declares");
+      f.expect(std::all_of(s.inputs.begin(), s.inputs.end(),
+                           [&](const auto& i) { return is_countable(std::array{s.tokens, i.width}); }),
+               countable_text);
     });
-    f("tokens", s.tokens, "number of tokens in a step");
     f.template one<optimizer_schema>("optimizer", s.optimizer, "the optimizer");
   }
 };

@@ -195,7 +195,7 @@ class layer_boundaries {
   /// An input has a number for each token, or as many as the model declares.
   sizes sizes_of_input(const std::string& name) const {
     for (const specification::input& i : all_.inputs)
-      if (i.name == name && i.width > 1) return {all_.tokens, i.width};
+      if (i.name == name) return i.width > 1 ? sizes{all_.tokens, i.width} : sizes{all_.tokens};
     return {all_.tokens};
   }
   static void expect(const specification::layer& l, const std::string& what, int value,

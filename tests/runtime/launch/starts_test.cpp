@@ -44,6 +44,13 @@ std::string by_hand(const std::string& first, const std::string& second, const s
          "\ncode=$?\nwait $!\necho $? >&2\nexit $code";
 }
 
+/// The sanitizers reserve terabytes of address space, and must be loaded before other libraries.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool is_sanitized = true;
+#else
+constexpr bool is_sanitized = false;
+#endif
+
 /// One step under a limit of `kib` KiB of address space. It trains, or ends with one line that names the limit.
 outcome run_limited(const scratch& files, const std::string& kib, const std::string& started) {
   const outcome limited =
@@ -195,7 +202,8 @@ TEST_CASE("starts: the launcher ends with its ranks where its parent ignores SIG
   CHECK(ended.all_gone);
 }
 
-TEST_CASE("starts: a run that may not have its memory ends with one line, and does not loop") {
+TEST_CASE("starts: a run that may not have its memory ends with one line, and does not loop" *
+          doctest::skip(is_sanitized)) {
   const scratch files;
   std::set<int> causes;
   for (const char* kib : {"150000", "300000", "400000", "500000", "530000", "900000"}) {
@@ -206,7 +214,8 @@ TEST_CASE("starts: a run that may not have its memory ends with one line, and do
   CHECK(causes.contains(5025));
 }
 
-TEST_CASE("starts: with 32 cores and limited memory OpenBLAS starts the threads that the limit allows") {
+TEST_CASE("starts: with 32 cores and limited memory OpenBLAS starts the threads that the limit allows" *
+          doctest::skip(is_sanitized)) {
   const scratch files;
   const std::string with_cores = "env LD_PRELOAD=" RANKC_TEST_MANY_CORES " ";
   const std::string counted = with_cores + "bash -c 'test $(nproc) = 32 && exec \"$0\" \"$@\"' " + program;
