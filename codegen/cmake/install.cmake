@@ -18,6 +18,7 @@ install(FILES
   DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc/codegen")
 install(DIRECTORY runtime/core/rankc/runtime DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc"
   FILES_MATCHING PATTERN "*.hpp" PATTERN "cuda" EXCLUDE)
+install(FILES runtime/lm_eval/rankc_lm.py DESTINATION "${CMAKE_INSTALL_DATADIR}/rankc")
 install(DIRECTORY runtime/core/rankc/contract DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc")
 
 set(modules runtime/cmake/cuda.cmake codegen/cmake/rankc_program.cmake codegen/cmake/declared_plans.cmake
