@@ -51,6 +51,7 @@ add_library(rankc_trainer STATIC
   trainer/parameters.cpp
   trainer/peft_adapter.cpp
   trainer/piece_source.cpp
+  trainer/prompt_text.cpp
   trainer/replicas.cpp
   trainer/run_data.cpp
   trainer/run_state.cpp
