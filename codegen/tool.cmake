@@ -30,22 +30,38 @@ add_library(rankc_tool_commands STATIC
   tool/search.cpp tool/search_read.cpp tool/search_table.cpp
   tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp
   tool/calibrate.cpp tool/calibrate_fit.cpp
-  tool/init.cpp tool/tokens.cpp tool/explain.cpp tool/rules_text.cpp
+  tool/init.cpp tool/tokens.cpp tool/text_encoder.cpp tool/documents.cpp tool/byte_source.cpp tool/explain.cpp tool/rules_text.cpp
   "${starter_embedded}" "${plans_page}" "${messages}")
 target_include_directories(rankc_tool_commands
   PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/tool" PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/include")
 target_link_libraries(rankc_tool_commands
-  PUBLIC rankc::codegen fmt::fmt nlohmann_json::nlohmann_json PRIVATE rankc_warnings)
+  PUBLIC rankc::codegen fmt::fmt nlohmann_json::nlohmann_json PRIVATE rankc_tokenizer rankc_warnings)
 
 # Tokens by a model, where the library is there.
 find_path(RANKC_SENTENCEPIECE_INCLUDE sentencepiece_processor.h)
 find_library(RANKC_SENTENCEPIECE_LIBRARY sentencepiece)
 mark_as_advanced(RANKC_SENTENCEPIECE_INCLUDE RANKC_SENTENCEPIECE_LIBRARY)
 if(RANKC_SENTENCEPIECE_INCLUDE AND RANKC_SENTENCEPIECE_LIBRARY)
-  set_source_files_properties(tool/tokens.cpp PROPERTIES COMPILE_DEFINITIONS RANKC_SENTENCEPIECE)
+  set_source_files_properties(tool/text_encoder.cpp PROPERTIES COMPILE_DEFINITIONS RANKC_SENTENCEPIECE)
   target_include_directories(rankc_tool_commands PRIVATE "${RANKC_SENTENCEPIECE_INCLUDE}")
   target_link_libraries(rankc_tool_commands PRIVATE "${RANKC_SENTENCEPIECE_LIBRARY}")
 endif()
+
+# Compressed texts, where the libraries are there. Static ones come first, as for text_libraries.cmake.
+find_path(RANKC_ZLIB_INCLUDE zlib.h)
+find_library(RANKC_ZLIB_LIBRARY NAMES libz.a z)
+find_path(RANKC_ZSTD_INCLUDE zstd.h)
+find_library(RANKC_ZSTD_LIBRARY NAMES libzstd.a zstd)
+set(compressions)
+foreach(library IN ITEMS ZLIB ZSTD)
+  mark_as_advanced(RANKC_${library}_INCLUDE RANKC_${library}_LIBRARY)
+  if(RANKC_${library}_INCLUDE AND RANKC_${library}_LIBRARY)
+    list(APPEND compressions RANKC_${library})
+    target_include_directories(rankc_tool_commands PRIVATE "${RANKC_${library}_INCLUDE}")
+    target_link_libraries(rankc_tool_commands PRIVATE "${RANKC_${library}_LIBRARY}")
+  endif()
+endforeach()
+set_source_files_properties(tool/byte_source.cpp PROPERTIES COMPILE_DEFINITIONS "${compressions}" SKIP_UNITY_BUILD_INCLUSION ON)
 
 add_executable(rankc_tool tool/main.cpp tool/beside.cpp tool/dims_flags.cpp tool/search_flags.cpp)
 add_dependencies(rankc_tool rankc_verify_program)

@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/rankc")
 
-install(TARGETS rankc_dsl rankc_certificate rankc_proof rankc_equivalence rankc_verify rankc_codegen rankc_runtime_host rankc_launch rankc_trainer
+install(TARGETS rankc_dsl rankc_certificate rankc_proof rankc_equivalence rankc_verify rankc_codegen rankc_runtime_host rankc_launch rankc_tokenizer rankc_trainer
   EXPORT rankcTargets FILE_SET HEADERS)
 if(TARGET rankc_tool)
   install(TARGETS rankc_tool rankc_verify_program EXPORT rankcTargets)
@@ -22,7 +22,7 @@ install(FILES runtime/lm_eval/rankc_lm.py DESTINATION "${CMAKE_INSTALL_DATADIR}/
 install(DIRECTORY runtime/core/rankc/contract DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/rankc")
 
 set(modules runtime/cmake/cuda.cmake codegen/cmake/rankc_program.cmake codegen/cmake/declared_plans.cmake
-  codegen/cmake/optimization.cmake runtime/core/host/openblas.cmake runtime/launch/gloo.cmake)
+  codegen/cmake/optimization.cmake runtime/core/host/openblas.cmake runtime/launch/gloo.cmake runtime/trainer/text_libraries.cmake)
 if(TARGET rankc_runtime_cuda)
   install(TARGETS rankc_runtime_cuda EXPORT rankcCudaTargets)
   install(EXPORT rankcCudaTargets NAMESPACE rankc:: DESTINATION "${package}")

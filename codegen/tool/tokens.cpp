@@ -4,74 +4,21 @@
 #include <command_line.hpp>
 #include <fmt/format.h>
 #include <rankc/runtime/output_rules.hpp>
-#include <read_file.hpp>
 
 #include <array>
-#include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <fstream>
-#include <functional>
-#include <iterator>
 #include <limits>
-#include <memory>
 #include <ostream>
 #include <stdexcept>
+#include <utility>
 
-#ifdef RANKC_SENTENCEPIECE
-#include <sentencepiece_processor.h>
-#endif
+#include "documents.hpp"
+#include "text_encoder.hpp"
 
 namespace rankc::tool {
 
 namespace {
-
-/// What makes tokens of a text, and how many it knows.
-struct tokenizer {
-  std::function<std::vector<int>(const std::string&)> encode;
-  std::string name;
-  int vocab;
-};
-
-tokenizer of_bytes() {
-  return {[](const std::string& text) {
-            const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
-            return std::vector<int>(bytes, bytes + text.size());
-          },
-          "bytes", 256};
-}
-
-#ifdef RANKC_SENTENCEPIECE
-tokenizer of_model(const std::filesystem::path& model, bool ends) {
-  codegen::require_readable(model, runtime::input_file(model));
-  const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
-  if (const auto status = processor->Load(model.string()); !status.ok())
-    throw runtime::failure(
-        1,
-        "RC8110: {} is not a SentencePiece model (tokenizer.model); for another tokenizer, such as a BPE "
-        "tokenizer.json, write the token ids as a .bin of llm.c or as Megatron's .bin and .idx",
-        model);
-  const int end = processor->eos_id();
-  if (ends && end < 0)
-    throw runtime::failure(1, "RC8111: the model {} has no end-of-sentence token; leave out --eos", model);
-  return {[=](const std::string& text) {
-            std::vector<int> ids;
-            if (const auto status = processor->Encode(text, &ids); !status.ok())
-              throw runtime::failure(1, "RC8112: SentencePiece cannot encode a text: {}", status.ToString());
-            if (ends) ids.push_back(end);
-            return ids;
-          },
-          model.string(), processor->GetPieceSize()};
-}
-#else
-tokenizer of_model(const std::filesystem::path& model, bool) {
-  throw runtime::failure(
-      1,
-      "RC8113: --model {} needs SentencePiece, and this rankc was built without it; install "
-      "libsentencepiece-dev and build it again, or leave --model out for bytes",
-      model);
-}
-#endif
 
 constexpr std::int32_t narrow_magic = 20240520, wide_magic = 20240801;  // of llm.c
 
@@ -98,7 +45,9 @@ void append(runtime::durable_file& out, const std::vector<int>& ids) {
   out.append(narrow.data(), narrow.size() * sizeof(T));
 }
 
-std::size_t write_tokens(const tokens_options& o, const tokenizer& by) {
+/// Write the tokens of all documents. `note` gets the sentences about texts that were changed.
+/// Returns: the number of tokens.
+std::size_t write_tokens(const tokens_options& o, const text_encoder& by, std::ostream& note) {
   const bool wide = by.vocab > 65536;
   runtime::remove_unfinished(o.out.parent_path(), o.out.filename().string());
   runtime::output_file to(o.out, 1);
@@ -106,8 +55,7 @@ std::size_t write_tokens(const tokens_options& o, const tokenizer& by) {
   std::array<std::int32_t, 256> header{wide ? wide_magic : narrow_magic, wide ? 7 : 1};
   out.append(header.data(), sizeof header);
   std::size_t count = 0;
-  for (const auto& file : o.files) {
-    const std::vector<int> ids = by.encode(codegen::read_file(file));
+  const auto write = [&](const std::vector<int>& ids) {
     count += ids.size();
     if (count > std::numeric_limits<std::int32_t>::max())
       throw runtime::failure(1,
@@ -115,11 +63,40 @@ std::size_t write_tokens(const tokens_options& o, const tokenizer& by) {
                              "write several files",
                              o.out);
     (wide ? append<std::uint32_t> : append<std::uint16_t>)(out, ids);
+  };
+  for (const auto& file : o.files) {
+    std::size_t replaced = 0;
+    for_each_document(file, o.field, [&](std::string text) {
+      if (o.begins) write(by.begin);
+      write(by.encode(std::move(text), replaced));
+      if (o.ends) write(by.end);
+    });
+    if (replaced > 0)
+      note << "note: "
+           << runtime::say("RC8119: {} has {} sequences of bytes that are not UTF-8; each is read as U+FFFD",
+                           file, replaced)
+           << "\n";
   }
   header[2] = static_cast<std::int32_t>(count);
   out.replace(0, {reinterpret_cast<const char*>(header.data()), sizeof header});
   to.put_in_place();
   return count;
+}
+
+/// Errors: failure where an option names a token that the model does not have.
+void check_ends(const tokens_options& o, const text_encoder& by) {
+  const auto check = [&](bool is_asked, const char* option, const char* name, const std::vector<int>& ids) {
+    if (!is_asked || !ids.empty()) return;
+    if (o.model.empty())
+      throw runtime::failure(1, "RC8116: {} needs --model, because bytes have no {} token; leave out {}",
+                             option, name, option);
+    throw runtime::failure(1,
+                           "RC8111: the model {} has no {} token; leave out {}, or for a tokenizer.json put "
+                           "its tokenizer_config.json next to it",
+                           o.model, name, option);
+  };
+  check(o.begins, "--bos", "begin-of-sentence", by.begin);
+  check(o.ends, "--eos", "end-of-sentence", by.end);
 }
 
 }  // namespace
@@ -129,12 +106,10 @@ int tokens(const tokens_options& o, std::ostream& out, std::ostream& errors) {
     if (o.out.extension() != ".bin")
       throw runtime::failure(1, "RC8115: --out {} does not end in .bin, by which --data knows a token file",
                              o.out);
-    if (o.ends && o.model.empty())
-      throw runtime::failure(
-          1, "RC8116: --eos needs --model, because bytes have no end-of-sentence token; leave out --eos");
     refuse_other_files(o);
-    const tokenizer by = o.model.empty() ? of_bytes() : of_model(o.model, o.ends);
-    const std::size_t count = write_tokens(o, by);
+    const text_encoder by = encoder_of(o.model);
+    check_ends(o, by);
+    const std::size_t count = write_tokens(o, by, errors);
     out << fmt::format("{}: {} tokens of {} files by {}, for a plan with vocab {} or more\n", o.out.string(),
                        count, o.files.size(), by.name, by.vocab);
     return 0;

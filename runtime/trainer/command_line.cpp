@@ -166,11 +166,16 @@ void add_options_of_measuring(CLI::App& app, options& o, raw_options& raw) {
 
 void add_options_of_generation(CLI::App& app, options& o) {
   add_name(app, "--load", o.load, "the checkpoint")->required();
-  auto* prompt = app.add_option("--prompt", o.prompt,
-                                "text to go on from, whose bytes are tokens (default: a line's end)");
+  auto* prompt = app.add_option("--prompt", o.prompt, "text to go on from (default: a line's end)");
   add_name(app, "--prompt-tokens", o.prompt_tokens,
            "or the tokens in this file, as numbers; what follows is printed so too")
       ->excludes(prompt);
+  add_name(
+      app, "--tokenizer", o.tokenizer,
+      "a tokenizer.json or its folder, by which text becomes tokens and tokens text; bytes: a text's bytes "
+      "are its tokens (default: the tokenizer.json of the Hugging Face folder that the run began with, "
+      "else bytes)")
+      ->excludes("--prompt-tokens");
   app.add_option("--tokens", o.tokens, "to generate (default 200)")->check(whole_number(1));
   app.add_option("--temperature", o.temperature,
                  "0: always the likeliest token; 1: by the model's own chances (default 0.8)")

@@ -3,18 +3,28 @@
 
 #include "row_logits.hpp"
 #include <rankc/runtime/failure.hpp>
+#include <rankc/launch/say_error.hpp>
+#include <rankc/runtime/printable.hpp>
 #include <rankc/runtime/random_bits.hpp>
 #include <rankc/trainer/beginning.hpp>
+#include <rankc/trainer/checkpoint.hpp>
 #include <rankc/trainer/mapped_file.hpp>
+#include <rankc/trainer/prompt_text.hpp>
 #include <rankc/runtime/parse.hpp>
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <numeric>
+#include <optional>
+
+#include "hugging_face_origin.hpp"
 
 namespace rankc::runtime {
 namespace {
@@ -49,23 +59,38 @@ std::vector<std::int32_t> read_ids(const std::string& file, int vocab) {
   return ids;
 }
 
-std::vector<std::int32_t> prompt_of(const description& about, const options& o) {
-  if (!o.prompt_tokens.empty()) return read_ids(o.prompt_tokens, about.vocab_used);
-  const std::string text = o.prompt.value_or("\n");
-  if (about.vocab_used < 256)
-    throw failure(2,
-                  "RC6068: --prompt is read as bytes, which are tokens 0 to 255, but this plan's vocabulary "
-                  "has {}; give --prompt-tokens FILE",
-                  about.vocab_used);
-  std::vector<std::int32_t> ids;
-  for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
-  return ids;
+/// The Hugging Face folder that the run of a checkpoint began with; nothing where there was none. `notes`
+/// says where the folder is gone. Faults of the checkpoint are refused when it is loaded.
+std::optional<std::filesystem::path> origin_of(const description& about, const std::string& load,
+                                               std::vector<std::string>& notes) try {
+  return find_origin(about, find_checkpoint(load), "");
+} catch (const failure& reason) {
+  constexpr int folder_is_gone = 6522;
+  if (reason.id == folder_is_gone)
+    notes.push_back(
+        say("RC6072: text is read and printed as bytes, because {}, with which the run began, does not exist "
+            "here; give --tokenizer",
+            reason.arguments.front()));
+  return std::nullopt;
 }
 
-/// Tokens as text where they are bytes, as the prompt was given.
-void print(std::int32_t token, const options& o) {
-  if (!o.prompt_tokens.empty()) return print_result(fmt::format("{} ", token));
-  print_result(token < 256 ? std::string(1, static_cast<char>(token)) : fmt::format("<{}>", token));
+/// The text of a prompt and of what follows it, as tokens and as it is printed.
+struct conversation {
+  std::vector<std::int32_t> opening, prompt;  // the opening is not printed
+  std::function<std::string(std::int32_t)> printed;
+};
+
+conversation begin_conversation(const description& about, const options& o) {
+  if (!o.prompt_tokens.empty())
+    return {{}, read_ids(o.prompt_tokens, about.vocab_used), [](std::int32_t token) {
+              return fmt::format("{} ", token);
+            }};
+  std::vector<std::string> notes;
+  const auto origin = o.tokenizer.empty() ? origin_of(about, o.load, notes) : std::nullopt;
+  const auto text = std::make_shared<prompt_text>(about, o.tokenizer, origin, notes);
+  for (const std::string& note : notes) say_error("{}: note: {}\n", about.name, printable(note));
+  return {text->opening(), text->tokens_of(o.prompt.value_or("\n")),
+          [text](std::int32_t token) { return text->text_of(token); }};
 }
 
 }  // namespace
@@ -109,19 +134,31 @@ std::vector<double> next_logits(engine& e, std::span<const std::int32_t> tokens)
 void generate(const description& about, const install_engine& install, const options& o) {
   refuse_one_rank(o, "generate");
   layout_with_logits(about);
-  std::vector<std::int32_t> tokens = prompt_of(about, o);
+  const conversation text = begin_conversation(about, o);
   console silent(false, false);
   const beginning b = begin_run(about, o, silent);
   const auto e = install();
   set_weights(*e, b, o, silent);
   const sampling how{o.temperature, o.top_k, o.sampling_seed};
-  for (const std::int32_t token : tokens) print(token, o);
+  std::vector<std::int32_t> tokens = text.opening;
+  for (const std::int32_t token : text.prompt) {
+    tokens.push_back(token);
+    print_result(text.printed(token));
+  }
+  const std::size_t given = tokens.size();
+  const auto start = std::chrono::steady_clock::now();
   for (std::int64_t i = 0; i < o.tokens; ++i) {
     tokens.push_back(choose_token(next_logits(*e, tokens), how, tokens.size()));
-    print(tokens.back(), o);
+    print_result(text.printed(tokens.back()));
     if (tokens.back() == about.end_of_document) break;  // the model has ended the text
   }
   print_result("\n");
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const auto made = static_cast<double>(tokens.size() - given);
+  say_error(
+      "{}: {} tokens in {:.1f} s, {:.1f} a second; each took a forward of {} sequences of {} tokens, because "
+      "a training program keeps no cache of keys and values\n",
+      about.name, made, seconds, made / seconds, about.global_batch(), about.seq);
 }
 
 }  // namespace rankc::runtime

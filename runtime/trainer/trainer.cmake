@@ -32,7 +32,6 @@ add_library(rankc_trainer STATIC
   trainer/hugging_face_source.cpp
   trainer/hugging_face_tensors.cpp
   trainer/injection.cpp
-  trainer/json_file.cpp
   trainer/known_data.cpp
   trainer/learning_rate.cpp
   trainer/main.cpp
@@ -49,7 +48,6 @@ add_library(rankc_trainer STATIC
   trainer/router_metrics.cpp
   trainer/row_logits.cpp
   trainer/mixture.cpp
-  trainer/model_files.cpp
   trainer/not_finite.cpp
   trainer/orderly_stop.cpp
   trainer/outputs.cpp
@@ -57,6 +55,7 @@ add_library(rankc_trainer STATIC
   trainer/peft_adapter.cpp
   trainer/piece_source.cpp
   trainer/plan_optimizer.cpp
+  trainer/prompt_text.cpp
   trainer/replicas.cpp
   trainer/run_data.cpp
   trainer/run_state.cpp
@@ -93,6 +92,6 @@ endif()
 target_include_directories(rankc_trainer PUBLIC
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/trainer> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 # A consumer of the installed package needs fmt's library; the other two are headers that only these sources see.
-target_link_libraries(rankc_trainer PUBLIC rankc_launch PRIVATE fmt::fmt
+target_link_libraries(rankc_trainer PUBLIC rankc_launch rankc_tokenizer PRIVATE fmt::fmt
   Threads::Threads $<BUILD_INTERFACE:CLI11::CLI11> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:rankc_warnings>)
 target_sources(rankc_trainer PUBLIC FILE_SET HEADERS BASE_DIRS trainer FILES trainer/rankc/trainer/main.hpp)

@@ -32,7 +32,8 @@ add_executable(rankc_trainer_test
   runtime/trainer/token_file_test.cpp
   runtime/trainer/trainer_test.cpp)
 target_compile_definitions(rankc_trainer_test PRIVATE RANKC_DATA_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/data"
-  $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT>)
+  RANKC_TOKENIZERS="${CMAKE_CURRENT_SOURCE_DIR}/oracles/tokenizers"
+  $<$<TARGET_EXISTS:rankc::text_libraries>:RANKC_TEXT_LIBRARIES> $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT>)
 target_link_libraries(rankc_trainer_test
   PRIVATE rankc::trainer rankc_test_host_main nlohmann_json::nlohmann_json)
 # Most of the compiler's time are templates of JSON and of doctest, which these sources share.

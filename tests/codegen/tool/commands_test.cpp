@@ -384,7 +384,8 @@ TEST_CASE("tokens writes llm.c's form, by bytes") {
         test::said{7902, {none, "No such file or directory"}});
   CHECK(contents(out) == bytes);
   CHECK(refusal(run("tokens --out x.txt " + a)) == test::said{8115, {"x.txt"}});
-  CHECK(refusal(run("tokens --eos --out " + out + " " + a)) == test::said{8116, {}});
+  CHECK(refusal(run("tokens --eos --out " + out + " " + a)) ==
+        test::said{8116, {"--eos", "end-of-sentence", "--eos"}});
   const test::said no_model = refusal(run("tokens --model " + a + " --out " + out + " " + a));
   CHECK((no_model.id == 8110 || no_model.id == 8113));
   CHECK(no_model.arguments.at(0) == a);

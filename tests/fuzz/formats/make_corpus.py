@@ -104,6 +104,27 @@ def put_option_texts():
         put("option_texts", f"text_{i}", text.encode())
 
 
+def put_tokenizers():
+    """The tokenizers of oracles/tokenizers with 60 tokens, each with a text behind it."""
+    for file in sorted((HERE.parent.parent / "oracles/tokenizers").glob("*.json")):
+        root = json.loads(file.read_text())
+        if "model" not in root:
+            continue
+        model, kept = root["model"], dict.fromkeys("abdehinorstĠ'1.<>|_Ã©Ċ")
+        merges = []
+        for merge in model["merges"]:
+            left, right = merge.split(" ") if isinstance(merge, str) else merge
+            if left in kept and right in kept and len(kept) < 60:
+                kept[left + right] = None
+                merges.append(merge)
+        tokens = [*kept, *(t["content"] for t in root["added_tokens"])]
+        model["vocab"], model["merges"] = {t: i for i, t in enumerate(tokens)}, merges
+        for token in root["added_tokens"]:
+            token["id"] = model["vocab"][token["content"]]
+        text = "the<|end|> hand's 1.1\n is1 thé\u0301 ".encode() + b"\xc3("
+        put("tokenizer_json", file.stem, json.dumps(root, ensure_ascii=False).encode() + b"\0" + text)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -114,6 +135,7 @@ if __name__ == "__main__":
     put_tokens()
     put_hello()
     put_option_texts()
+    put_tokenizers()
     for config in sorted(given.configs.glob("*/config.json")):
         put("hugging_face_config", config.parent.name, config.read_bytes())
     put_json("run_json", "run", json.loads((given.checkpoint / "run.json").read_text()))

@@ -6,6 +6,7 @@
 #include "fake_run.hpp"
 
 #include <doctest/doctest.h>
+#include <rankc/trainer/prompt_text.hpp>
 #include <array>
 #include <cmath>
 
@@ -81,6 +82,53 @@ TEST_CASE("generate stops behind the token that ends documents, and a seed may h
   CHECK(text() == "abcde\n");
 }
 
+#ifdef RANKC_TEXT_LIBRARIES
+TEST_CASE("generate reads and prints text by a tokenizer.json") {
+  const scratch files;
+  fake_program program(1, 1, 1, dtype::f64, 600), small(1, 1, 1, dtype::f64, 500);
+  program.leave_logits();
+  small.leave_logits();
+  const std::string save = files.path("s"), oracles = RANKC_TOKENIZERS;
+  REQUIRE(run(program, {"train", "--steps", "1", "--save", save}).code == 0);
+  const auto text = [&](const fake_program& p, const std::string& by, const char* prompt) {
+    return run(p, {"generate", "--load", save, "--prompt", prompt, "--tokens", "3", "--temperature", "0",
+                   "--tokenizer", by});
+  };
+  // The next token is the last one's id plus one, and a vocabulary begins with the printable bytes.
+  CHECK(text(program, oracles + "/gpt2.json", "<|begin|>x").out == "<|begin|>xyz{\n");
+  CHECK(text(program, oracles + "/llama3.json", "<|begin|>").out == "<|begin|><|end|><|end_of|><559>\n");
+  CHECK(text(program, "bytes", "x").out == "xyz{\n");
+  files.write("hf/tokenizer.json", contents(oracles + "/gpt2.json"));
+  CHECK(text(program, files.path("hf"), "x").out == "xyz{\n");
+  const auto refused = [](const outcome& done) { return exit_with{done.code, said_in(done.err)}; };
+  CHECK(refused(text(small, oracles + "/gpt2.json", "x")) ==
+        exit_with{1, {6070, {oracles + "/gpt2.json", "559", "500"}}});
+  CHECK(refused(text(program, files.path("none"), "x")).message.id == 6585);
+}
+
+TEST_CASE("without --tokenizer the folder that the run began with has the tokenizer") {
+  const scratch files;
+  const fake_program program(1, 1, 1, dtype::f64, 600);
+  std::vector<std::string> notes;
+  files.write("hf/tokenizer.json", contents(std::string(RANKC_TOKENIZERS) + "/llama3.json"));
+  const prompt_text by(program.about, "", files.path("hf"), notes);
+  CHECK(by.tokens_of("<|end|>") == std::vector<std::int32_t>{557});
+  CHECK(by.opening() == std::vector<std::int32_t>{556});
+  CHECK(by.text_of(558) == "<|end_of|>");
+  CHECK(by.text_of(599) == "<599>");
+  const prompt_text none(program.about, "", files.path(), notes);
+  CHECK(none.tokens_of("a\xff") == std::vector<std::int32_t>{97, 255});
+  CHECK(none.opening().empty());
+  CHECK(none.text_of(300) == "<300>");
+  CHECK(notes.empty());
+  files.write("hf/tokenizer.json", "{\"normalizer\": 1}");
+  const prompt_text unread(program.about, "", files.path("hf"), notes);
+  CHECK(unread.tokens_of("ab").size() == 2);
+  REQUIRE(notes.size() == 1);
+  CHECK(said_in(notes[0]).id == 6071);
+}
+#endif
+
 TEST_CASE("what generate cannot do is refused") {
   const scratch files;
   fake_program program(1, 1, 1), narrow(1, 1, 1, dtype::f64, 100);
@@ -105,6 +153,7 @@ TEST_CASE("what generate cannot do is refused") {
   CHECK(says(program, {"--prompt-tokens", files.write("b", " ,\n")}) ==
         exit_with{1, {6067, {files.path("b")}}});
   CHECK(says(program, {"--prompt", "a", "--prompt-tokens", "b"}).code == 2);
+  CHECK(says(program, {"--tokenizer", "a", "--prompt-tokens", "b"}).code == 2);
   for (const char* temperature : {"-1", "nan", "inf"})
     CHECK(says(program, {"--temperature", temperature}).code == 2);
   for (const char* option : {"--tokens", "--top-k"}) CHECK(says(program, {option, "0"}).code == 2);

@@ -28,6 +28,7 @@ struct options {
   std::optional<std::string> prompt;
   std::string prompt_tokens;
   std::string requests;       // of score
+  std::string tokenizer;      // of generate: a file, a folder or "bytes"
   std::int64_t tokens = 200;  // to generate
   double temperature = 0.8;
   int top_k = 0;

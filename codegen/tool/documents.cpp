@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "documents.hpp"
+
+#include <json_file.hpp>
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "byte_source.hpp"
+
+namespace rankc::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t block = 1 << 18, longest = std::numeric_limits<std::int32_t>::max();
+constexpr runtime::json_limits line_limits{longest, std::size_t{1} << 20, 0};
+
+/// Append the next bytes of a file to a text. Returns: false at the end.
+bool append_block(byte_source& from, const fs::path& file, std::string& to) {
+  const std::size_t before = to.size();
+  if (before > longest)
+    throw runtime::failure(1, "RC8133: the file {} has a text of more than 2^31 - 1 bytes; split it", file);
+  to.resize(before + block);
+  to.resize(before + from.read(to.data() + before, block));
+  return to.size() > before;
+}
+
+/// The lines of a file, without their ends.
+class line_reader {
+ public:
+  explicit line_reader(const fs::path& file) : file_(file), from_(open_bytes(file)) {}
+
+  std::optional<std::string> next() {
+    std::size_t searched = 0, end = 0;
+    while ((end = text_.find('\n', at_ + searched)) == text_.npos) {
+      text_.erase(0, at_);
+      at_ = 0;
+      searched = text_.size();
+      if (append_block(*from_, file_, text_)) continue;
+      if (text_.empty()) return std::nullopt;
+      return std::exchange(text_, {});
+    }
+    return text_.substr(std::exchange(at_, end + 1), end - at_);
+  }
+
+ private:
+  const fs::path& file_;
+  std::unique_ptr<byte_source> from_;
+  std::string text_;  // read, and not yet returned from `at_` on
+  std::size_t at_ = 0;
+};
+
+void visit_lines(const fs::path& file, const std::string& field,
+                 const std::function<void(std::string)>& visit) {
+  line_reader lines(file);
+  for (std::size_t number = 1; const std::optional<std::string> line = lines.next(); ++number) {
+    if (line->find_first_not_of(" \t\r") == line->npos) continue;
+    const std::string name = fmt::format("{}:{} (--field {})", file.string(), number, field);
+    const auto object = runtime::parse_json<nlohmann::json>(*line, name, 1, line_limits);
+    visit(runtime::required<std::string>(object, field.c_str(), "", name, 1));
+  }
+}
+
+}  // namespace
+
+void for_each_document(const fs::path& file, const std::string& field,
+                       const std::function<void(std::string text)>& visit) {
+  if (!field.empty()) return visit_lines(file, field, visit);
+  const auto from = open_bytes(file);
+  std::string text;
+  while (append_block(*from, file, text)) {
+  }
+  visit(std::move(text));
+}
+
+}  // namespace rankc::tool

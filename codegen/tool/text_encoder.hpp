@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tokens of texts: their bytes, or by a tokenizer.json or a model of SentencePiece.
+#pragma once
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace rankc::tool {
+
+/// `begin` and `end` are put around each text. `encode` counts in `replaced` the sequences of bytes that are
+/// not UTF-8 and become U+FFFD.
+struct text_encoder {
+  std::function<std::vector<int>(std::string text, std::size_t& replaced)> encode;
+  std::string name;
+  int vocab = 0;
+  std::vector<int> begin, end;
+};
+
+/// The encoder of a model: the file, or the tokenizer.json or else the tokenizer.model of a folder. An empty
+/// path stands for bytes.
+/// Errors: failure (1) where the file cannot be read or is neither, or this build lacks the library that it
+/// needs.
+text_encoder encoder_of(const std::filesystem::path& model);
+
+}  // namespace rankc::tool

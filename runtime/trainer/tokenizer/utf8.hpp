@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// UTF-8: the length of a sequence, and the replacement of broken ones.
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace rankc::runtime {
+
+/// A code point, or the bytes that stand for one U+FFFD.
+struct utf8_sequence {
+  std::size_t bytes;
+  bool is_valid;
+};
+
+/// The sequence at the beginning of a text that is not empty. A broken one has as many bytes as begin a valid
+/// sequence, and at least one ("maximal subpart", as Python's errors="replace" has it).
+/// Source: The Unicode Standard, section 3.9, table 3-7.
+utf8_sequence first_sequence(std::string_view text);
+
+/// A text with U+FFFD in place of each broken sequence. `replaced` counts these.
+std::string repaired_utf8(std::string text, std::size_t& replaced);
+
+/// Append a code point that is not a surrogate.
+void append_utf8(std::string& to, char32_t code);
+
+/// The first code point of valid UTF-8 that is not empty.
+char32_t first_code_point(std::string_view text);
+
+}  // namespace rankc::runtime
