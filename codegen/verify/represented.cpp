@@ -136,7 +136,8 @@ class world_checker {
     });
   }
 
-  /// A number for each communicator. Those of one number differ by a shift along axes that are listed in part.
+  /// A number for each communicator. Those of one number differ by a shift along axes that are listed in
+  /// part.
   std::vector<int> kinds_of_communicators() const {
     std::map<std::pair<std::vector<int>, std::vector<int>>, int> numbers;
     std::vector<int> kinds;

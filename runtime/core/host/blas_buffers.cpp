@@ -56,8 +56,8 @@ void reserve_blas_buffers(int threads) {
 
 }  // namespace rankc::runtime::host
 
-// OpenBLAS asks this for OPENBLAS_NUM_THREADS and then starts its threads, before main. It ends the process where
-// a thread cannot start. This definition comes before OpenBLAS's own, which it calls.
+// OpenBLAS asks this for OPENBLAS_NUM_THREADS and then starts its threads, before main. It ends the process
+// where a thread cannot start. This definition comes before OpenBLAS's own, which it calls.
 int openblas_num_threads_env() {
   void* const theirs = ::dlsym(RTLD_NEXT, "openblas_num_threads_env");
   const int chosen = theirs == nullptr ? 0 : reinterpret_cast<int (*)()>(theirs)();

@@ -175,8 +175,8 @@ void host_engine::make_ranks() try {
                 bytes, memory_text());
 }
 
-/// OpenBLAS gets this process's share of the cores that no lane of a rank uses, where the limits of memory allow
-/// these threads.
+/// OpenBLAS gets an equal part of the machine's cores for each lane, where the limits of memory allow these
+/// threads.
 void host_engine::share_cores() {
   const int cores = static_cast<int>(std::thread::hardware_concurrency()), world = about_.world();
   const int on_machine = where_.is_one_rank() && where_.local_size > 0 ? where_.local_size : world;

@@ -51,8 +51,8 @@ std::string verified(const json& j, double limit) {
   return answer;
 }
 
-/// A step of `size` ranks along the axis tp, of which the file lists all, and of two of four along dp. It has a
-/// communicator along each axis.
+/// A step of `size` ranks along the axis tp, of which the file lists all, and of two of four along dp. It
+/// has a communicator of the ranks at each listed index of dp.
 json two_groups(int size) {
   json j = sample();
   j["world"] = 4 * size;

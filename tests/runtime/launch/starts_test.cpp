@@ -51,7 +51,8 @@ constexpr bool is_sanitized = true;
 constexpr bool is_sanitized = false;
 #endif
 
-/// One step under a limit of `kib` KiB of address space. It trains, or ends with one line that names the limit.
+/// One step under a limit of `kib` KiB of address space. It trains, or ends with one line that names the
+/// limit.
 outcome run_limited(const scratch& files, const std::string& kib, const std::string& started) {
   const outcome limited =
       run(files, "ulimit -v " + kib + "\ntimeout -s KILL 30 " + started + " train --steps 1");
