@@ -67,7 +67,7 @@ TEST_CASE("odd models compute theirs, and so do those with a user's own rows") {
     all.count(p.plan, target::host, dtype::f64);
     all.count(p.plan, target::cuda, dtype::f32);
   }
-  CHECK(n == 297);
+  CHECK(n == 305);
   CHECK(all.accepted == 4 * plans);
   CHECK(all.unknown == 0);
 }

@@ -11,6 +11,8 @@
 
 #include <algorithm>
 
+#include "../../some_of.hpp"
+
 namespace model_attributes_test {
 
 using namespace field;
@@ -76,6 +78,24 @@ TEST_CASE("the model says nothing of an operand that it does not have, or that t
   CHECK(of_model.agree(find_row("attention"), attention_of(2, 2, 4)));
   of_model.note(find_row("attention"), attention_of(1, 2, 4));
   CHECK(of_model.agree(find_row("attention"), attention_of(1, 8, 4)));
+}
+
+TEST_CASE("a program whose attention has another window, softcap or scale than the model's differs") {
+  const auto changes = {+[](rankc::attention_setting& by) { by.window = 2; },
+                        +[](rankc::attention_setting& by) { by.softcap += 1; },
+                        +[](rankc::attention_setting& by) { by.scale += 1; }};
+  for (const rankc::plan_data& plan : rankc::test::some_of(windowed_plans())) {
+    const subject s = subject_of(plan, 2);
+    CAPTURE(s.name);
+    CHECK(is_equal(s.program, s.model));
+    for (const auto by : changes) {
+      program p = s.program;
+      for (auto& rank : p.ranks)
+        for (op& o : rank.ops)
+          if (!o.attention.is_plain()) by(o.attention);
+      CHECK_FALSE(is_equal(p, s.model));
+    }
+  }
 }
 
 TEST_CASE("products are rounded exactly where the model's are: the same numbers differ otherwise") {

@@ -58,16 +58,17 @@ fault exchange_operands(model_mutator& m) {
   std::swap(a, b);
   return {"model: operands exchanged", m.text()};
 }
-fault change_number(model_mutator& m) {
-  if (m.op.number == 0) return {};
-  m.op.number *= m.below(2) ? 2 : -1;
-  return {"model: number", m.text()};
-}
 fault change_attention(model_mutator& m) {
-  if (m.op.attention.is_plain()) return {};
   if (m.below(2)) m.op.attention.window += 1;
   else m.op.attention.softcap += 0.5;
   return {"model: attention", m.text()};
+}
+/// Changes the number of an op, or one of the numbers of attention with a setting of its own.
+fault change_number(model_mutator& m) {
+  if (!m.op.attention.is_plain()) return change_attention(m);
+  if (m.op.number == 0) return {};
+  m.op.number *= m.below(2) ? 2 : -1;
+  return {"model: number", m.text()};
 }
 fault change_seq(model_mutator& m) {
   if (m.op.seq < 2) return {};
@@ -119,7 +120,7 @@ fault freeze(model_mutator& m) {
 
 fault make_fault(specification& s, fault_form form, std::mt19937& random) {
   using model_fault = fault (*)(model_mutator&);
-  constexpr model_fault fields[]{change_number, change_attention, change_seq, freeze},
+  constexpr model_fault fields[]{change_number, change_seq, freeze},
       structures[]{read_another, exchange_operands, take_another_row, exchange_parameters, leave_out_layer};
   const auto draw_from = [&](const auto& kinds) { return kinds[random() % std::size(kinds)]; };
   const model_fault kind = form == fault_form::field ? draw_from(fields) : draw_from(structures);

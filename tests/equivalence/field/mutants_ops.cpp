@@ -143,14 +143,7 @@ fault take_another_row(mutator& m) {
   }));
 }
 
-fault change_number(mutator& m) {
-  if (!m.turn_to([](const op& o) { return computes(o) && o.number != 0; })) return {};
-  const double factor = std::vector<double>{2, 0.5, -1, 0, 1.0000001}[static_cast<std::size_t>(m.below(5))];
-  return m.done("number", " times " + std::to_string(factor),
-                m.change([&](op& o) { return std::exchange(o.number, o.number * factor) != o.number; }));
-}
 fault change_attention(mutator& m) {
-  if (!m.turn_to([](const op& o) { return computes(o) && !o.attention.is_plain(); })) return {};
   const int way = m.below(4);
   return m.done("attention", "", m.change([&](op& o) {
     const rankc::attention_setting before = o.attention;
@@ -160,6 +153,15 @@ fault change_attention(mutator& m) {
     else o.attention = {};
     return o.attention != before;
   }));
+}
+/// Changes the number of an op, or one of the numbers of attention with a setting of its own.
+fault change_number(mutator& m) {
+  const auto has_number = [](const op& o) { return o.number != 0 || !o.attention.is_plain(); };
+  if (!m.turn_to([&](const op& o) { return computes(o) && has_number(o); })) return {};
+  if (!m.at().attention.is_plain()) return change_attention(m);
+  const double factor = std::vector<double>{2, 0.5, -1, 0, 1.0000001}[static_cast<std::size_t>(m.below(5))];
+  return m.done("number", " times " + std::to_string(factor),
+                m.change([&](op& o) { return std::exchange(o.number, o.number * factor) != o.number; }));
 }
 fault change_rows(mutator& m) {
   if (!m.turn_to([](const op& o) { return computes(o) && o.rows > 0; })) return {};
@@ -250,8 +252,7 @@ fault exchange_results(mutator& m) {
 
 }  // namespace
 
-const std::vector<fault_kind> faults_of_ops{change_number, change_attention, change_rows, change_seq,
-                                            change_replaced};
+const std::vector<fault_kind> faults_of_ops{change_number, change_rows, change_seq, change_replaced};
 const std::vector<fault_kind> edits_of_ops{leave_out,        do_twice,     insert_op,
                                            take_another_row, read_another, exchange_results};
 

@@ -190,6 +190,11 @@ std::vector<plan_data> tiny_plans() {
     all.push_back(i % 2 ? make(packed_gpt, "documents gpt2", layouts[i], recipe)
                         : make(packed_llama, "documents llama", layouts[i], recipe));
   }
+  return all;
+}
+
+std::vector<plan_data> windowed_plans() {
+  std::vector<plan_data> all;
   for (std::size_t i = 0; i < std::size(layouts); i += layouts[i].cp > 1 ? 1 : 7) {
     training recipe{.seq = 4, .global_batch = 4};
     if (i % 3 == 0) recipe.end_of_document = 3;

@@ -15,6 +15,10 @@ namespace field {
 /// batch into microbatches.
 std::vector<rankc::plan_data> tiny_plans();
 
+/// Plans whose attention alternates between a window with a softcap and full attention with a scale. Every
+/// third plan has documents.
+std::vector<rankc::plan_data> windowed_plans();
+
 /// The same whose linear layers are in eight bits.
 std::vector<rankc::plan_data> narrowed_plans();
 
