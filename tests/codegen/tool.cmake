@@ -14,7 +14,8 @@ target_include_directories(rankc_tool_test PRIVATE "${PROJECT_SOURCE_DIR}/templa
 target_compile_definitions(rankc_tool_test PRIVATE
   RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules" RANKC_SOURCES="${PROJECT_SOURCE_DIR}"
   RANKC_TOOL="$<TARGET_FILE:rankc_tool>" RANKC_TOKENIZERS="${CMAKE_CURRENT_SOURCE_DIR}/oracles/tokenizers"
-  $<$<TARGET_EXISTS:rankc::text_libraries>:RANKC_TEXT_LIBRARIES>)
+  $<$<TARGET_EXISTS:rankc::text_libraries>:RANKC_TEXT_LIBRARIES>
+  $<$<AND:$<BOOL:${RANKC_ZLIB_LIBRARY}>,$<BOOL:${RANKC_ZSTD_LIBRARY}>>:RANKC_COMPRESSIONS>)
 target_link_libraries(rankc_tool_test PRIVATE rankc_tool_commands rankc::verify rankc_test_plans rankc_test_main)
 find_library(RANKC_SENTENCEPIECE_TRAIN sentencepiece_train)
 mark_as_advanced(RANKC_SENTENCEPIECE_TRAIN)

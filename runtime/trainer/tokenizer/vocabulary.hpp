@@ -26,7 +26,10 @@ class vocabulary {
   /// Give an id a token. `bytes`: of the texts that it stands for.
   void set(std::int32_t id, const std::string& token, std::string bytes) {
     const auto at = static_cast<std::size_t>(id);
-    if (at >= bytes_.size()) bytes_.resize(at + 1), is_used_.resize(at + 1);
+    if (at >= bytes_.size()) {
+      bytes_.resize(at + 1);
+      is_used_.resize(at + 1);
+    }
     bytes_[at] = std::move(bytes);
     is_used_[at] = true;
     ids_[token] = id;
