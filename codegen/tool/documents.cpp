@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "documents.hpp"
 
-#include <json_file.hpp>
+#include <json/json_file.hpp>
 
 #include <fmt/format.h>
 

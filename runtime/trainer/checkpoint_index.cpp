@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/checkpoint_index.hpp>
 
-#include "json_checksum.hpp"
+#include "json/json_checksum.hpp"
 #include <rankc/trainer/safetensors.hpp>
 
 #include <fmt/format.h>

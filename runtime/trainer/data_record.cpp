@@ -2,8 +2,8 @@
 #include <rankc/trainer/data_record.hpp>
 
 #include "data_record_json.hpp"
-#include "json_file.hpp"
-#include "json_text.hpp"
+#include "json/json_file.hpp"
+#include "json/json_text.hpp"
 #include <rankc/trainer/checksum.hpp>
 #include <rankc/trainer/mapped_file.hpp>
 

@@ -2,7 +2,7 @@
 #include "export_folder.hpp"
 
 #include "hugging_face_origin.hpp"
-#include "json_file.hpp"
+#include "json/json_file.hpp"
 #include "peft_adapter.hpp"
 #include "weights_names.hpp"
 #include <rankc/trainer/model_files.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hugging_face_config.hpp"
 
-#include "json_checksum.hpp"
-#include "json_file.hpp"
+#include "json/json_checksum.hpp"
+#include "json/json_file.hpp"
 
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hugging_face_files.hpp"
 
-#include "json_file.hpp"
+#include "json/json_file.hpp"
 #include "weights_names.hpp"
 #include <rankc/trainer/model_files.hpp>
 

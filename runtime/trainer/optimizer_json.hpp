@@ -3,7 +3,7 @@
 #pragma once
 #include <rankc/trainer/plan_optimizer.hpp>
 
-#include "json_file.hpp"
+#include "json/json_file.hpp"
 
 #include <nlohmann/json.hpp>
 

@@ -2,7 +2,7 @@
 #include "peft_adapter.hpp"
 
 #include "hugging_face_tensors.hpp"
-#include "json_file.hpp"
+#include "json/json_file.hpp"
 #include "weights_names.hpp"
 #include <rankc/runtime/durable.hpp>
 #include <rankc/trainer/checksum.hpp>

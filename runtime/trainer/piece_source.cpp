@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/piece_source.hpp>
 
-#include "json_checksum.hpp"
+#include "json/json_checksum.hpp"
 #include <rankc/trainer/model_files.hpp>
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 #include <rankc/trainer/run_state.hpp>
 
 #include "data_record_json.hpp"
-#include "json_checksum.hpp"
-#include "json_text.hpp"
+#include "json/json_checksum.hpp"
+#include "json/json_text.hpp"
 #include "optimizer_json.hpp"
 #include <rankc/runtime/output_file.hpp>
 #include <rankc/runtime/parse.hpp>

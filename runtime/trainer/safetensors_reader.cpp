@@ -3,7 +3,7 @@
 
 #include <rankc/trainer/model_files.hpp>
 
-#include "json_file.hpp"
+#include "json/json_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/score.hpp>
 
-#include "json_file.hpp"
+#include "json/json_file.hpp"
 #include <rankc/trainer/mapped_file.hpp>
 
 #include <fmt/format.h>

@@ -4,7 +4,7 @@ find_package(nlohmann_json REQUIRED)
 include(${CMAKE_CURRENT_LIST_DIR}/text_libraries.cmake)
 
 add_library(rankc_tokenizer STATIC
-  trainer/json_file.cpp
+  trainer/json/json_file.cpp
   trainer/model_files.cpp
   trainer/tokenizer/added_tokens.cpp
   trainer/tokenizer/byte_letters.cpp

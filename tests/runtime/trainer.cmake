@@ -15,7 +15,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/generate_test.cpp
   runtime/trainer/hash_test.cpp
   runtime/trainer/model_files_test.cpp
-  runtime/trainer/json_file_test.cpp
+  runtime/trainer/json/json_file_test.cpp
   runtime/trainer/injection_test.cpp
   runtime/trainer/learning_rate_test.cpp
   runtime/trainer/metrics_test.cpp

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "json_file.hpp"
+#include "json/json_file.hpp"
 
 namespace rankc::runtime {
 

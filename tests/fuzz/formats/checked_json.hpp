@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of JSON that carry a checksum of themselves: a fuzzer cannot guess it.
 #pragma once
-#include "json_checksum.hpp"
+#include "json/json_checksum.hpp"
 
 #include <string>
 #include <string_view>

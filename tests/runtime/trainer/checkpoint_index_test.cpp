@@ -7,7 +7,7 @@
 #include "scratch.hpp"
 
 #include <doctest/doctest.h>
-#include <json_checksum.hpp>
+#include <json/json_checksum.hpp>
 #include <sys/stat.h>
 #include <functional>
 

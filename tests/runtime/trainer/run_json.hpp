@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints whose run.json is another one: by older versions, or with values that cannot be.
 #pragma once
-#include "json_checksum.hpp"
+#include "json/json_checksum.hpp"
 #include "scratch.hpp"
 
 #include <string>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON of strangers: limited in depth and size, without duplicate keys, and every wrong type or range has a
 // sentence.
-#include <json_file.hpp>
+#include <json/json_file.hpp>
 
-#include "../../exit_with.hpp"
-#include "scratch.hpp"
+#include "../../../exit_with.hpp"
+#include "../scratch.hpp"
 
 #include <doctest/doctest.h>
 
