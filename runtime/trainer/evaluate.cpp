@@ -30,8 +30,8 @@ struct evaluated_part {
   data_part part() const { return held_out ? data.held_part() : data_part::trained; }
 };
 
-/// The data that the command line gives; without it the data that the run holds out, else the data that it trains
-/// on, with a note.
+/// The data that the command line gives; without it the data that the run holds out, else the data that it
+/// trains on, with a note.
 evaluated_part open_evaluated(const description& about, const options& o, beginning& b, console& say) {
   const bool of_run = b.from && !o.data;
   if (of_run && (!b.state.eval_data.empty() || b.state.eval_fraction > 0)) {

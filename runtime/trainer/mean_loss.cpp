@@ -9,7 +9,8 @@
 namespace rankc::runtime {
 namespace {
 
-/// Reads samples `first` to `end` - 1 into the first sequences of a batch, and sample `end` - 1 into the others.
+/// Reads samples `first` to `end` - 1 into the first sequences of a batch, and sample `end` - 1 into the
+/// others.
 batch read_some(const description& about, const read_sample& read, std::uint64_t first, std::uint64_t end) {
   const auto seq = static_cast<std::size_t>(about.seq), all = static_cast<std::size_t>(about.global_batch());
   batch b{std::vector<std::int32_t>(all * seq), std::vector<std::int32_t>(all * seq)};

@@ -8,14 +8,16 @@
 
 namespace rankc::runtime {
 
-/// Errors: failure (2) where a launcher has started one process per rank: the command reads logits of all ranks.
+/// Errors: failure (2) where a launcher has started one process per rank: the command reads logits of all
+/// ranks.
 void refuse_one_rank(const options&, const char* command);
 
 /// The layout of the ranks that keep logits after a forward.
 /// Errors: failure (1) where the program keeps none.
 const layout& layout_with_logits(const description&);
 
-/// Reads the logits that the last evaluation has left for a position of sequence `row` of a data-parallel rank.
+/// Reads the logits that the last evaluation has left for a position of sequence `row` of a data-parallel
+/// rank.
 /// Shapes: (vocab_used).
 std::vector<double> logits_at(engine&, int dp, int row, int position);
 

@@ -127,10 +127,10 @@ struct node {
   int rows = 0, seq = 0;  // the op's attributes
   double number = 0;      // the op's number; for chunks the degree of cp
   attention_setting attention{};
-  int slab = 0;           // rows of a slab that ep ranks exchange
-  axis over = no_axis;    // the axis that it converts over
-  int converts = -1;      // the value of the trace that is converted
-  bool joins = false;     // waits for all ring messages in flight
+  int slab = 0;         // rows of a slab that ep ranks exchange
+  axis over = no_axis;  // the axis that it converts over
+  int converts = -1;    // the value of the trace that is converted
+  bool joins = false;   // waits for all ring messages in flight
   // Distance to an earlier node with which this one is overlapped by rows; 0: none. One of the two is an
   // all-gather or reduce-scatter, the other the GEMM on its rows. They alternate part by part, and the node
   // between them runs meanwhile.

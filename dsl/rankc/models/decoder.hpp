@@ -50,7 +50,8 @@ struct decoder {
     const dim heads{"heads", sizes.heads * of_head, of_head, "head_dim"},
         kv_heads = sizes.kv_heads ? dim{"kv_heads", sizes.kv_heads * of_head, of_head, "head_dim"} : heads;
     return {hidden(), heads,        kv_heads,   {sizes.layers, norm_eps, norm, biases, norms},
-            theta,    rope_scaling, head_norms, qkv_biases, s};
+            theta,    rope_scaling, head_norms, qkv_biases,
+            s};
   }
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log-probabilities of given continuations. The fake engine's logits are 3, 2, 1 for the three tokens after the last.
+// Log-probabilities of given continuations. The fake engine's logits are 3, 2, 1 for the three tokens after
+// the last.
 #include <rankc/trainer/score.hpp>
 
 #include "../../exit_with.hpp"

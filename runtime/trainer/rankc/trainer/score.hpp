@@ -24,15 +24,15 @@ struct score_answer {
 };
 
 /// Reads requests from lines of JSON: {"context": [ids], "continuation": [ids]}.
-/// Errors: failure (1) with file and line for what is not such a line, for an id outside the vocabulary, and for a
-/// continuation of more than `seq` tokens.
+/// Errors: failure (1) with file and line for what is not such a line, for an id outside the vocabulary, and
+/// for a continuation of more than `seq` tokens.
 std::vector<score_request> read_score_requests(const std::string& file, int vocab, int seq);
 
 /// The number of requests that one evaluation answers.
 std::size_t score_batch(const description&);
 
-/// Answers at most `score_batch` requests by one evaluation. Of a context and continuation that together exceed
-/// seq + 1 tokens, the last are seen.
+/// Answers at most `score_batch` requests by one evaluation. Of a context and continuation that together
+/// exceed seq + 1 tokens, the last are seen.
 /// Errors: failure (1) where the program leaves no logits; failure (70) where logits are not finite.
 std::vector<score_answer> score(engine&, std::span<const score_request>);
 
