@@ -243,7 +243,7 @@ foreach(family IN ITEMS odd experts balance routing documents attention)
 endforeach()
 
 if(RANKC_GPU_PROGRAMS)
-  rankc_gradients_cuda_test(odd 16 93 74 97)
+  rankc_gradients_cuda_test(odd 16 93 74 101)
   target_sources(rankc_odd_cuda PRIVATE odd/silu.cu odd/square_loss.cu)
   rankc_gradients_cuda_test(experts 8 14 25 68)
   rankc_gradients_cuda_test(columns 2 5 0 11)  # two ranks with experts and two of columns
