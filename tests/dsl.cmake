@@ -140,6 +140,7 @@ if(RANKC_TEST_GXX)
     COMMAND ${rankc_yielding} ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/operations/memory.cpp"
             "-DCOMPILER=${RANKC_TEST_GXX};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;${boost_includes};-fconstexpr-ops-limit=90000000;-fconstexpr-cache-depth=64;${rankc_gxx_without_collection}"
             -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_errors.cmake")
+  set_tests_properties(dsl/operations/memory PROPERTIES LABELS long)
 endif()
 if(RANKC_TEST_CLANGXX)
   rankc_front_end(clang++ "${RANKC_TEST_CLANGXX}" -fconstexpr-steps=2147483647 -ferror-limit=0)
