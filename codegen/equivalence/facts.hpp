@@ -14,7 +14,7 @@ namespace rankc::codegen::algebra {
 
 /// A line of the table, as it is written.
 ///
-/// `ports`: results and operands in the order of the row's ports, without scratch, each with its axes:
+/// `ports`: the results and operands in the order of the row's ports, without scratch. Each has its axes:
 /// "y(t o) x(t i)". Equal letters are the same elements of an axis. "h*d" are whole heads of d elements. A
 /// digit is a size.
 ///   "+dw(o i)"     the kernel can add to what is there; all such results of an op are added to, or none is

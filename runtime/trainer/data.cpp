@@ -51,11 +51,8 @@ mixture::choice dataset::choice_of(data_part which, std::uint64_t s) const {
 }
 
 void dataset::sample(std::uint64_t s, std::int32_t* tokens, std::int32_t* targets, data_part which) const {
-  std::vector<std::int32_t> window(seq_ + 1);
   const mixture::choice from = choice_of(which, s);
-  sources_[from.source].sample(which, from.number, window.data());
-  std::copy_n(window.begin(), seq_, tokens);
-  std::copy_n(window.begin() + 1, seq_, targets);
+  sources_[from.source].sample(which, from.number, tokens, targets);
 }
 
 std::string dataset::text() const {
@@ -103,13 +100,18 @@ std::string dataset::epochs_text(std::uint64_t samples, const data_record& read)
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-batch read_batch(const description& about, const dataset& data, std::uint64_t first, data_part which) {
+batch read_batch(const description& about, const read_sample& read) {
   const auto seq = static_cast<std::size_t>(about.seq),
              samples = static_cast<std::size_t>(about.global_batch());
   batch b{std::vector<std::int32_t>(samples * seq), std::vector<std::int32_t>(samples * seq)};
-  for (std::size_t i = 0; i < samples; ++i)
-    data.sample(first + i, b.tokens.data() + i * seq, b.targets.data() + i * seq, which);
+  for (std::size_t i = 0; i < samples; ++i) read(i, b.tokens.data() + i * seq, b.targets.data() + i * seq);
   return b;
+}
+
+batch read_batch(const description& about, const dataset& data, std::uint64_t first, data_part which) {
+  return read_batch(about, [&](std::uint64_t i, std::int32_t* tokens, std::int32_t* targets) {
+    data.sample(first + i, tokens, targets, which);
+  });
 }
 
 void set_batch(engine& e, const batch& b) {

@@ -10,7 +10,6 @@
 #include <rankc/trainer/run_data.hpp>
 
 #include <fmt/format.h>
-#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -51,10 +50,8 @@ evaluated_part open_evaluated(const description& about, const options& o, beginn
 
 /// The number of samples to measure, of `all` that there are; none: without end.
 std::uint64_t samples_of(const description& about, const options& o, std::optional<std::uint64_t> all) {
-  const auto batch = static_cast<std::uint64_t>(about.global_batch());
   if (o.steps == 0 && all) return *all;
-  const auto batches = static_cast<std::uint64_t>(o.steps > 0 ? o.steps : synthetic_batches);
-  return std::min(batches * batch, all.value_or(batches * batch));
+  return samples_in(about, o.steps > 0 ? o.steps : synthetic_batches, all);
 }
 
 /// Evaluates batches, and counts the picks that experts had no room for.
@@ -105,12 +102,8 @@ double loss_of_sources(evaluation& evaluated, const description& about, const ev
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const sample_source& source = what.set().sources()[i];
     const std::uint64_t samples = samples_of(about, {}, source.epoch(what.part()));
-    const auto seq = static_cast<std::size_t>(about.seq);
-    std::vector<std::int32_t> window(seq + 1);
     const read_sample read = [&](std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) {
-      source.sample(what.part(), s, window.data());
-      std::copy_n(window.begin(), seq, tokens);
-      std::copy_n(window.begin() + 1, seq, targets);
+      source.sample(what.part(), s, tokens, targets);
     };
     const double loss = evaluated.loss_of(read, samples);
     say.line(fmt::format("{}: loss {:.12f} nats per token over {}", source.name(), loss,

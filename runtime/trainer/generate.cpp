@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cmath>
@@ -113,20 +114,8 @@ int choose_token(std::span<const double> logits, const sampling& how, std::uint6
 }
 
 std::vector<double> next_logits(engine& e, std::span<const std::int32_t> tokens) {
-  const description& about = e.about();
-  const layout& where = layout_with_logits(about);
-  const auto seq = static_cast<std::size_t>(about.seq);
-  if (tokens.size() > seq) tokens = tokens.last(seq);
-  // Row 0 of the microbatch whose logits are left; what lies after the last token is not seen by it, nor are
-  // other rows.
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(about.rows) * seq), none(ids.size());
-  for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
-    for (int dp = 0; dp < about.dp; ++dp) {
-      std::fill(ids.begin(), ids.end(), 0);
-      if (microbatch == where.logits.microbatch && dp == 0)
-        std::copy(tokens.begin(), tokens.end(), ids.begin());
-      e.set_batch(dp, microbatch, ids.data(), none.data());
-    }
+  tokens = tokens.last(std::min(tokens.size(), static_cast<std::size_t>(e.about().seq)));
+  set_sequences(e, std::array{std::vector<std::int32_t>(tokens.begin(), tokens.end())});
   e.evaluate();
   return logits_at(e, 0, 0, static_cast<int>(tokens.size()) - 1);
 }

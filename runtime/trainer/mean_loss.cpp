@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mean_loss.hpp"
 
-#include <rankc/trainer/data.hpp>
-
 #include <algorithm>
-#include <cstddef>
 
 namespace rankc::runtime {
 namespace {
@@ -12,14 +9,17 @@ namespace {
 /// Reads samples `first` to `end` - 1 into the first sequences of a batch, and sample `end` - 1 into the
 /// others.
 batch read_some(const description& about, const read_sample& read, std::uint64_t first, std::uint64_t end) {
-  const auto seq = static_cast<std::size_t>(about.seq), all = static_cast<std::size_t>(about.global_batch());
-  batch b{std::vector<std::int32_t>(all * seq), std::vector<std::int32_t>(all * seq)};
-  for (std::size_t i = 0; i < all; ++i)
-    read(std::min(first + i, end - 1), b.tokens.data() + i * seq, b.targets.data() + i * seq);
-  return b;
+  return read_batch(about, [&](std::uint64_t i, std::int32_t* tokens, std::int32_t* targets) {
+    read(std::min(first + i, end - 1), tokens, targets);
+  });
 }
 
 }  // namespace
+
+std::uint64_t samples_in(const description& about, std::int64_t batches, std::optional<std::uint64_t> all) {
+  const auto most = static_cast<std::uint64_t>(batches) * static_cast<std::uint64_t>(about.global_batch());
+  return std::min(most, all.value_or(most));
+}
 
 double mean_loss(engine& e, const read_sample& read, std::uint64_t samples, const evaluate_batch& evaluate) {
   const auto size = static_cast<std::uint64_t>(e.about().global_batch());

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mean loss of a number of samples that need not fill whole batches.
 #pragma once
-#include <rankc/runtime/engine.hpp>
+#include <rankc/trainer/data.hpp>
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 namespace rankc::runtime {
 
-/// Writes the tokens and targets of a sample. Shapes: (seq) each.
-using read_sample = std::function<void(std::uint64_t sample, std::int32_t* tokens, std::int32_t* targets)>;
 /// Evaluates the batch that the engine has been given. `batch` counts from 0.
 using evaluate_batch = std::function<double(std::uint64_t batch)>;
 
@@ -17,5 +16,8 @@ using evaluate_batch = std::function<double(std::uint64_t batch)>;
 /// filled up with copies of one sample; their loss, measured by a batch of that sample alone, is subtracted.
 /// Units: nats per token.
 double mean_loss(engine&, const read_sample&, std::uint64_t samples, const evaluate_batch&);
+
+/// The number of samples in `batches` batches, at most `all`; all empty: data without an end.
+std::uint64_t samples_in(const description&, std::int64_t batches, std::optional<std::uint64_t> all);
 
 }  // namespace rankc::runtime

@@ -3,6 +3,7 @@
 
 #include <rankc/runtime/failure.hpp>
 
+#include <algorithm>
 #include <cstddef>
 
 namespace rankc::runtime {
@@ -21,6 +22,22 @@ const layout& layout_with_logits(const description& about) {
                 "RC6065: plan {} leaves no logits after a forward, because its last layer is not a cross "
                 "entropy over a vocabulary",
                 about.name);
+}
+
+void set_sequences(engine& e, std::span<const std::vector<std::int32_t>> sequences) {
+  const description& about = e.about();
+  const int kept = layout_with_logits(about).logits.microbatch;
+  const auto seq = static_cast<std::size_t>(about.seq), rows = static_cast<std::size_t>(about.rows);
+  const std::vector<std::int32_t> none(rows * seq);
+  for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
+    for (int dp = 0; dp < about.dp; ++dp) {
+      std::vector<std::int32_t> ids = none;
+      const std::size_t first = microbatch == kept ? static_cast<std::size_t>(dp) * rows : sequences.size();
+      for (std::size_t row = 0; row < rows && first + row < sequences.size(); ++row)
+        std::copy(sequences[first + row].begin(), sequences[first + row].end(),
+                  ids.begin() + static_cast<std::ptrdiff_t>(row * seq));
+      e.set_batch(dp, microbatch, ids.data(), none.data());
+    }
 }
 
 std::vector<double> logits_at(engine& e, int dp, int row, int position) {

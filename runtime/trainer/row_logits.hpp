@@ -4,6 +4,8 @@
 #include <rankc/trainer/command_line.hpp>
 #include <rankc/runtime/engine.hpp>
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 namespace rankc::runtime {
@@ -15,6 +17,11 @@ void refuse_one_rank(const options&, const char* command);
 /// The layout of the ranks that keep logits after a forward.
 /// Errors: failure (1) where the program keeps none.
 const layout& layout_with_logits(const description&);
+
+/// Gives the engine sequences in the microbatch whose logits are kept: sequence i is row i % rows of
+/// data-parallel rank i / rows. Tokens after a sequence's last, all other rows and all targets are 0.
+/// Shapes: at most rows * dp sequences of at most seq tokens.
+void set_sequences(engine&, std::span<const std::vector<std::int32_t>>);
 
 /// Reads the logits that the last evaluation has left for a position of sequence `row` of a data-parallel
 /// rank.

@@ -102,16 +102,11 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
   return data;
 }
 
-std::uint64_t held_out_samples(const description& about, const run_data& data, std::int64_t batches) {
-  const auto most = static_cast<std::uint64_t>(batches) * static_cast<std::uint64_t>(about.global_batch());
-  return std::min(most, data.held_out().epoch(data.held_part()).value_or(most));
-}
-
 double held_out_loss(engine& e, const run_data& data, std::int64_t batches) {
   const auto read = [&](std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) {
     data.held_out().sample(s, tokens, targets, data.held_part());
   };
-  return mean_loss(e, read, held_out_samples(e.about(), data, batches),
+  return mean_loss(e, read, samples_in(e.about(), batches, data.held_out().epoch(data.held_part())),
                    [&](std::uint64_t) { return e.evaluate(); });
 }
 

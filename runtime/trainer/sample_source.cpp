@@ -141,6 +141,14 @@ void sample_source::sample(data_part which, std::uint64_t s, std::int32_t* token
       seq_ + 1, tokens);
 }
 
+void sample_source::sample(data_part which, std::uint64_t s, std::int32_t* tokens,
+                           std::int32_t* targets) const {
+  std::vector<std::int32_t> window(seq_ + 1);
+  sample(which, s, window.data());
+  std::copy_n(window.begin(), seq_, tokens);
+  std::copy_n(window.begin() + 1, seq_, targets);
+}
+
 void sample_source::sample_of_order(std::uint64_t s, std::int32_t* tokens) const {
   auto [d, offset] = order_->starts[order_->shuffle[s]];
   for (std::uint64_t missing = seq_ + 1; missing > 0; ++d, offset = 0) {

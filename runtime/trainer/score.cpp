@@ -23,26 +23,6 @@ std::vector<std::int32_t> seen_tokens(const score_request& request, std::size_t 
   return tokens;
 }
 
-/// Gives an engine a batch in which request i is sequence i % rows of data-parallel rank i / rows. The other
-/// sequences are of token 0.
-void set_requests(engine& e, std::span<const score_request> requests) {
-  const description& about = e.about();
-  const int microbatch_of_logits = layout_with_logits(about).logits.microbatch;
-  const auto seq = static_cast<std::size_t>(about.seq), rows = static_cast<std::size_t>(about.rows);
-  const std::vector<std::int32_t> none(rows * seq);
-  for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
-    for (int dp = 0; dp < about.dp; ++dp) {
-      std::vector<std::int32_t> ids = none;
-      const std::size_t first =
-          microbatch == microbatch_of_logits ? static_cast<std::size_t>(dp) * rows : requests.size();
-      for (std::size_t row = 0; row < rows && first + row < requests.size(); ++row) {
-        const std::vector<std::int32_t> seen = seen_tokens(requests[first + row], seq);
-        std::copy(seen.begin(), seen.end(), ids.begin() + static_cast<std::ptrdiff_t>(row * seq));
-      }
-      e.set_batch(dp, microbatch, ids.data(), none.data());
-    }
-}
-
 /// Adds the token that follows a position to an answer.
 void add_token(const std::vector<double>& logits, std::int32_t token, score_answer& answer) {
   const auto likeliest = std::max_element(logits.begin(), logits.end());
@@ -52,11 +32,10 @@ void add_token(const std::vector<double>& logits, std::int32_t token, score_answ
   answer.greedy &= likeliest - logits.begin() == token;
 }
 
-score_answer answer_of(engine& e, const score_request& request, std::size_t index) {
-  const description& about = e.about();
-  const int seen = static_cast<int>(seen_tokens(request, static_cast<std::size_t>(about.seq)).size()),
-            first = seen - static_cast<int>(request.continuation.size()),
-            dp = static_cast<int>(index) / about.rows, row = static_cast<int>(index) % about.rows;
+/// Reads the answer to a request, of which the engine has been given `seen` tokens as sequence `index`.
+score_answer answer_of(engine& e, const score_request& request, int seen, std::size_t index) {
+  const int rows = e.about().rows, first = seen - static_cast<int>(request.continuation.size()),
+            dp = static_cast<int>(index) / rows, row = static_cast<int>(index) % rows;
   score_answer answer;
   for (int position = first; position < seen; ++position)
     add_token(logits_at(e, dp, row, position),
@@ -78,10 +57,14 @@ std::size_t score_batch(const description& about) {
 }
 
 std::vector<score_answer> score(engine& e, std::span<const score_request> requests) {
-  set_requests(e, requests);
+  std::vector<std::vector<std::int32_t>> seen;
+  for (const score_request& request : requests)
+    seen.push_back(seen_tokens(request, static_cast<std::size_t>(e.about().seq)));
+  set_sequences(e, seen);
   e.evaluate();
   std::vector<score_answer> answers;
-  for (std::size_t i = 0; i < requests.size(); ++i) answers.push_back(answer_of(e, requests[i], i));
+  for (std::size_t i = 0; i < requests.size(); ++i)
+    answers.push_back(answer_of(e, requests[i], static_cast<int>(seen[i].size()), i));
   return answers;
 }
 

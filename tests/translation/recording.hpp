@@ -55,7 +55,7 @@ struct call {
   rankc::attention_setting attention{};
   std::optional<std::int64_t> slab{};  // rows of each member's, where slots or their offsets are exchanged
   std::vector<bias_range> biases{};    // that an optimizer moves by the choices of experts
-  bool by_rows = false;                // a collective: its rows move beside a product
+  bool by_rows = false;                // a collective: its rows move while a GEMM runs
   bool has_padding = false;            // it covers ranges of a region, alignment between tensors included
   std::vector<communication> communicates{};  // one at most
   std::vector<int> waits{};                   // calls whose end it waits for by events, ascending

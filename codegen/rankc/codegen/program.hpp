@@ -208,7 +208,7 @@ struct op {
   std::string_view row = {};       // of the table of ops, or sum_squares, adamw, clear; empty: no kernel
   std::vector<view> views = {};    // of a row: its ports in their order, scratch left out
   std::int64_t rows = 0, seq = 0;  // the row's attributes; rows of a slab, where slots are exchanged
-  double number = 0;               // that the row's kernel is told; 0: none
+  double number = 0;               // the number that the kernel gets; 0: none
   attention_setting attention = {};
   std::vector<holding> holds = {};  // begin: of each write; end: of each read
 };

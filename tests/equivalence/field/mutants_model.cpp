@@ -63,7 +63,7 @@ fault change_attention(model_mutator& m) {
   else m.op.attention.softcap += 0.5;
   return {"model: attention", m.text()};
 }
-/// Changes the number of an op, or one of the numbers of attention with a setting of its own.
+/// Changes the number of an op, or a window, softcap or scale of attention that has one.
 fault change_number(model_mutator& m) {
   if (!m.op.attention.is_plain()) return change_attention(m);
   if (m.op.number == 0) return {};

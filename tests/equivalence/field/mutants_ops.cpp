@@ -154,7 +154,7 @@ fault change_attention(mutator& m) {
     return o.attention != before;
   }));
 }
-/// Changes the number of an op, or one of the numbers of attention with a setting of its own.
+/// Changes the number of an op, or a window, softcap or scale of attention that has one.
 fault change_number(mutator& m) {
   const auto has_number = [](const op& o) { return o.number != 0 || !o.attention.is_plain(); };
   if (!m.turn_to([&](const op& o) { return computes(o) && has_number(o); })) return {};

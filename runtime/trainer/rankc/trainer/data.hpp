@@ -7,6 +7,7 @@
 #include <rankc/trainer/sample_source.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <string>
 #include <vector>
@@ -69,6 +70,11 @@ struct batch {
   std::vector<std::int32_t> tokens, targets;
 };
 
+/// Writes the tokens and targets of a sample. Shapes: (seq) each.
+using read_sample = std::function<void(std::uint64_t sample, std::int32_t* tokens, std::int32_t* targets)>;
+
+/// Reads samples 0 to global_batch - 1 into a batch.
+batch read_batch(const description&, const read_sample&);
 /// Read a step's batch: sample `first` is row 0 of data-parallel rank 0 in microbatch 0; rows come first,
 /// then data-parallel ranks, then microbatches.
 batch read_batch(const description&, const dataset&, std::uint64_t first, data_part = data_part::trained);

@@ -61,6 +61,9 @@ class sample_source {
   /// run trains on.
   void sample(data_part, std::uint64_t s, std::int32_t* tokens) const;
 
+  /// Write the same as seq tokens, and as targets the tokens after them.
+  void sample(data_part, std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) const;
+
   /// The samples of a part until one comes again; nothing where none does.
   std::optional<std::uint64_t> epoch(data_part) const;
 

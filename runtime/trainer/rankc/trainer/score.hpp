@@ -11,7 +11,7 @@
 
 namespace rankc::runtime {
 
-/// Tokens whose probability is asked for, and the tokens before them.
+/// A continuation whose probability is wanted, and the tokens before it.
 struct score_request {
   std::vector<std::int32_t> context, continuation;
 };
