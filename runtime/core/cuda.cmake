@@ -119,7 +119,7 @@ if(NOT CMAKE_CUDA_ARCHITECTURES)
 endif()
 
 # Instructions that compute capability 9.0 alone has; on other GPUs this code is not called.
-add_library(rankc_runtime_hopper OBJECT core/cuda/attention/attention_hopper.cu core/cuda/loss/cross_entropy_hopper.cu core/cuda/experts/grouped_hopper.cu)
+add_library(rankc_runtime_hopper OBJECT core/cuda/attention/attention_hopper.cu core/cuda/attention/attention_masked.cu core/cuda/loss/cross_entropy_hopper.cu core/cuda/experts/grouped_hopper.cu)
 set_target_properties(rankc_runtime_hopper PROPERTIES CUDA_ARCHITECTURES 90a-real POSITION_INDEPENDENT_CODE ON)
 foreach(property IN ITEMS INCLUDE_DIRECTORIES COMPILE_FEATURES COMPILE_OPTIONS LINK_LIBRARIES)
   set_target_properties(rankc_runtime_hopper PROPERTIES ${property} $<TARGET_PROPERTY:rankc_runtime_cuda,${property}>)

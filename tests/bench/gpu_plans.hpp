@@ -77,6 +77,19 @@ inline constexpr auto llama3_8b_8l_b4_full = on_node(llama3_8b_8l, llama_recipe(
 inline constexpr auto llama3_8b_8l_s1024 =
     on_node(llama3_8b_8l, {.seq = 1024, .global_batch = 1, .precision = bf16});
 
+/// Sequences of one document each, and packed documents that end with GPT-2's and Llama 3's tokens.
+constexpr training packed(training recipe, int end_of_document) {
+  recipe.end_of_document = end_of_document;
+  return recipe;
+}
+inline constexpr auto llama3_3b_12l =
+    models::llama{.layers = 12, .hidden = 3072, .heads = 24, .kv_heads = 8, .ffn = 8192, .vocab = 128256};
+inline constexpr training llama_4096{.seq = 4096, .global_batch = 2, .precision = bf16};
+inline constexpr auto gpt2_124m_b16 = on_node(gpt2_124m, gpt2_recipe(16));
+inline constexpr auto gpt2_124m_b16_documents = on_node(gpt2_124m, packed(gpt2_recipe(16), 50256));
+inline constexpr auto llama3_3b_12l_b2 = on_node(llama3_3b_12l, llama_4096);
+inline constexpr auto llama3_3b_12l_b2_documents = on_node(llama3_3b_12l, packed(llama_4096, 128001));
+
 inline constexpr auto qwen3_moe_8l_b2 =
     on_node(qwen3_moe_8l, {.seq = 4096, .global_batch = 2, .precision = bf16});
 inline constexpr auto qwen3_moe_8l_b4 =

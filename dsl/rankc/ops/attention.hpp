@@ -122,7 +122,7 @@ constexpr std::size_t host_scratch(const op_sizes& s, const kernel_setting& k) {
 template <attention_form Form>
 constexpr std::size_t cuda_scratch(const op_sizes& s, const kernel_setting& k) {
   const cuda::attention_shape shape = attention_shape(s, k);
-  if (Form.documents && Form.gradient) return cuda::attention_delta_bytes(shape);
+  if (Form.documents && Form.gradient) return cuda::document_attention_grad_scratch(shape);
   if (Form.layout == attention_layout::chunks && !Form.documents)
     return Form.gradient ? cuda::chunk_attention_grad_scratch(shape) : cuda::chunk_attention_scratch(shape);
   return Form.gradient ? cuda::attention_grad_scratch(shape) : cuda::attention_scratch(shape);

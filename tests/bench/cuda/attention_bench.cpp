@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast attention runs: milliseconds and TFLOP/s of the bf16 shapes that matter. A causal product counts
-// half, and the gradient 2.5 times the forward. Run by hand on a GPU:
+// The speed of attention: milliseconds and TFLOP/s of bf16 shapes, and the same within documents. A causal
+// product counts half, and the gradient 2.5 times the forward. Run by hand on a GPU:
 //   cmake --build build --target attention_bench && build/tests/bench/attention_bench
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 
+#include "attention/random_starts.hpp"
 #include "lone_rank.hpp"
 
 #include <algorithm>
@@ -21,27 +22,40 @@ using namespace rankc::cuda;
 struct shape {
   const char* name;
   int rows, seq, heads, kv_heads, dim;
+  int documents = 0;  // their mean length; 0: none
 };
 constexpr shape shapes[] = {{"GPT-2 124M, 64 rows", 64, 1024, 12, 12, 64},
                             {"GPT-2 124M, 4 rows", 4, 1024, 12, 12, 64},
                             {"GPT-2 1.5B, 16 rows", 16, 1024, 25, 25, 64},
                             {"Llama 3 8B, 2 rows", 2, 8192, 32, 8, 128}};
+constexpr shape in_documents[] = {
+    {"GPT-2 124M, 16 rows", 16, 1024, 12, 12, 64},     {"documents of 200", 16, 1024, 12, 12, 64, 200},
+    {"documents of 1000", 16, 1024, 12, 12, 64, 1000}, {"one document", 16, 1024, 12, 12, 64, 100000000},
+    {"Llama 3.2 3B, 2 rows", 2, 4096, 24, 8, 128},     {"documents of 200", 2, 4096, 24, 8, 128, 200},
+    {"documents of 1000", 2, 4096, 24, 8, 128, 1000},  {"documents of 4000", 2, 4096, 24, 8, 128, 4000},
+    {"one document", 2, 4096, 24, 8, 128, 100000000}};
 
-/// Milliseconds of a call, over `times` calls in a row.
+/// Milliseconds of a call, over `times` calls in a row, which a graph replays as the calls of a step.
 template <class F>
-double milliseconds(const lane& on, int times, F call) {
+double milliseconds(context& owner, int times, F call) {
+  const lane& on = owner.of()[0];
+  call();
+  const cudaGraphExec_t graph = owner.capture([&] {
+    for (int i = 0; i < times; ++i) call();
+  });
   cudaEvent_t from, to;
   cudaEventCreate(&from);
   cudaEventCreate(&to);
-  for (int i = 0; i < 3; ++i) call();
+  cudaGraphLaunch(graph, on.stream);
   cudaEventRecord(from, on.stream);
-  for (int i = 0; i < times; ++i) call();
+  cudaGraphLaunch(graph, on.stream);
   cudaEventRecord(to, on.stream);
   cudaEventSynchronize(to);
   float elapsed = 0.0f;
   cudaEventElapsedTime(&elapsed, from, to);
   cudaEventDestroy(from);
   cudaEventDestroy(to);
+  cudaGraphExecDestroy(graph);
   return elapsed / times;
 }
 
@@ -57,7 +71,7 @@ void run(const shape& s, bool deterministic) {
   };
   const at qkv = take(2 * tokens * width), dqkv = take(2 * tokens * width), o = take(2 * tokens * output),
            dout = take(2 * tokens * output), lse = take(4 * tokens * s.heads),
-           scratch = take(attention_grad_scratch(planned));
+           scratch = take(attention_grad_scratch(planned)), starts = take(4 * tokens);
   const test::lone_rank alone(end, deterministic);
   context owner(0, alone.about, 0);
   const lane& on = owner.of()[0];
@@ -70,15 +84,24 @@ void run(const shape& s, bool deterministic) {
     for (std::size_t i = 0; i < count; i += values.size())
       cudaMemcpy(on.at<bf16>(where) + i, values.data(), 2 * std::min(values.size(), count - i),
                  cudaMemcpyHostToDevice);
+  const std::vector<std::int32_t> begin = test::random_starts(s.rows, s.seq, std::max(1, s.documents), 3);
+  cudaMemcpy(on.at<std::int32_t>(starts), begin.data(), 4 * tokens, cudaMemcpyHostToDevice);
   cudaDeviceSynchronize();
 
   const auto column = [&](at from, int first) { return from + sizeof(bf16) * first * s.dim; };
   const int stride = static_cast<int>(width), k = s.heads, v = s.heads + s.kv_heads;
-  const double forward = milliseconds(on, 10, [&] {
+  const double forward = milliseconds(owner, 10, [&] {
+    if (s.documents > 0)
+      return document_attention<bf16>(on, o, lse, scratch, qkv, column(qkv, k), column(qkv, v), starts,
+                                      s.rows, s.seq, s.heads, s.kv_heads, s.dim, stride, stride);
     attention<bf16>(on, o, lse, scratch, qkv, column(qkv, k), column(qkv, v), s.rows, s.seq, s.heads,
                     s.kv_heads, s.dim, stride, stride);
   });
-  const double backward = milliseconds(on, 10, [&] {
+  const double backward = milliseconds(owner, 10, [&] {
+    if (s.documents > 0)
+      return document_attention_grad<bf16>(on, dqkv, column(dqkv, k), column(dqkv, v), scratch, dout, qkv,
+                                           column(qkv, k), column(qkv, v), o, lse, starts, s.rows, s.seq,
+                                           s.heads, s.kv_heads, s.dim, stride, stride);
     attention_grad<bf16>(on, dqkv, column(dqkv, k), column(dqkv, v), scratch, dout, qkv, column(qkv, k),
                          column(qkv, v), o, lse, s.rows, s.seq, s.heads, s.kv_heads, s.dim, stride, stride);
   });
@@ -94,6 +117,7 @@ void run(const shape& s, bool deterministic) {
 int main() try {
   for (const bool deterministic : {false, true})
     for (const shape& s : shapes) run(s, deterministic);
+  for (const shape& s : in_documents) run(s, false);
 } catch (const rankc::runtime::failure& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 1;

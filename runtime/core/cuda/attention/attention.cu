@@ -120,7 +120,9 @@ void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int r
                int kv_heads, int dim, int q_stride, int kv_stride, const attention_setting& by) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.is_plain() && attention_fused(on, o, lse, scratch, q, k, v, s)) return;
+    if (by.is_plain() ? attention_fused(on, o, lse, scratch, q, k, v, s)
+                      : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, {seq}, {seq}, true}, s, by))
+      return;
   run<T>(on, o, lse, q, k, v, s, whole_sequences{seq}, by);
 }
 
@@ -131,7 +133,9 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.is_plain() && chunk_attention_fused(on, o, lse, scratch, q, k, v, has, s)) return;
+    if (by.is_plain() ? chunk_attention_fused(on, o, lse, scratch, q, k, v, has, s)
+                      : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, has, has, true}, s, by))
+      return;
   run<T>(on, o, lse, q, k, v, s, chunks_of_sequences{has, rows}, by);
 }
 
@@ -143,7 +147,10 @@ void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, 
   const attention_sizes s{rows, order.sees.count, heads,          kv_heads,
                           dim,  heads * dim,      kv_heads * dim, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.is_plain() && ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)) return;
+    if (by.is_plain()
+            ? ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)
+            : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, has, order.sees.of_keys, false}, s, by))
+      return;
   run<T>(on, o, lse, q, k, v, s, order, by);
 }
 
@@ -152,8 +159,10 @@ void document_attention(const lane& on, at o, at lse, at, at q, at k, at v, at s
                         int heads, int kv_heads, int dim, int q_stride, int kv_stride,
                         const attention_setting& by) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
-  run<T>(on, o, lse, q, k, v, s, within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}},
-         by);
+  const auto* from = on.at<std::int32_t>(starts);
+  if constexpr (std::is_same_v<T, bf16>)
+    if (masked_attention_hopper(on, o, lse, q, k, v, {from, {seq}, {seq}, true}, s, by)) return;
+  run<T>(on, o, lse, q, k, v, s, within_documents<whole_sequences>{{seq}, from, {seq}}, by);
 }
 
 template <class T>
@@ -162,8 +171,10 @@ void document_chunk_attention(const lane& on, at o, at lse, at, at q, at k, at v
                               int ranks, int first, const attention_setting& by) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
-  run<T>(on, o, lse, q, k, v, s,
-         within_documents<chunks_of_sequences>{{has, rows}, on.at<std::int32_t>(starts), has}, by);
+  const auto* from = on.at<std::int32_t>(starts);
+  if constexpr (std::is_same_v<T, bf16>)
+    if (masked_attention_hopper(on, o, lse, q, k, v, {from, has, has, true}, s, by)) return;
+  run<T>(on, o, lse, q, k, v, s, within_documents<chunks_of_sequences>{{has, rows}, from, has}, by);
 }
 
 template <class T>
@@ -173,8 +184,10 @@ void document_ring_attention(const lane& on, at o, at lse, at, at q, at k, at v,
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees{has, static_cast<int>(step)};
   const attention_sizes s{rows, sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
-  run<T>(on, o, lse, q, k, v, s,
-         within_documents<step_of_ring>{{sees, has}, on.at<std::int32_t>(starts), has}, by);
+  const auto* from = on.at<std::int32_t>(starts);
+  if constexpr (std::is_same_v<T, bf16>)
+    if (masked_attention_hopper(on, o, lse, q, k, v, {from, has, sees.of_keys, false}, s, by)) return;
+  run<T>(on, o, lse, q, k, v, s, within_documents<step_of_ring>{{sees, has}, from, has}, by);
 }
 
 template void attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,

@@ -179,7 +179,10 @@ void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at
                     const attention_setting& by) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.is_plain() && attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) return;
+    if (by.is_plain() ? attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)
+                      : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                                     {nullptr, {seq}, {seq}, true}, s, by))
+      return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, whole_sequences{seq}, by);
 }
 
@@ -190,7 +193,9 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.is_plain() && chunk_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, has, s))
+    if (by.is_plain() ? chunk_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, has, s)
+                      : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                                     {nullptr, has, has, true}, s, by))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, chunks_of_sequences{has, rows}, by);
 }
@@ -204,8 +209,10 @@ void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dou
   const attention_sizes s{rows, order.sees.count, heads,          kv_heads,
                           dim,  heads * dim,      kv_heads * dim, heads * dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.is_plain() &&
-        ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s))
+    if (by.is_plain()
+            ? ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s)
+            : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                           {nullptr, has, order.sees.of_keys, false}, s, by))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, order.sees.count, order, by);
 }
@@ -215,8 +222,13 @@ void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at
                              at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
                              int q_stride, int kv_stride, const attention_setting& by) {
   const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  const auto* from = on.at<std::int32_t>(starts);
+  if constexpr (std::is_same_v<T, bf16>)
+    if (masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                     {from, {seq}, {seq}, true}, s, by))
+      return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
-         within_documents<whole_sequences>{{seq}, on.at<std::int32_t>(starts), {seq}}, by);
+         within_documents<whole_sequences>{{seq}, from, {seq}}, by);
 }
 
 template <class T>
@@ -226,8 +238,13 @@ void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scrat
                                    const attention_setting& by) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
   const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  const auto* from = on.at<std::int32_t>(starts);
+  if constexpr (std::is_same_v<T, bf16>)
+    if (masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {from, has, has, true},
+                                     s, by))
+      return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
-         within_documents<chunks_of_sequences>{{has, rows}, on.at<std::int32_t>(starts), has}, by);
+         within_documents<chunks_of_sequences>{{has, rows}, from, has}, by);
 }
 
 template <class T>
@@ -237,8 +254,13 @@ void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratc
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees{has, static_cast<int>(step)};
   const attention_sizes s{rows, sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
+  const auto* from = on.at<std::int32_t>(starts);
+  if constexpr (std::is_same_v<T, bf16>)
+    if (masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                     {from, has, sees.of_keys, false}, s, by))
+      return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, sees.count,
-         within_documents<step_of_ring>{{sees, has}, on.at<std::int32_t>(starts), has}, by);
+         within_documents<step_of_ring>{{sees, has}, from, has}, by);
 }
 
 template void attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int,

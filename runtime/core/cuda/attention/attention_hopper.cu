@@ -1,49 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of heads of 64 elements on Hopper's tensor cores, and its gradient. The latter is two kernels, so
-// that every sum has one owner and a fixed order: dq of tiles of queries, which meet their keys; dk and dv of
-// tiles of keys, which meet the queries that see them. Weights and their gradients never leave registers:
-// each kernel makes them anew.
+// Attention of heads of 64 elements on Hopper's tensor cores, and its gradient: causal, or to all keys.
 #include "attention_hopper.hpp"
 
-#include "hopper_forward.cuh"
-#include "hopper_keys_gradient.cuh"
-#include "hopper_queries_gradient.cuh"
-
-#include <cmath>
+#include "hopper_launch.cuh"
 
 namespace rankc::runtime::cuda {
 namespace {
 
 using namespace hopper;
-
-/// What a pass has: its block, how many fill a place of an item, and registers of each thread that
-/// multiplies, and of the others.
-template <class Pass>
-__global__ void __launch_bounds__(Pass::block::threads, 1)
-    attend(const __grid_constant__ attention_maps of, Pass pass) {
-  const attention_memory<typename Pass::block> memory;
-  auto stages = memory.stages();
-  auto items = memory.items();
-  if (threadIdx.x == 0) {
-    stages.make(1);
-    items.make(Pass::fillers);
-    publish_barriers();
-  }
-  __syncthreads();
-  const int warp = multiplying_warp();
-  if (warp < 0) {
-    give_back_registers<Pass::others_registers>();
-    pass.fill(of, memory, stages, items, warp + warps_of_group);
-  } else {
-    take_registers<Pass::registers>();
-    pass.multiply(memory, stages, items, warp);
-  }
-}
-
-template <class Pass>
-void run(const lane& on, const char* name, const attention_maps& of, const Pass& pass) {
-  launch(on, name, attend<Pass>, processors, Pass::block::threads, Pass::block::shared_bytes, of, pass);
-}
 
 CUtensorMap map_of(const lane& on, at x, std::int64_t apart, int tokens, const attention_sizes& s, int heads,
                    int stride) {
@@ -57,16 +21,10 @@ CUtensorMap map_of_keys(const lane& on, at x, const attention_sizes& s) {
   return map_of(on, x, s.keys_apart(), s.n_keys(), s, s.kv_heads, s.kv_stride);
 }
 
-attention_call call_of(const attention_sizes& s) {
-  return {.rows = s.rows,
-          .heads = s.heads,
-          .kv_heads = s.kv_heads,
-          .heads_each = s.heads / s.kv_heads,
-          .query_tiles = s.seq / box_side,
+plain_sight sight_of(const attention_sizes& s) {
+  return {.query_tiles = s.seq / box_side,
           .key_tiles = s.n_keys() / box_side,
-          .queries_apart = static_cast<int>(s.queries_apart()),
           .keys_apart = static_cast<int>(s.keys_apart()),
-          .scale = 1.0f / std::sqrt(static_cast<float>(s.dim)),
           .causal = s.is_causal()};
 }
 
@@ -82,7 +40,7 @@ bool attention_hopper(const lane& on, at o, at lse, at q, at k, at v, const atte
   if (!is_for_hopper(on, false, s) || !is_aligned(on, s, {o, q, k, v})) return false;
   const attention_maps of{
       .q = map_of_queries(on, q, s, s.q_stride), .k = map_of_keys(on, k, s), .v = map_of_keys(on, v, s)};
-  run(on, "attention", of, forward{call_of(s), on.at<bf16>(o), on.at<float>(lse), s.o_stride});
+  run_forward<1>(on, of, {.q = q, .k = k, .v = v, .o = o, .lse = lse}, s, call_of(s), sight_of(s));
   return true;
 }
 
@@ -94,12 +52,17 @@ bool attention_grad_hopper(const lane& on, at dq, at dk, at dv, at scratch, at d
                           .k = map_of_keys(on, k, s),
                           .v = map_of_keys(on, v, s),
                           .dout = map_of_queries(on, dout, s, s.o_stride)};
-  const attention_call z = call_of(s);
-  const query_statistics statistics{on.at<float2>(scratch)};
-  run(on, "attention_grad", of,
-      queries_gradient{z, on.at<bf16>(dq), on.at<bf16>(dout), on.at<bf16>(o), on.at<float>(lse), statistics,
-                       s.q_stride, s.o_stride});
-  run(on, "attention_grad", of, keys_gradient{z, on.at<bf16>(dk), on.at<bf16>(dv), statistics, s.kv_stride});
+  const attention_operands x{.q = q,
+                             .k = k,
+                             .v = v,
+                             .o = o,
+                             .lse = lse,
+                             .dout = dout,
+                             .dq = dq,
+                             .dk = dk,
+                             .dv = dv,
+                             .statistics = scratch};
+  run_gradient<1>(on, of, x, s, call_of(s), sight_of(s));
   return true;
 }
 

@@ -17,7 +17,7 @@ class running_softmax {
     find_most(most, p);
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
-      top_[row] = most_of_four(most[row]) * factor;
+      top_[row] = fmaxf(most_of_four(most[row]) * factor, lowest);
       total_[row] = 0.0f;
     }
     weigh(p, factor);
@@ -41,7 +41,10 @@ class running_softmax {
     weigh(p, factor);
     return grows;
   }
-  __device__ __forceinline__ void shrink(narrow_sums& d) const { multiply(d, by_); }
+  template <int Parts>
+  __device__ __forceinline__ void shrink(narrow_sums (&d)[Parts]) const {
+    multiply(d, by_);
+  }
 
   /// No tile is left.
   __device__ __forceinline__ void finish() {
@@ -49,15 +52,20 @@ class running_softmax {
     for (int row = 0; row < 2; ++row) {
 #pragma unroll
       for (int step = 1; step < 4; step *= 2) total_[row] += __shfl_xor_sync(0xffffffffu, total_[row], step);
-      by_[row] = 1.0f / total_[row];
+      by_[row] = total_[row] > 0.0f ? 1.0f / total_[row] : 0.0f;  // 0: the row sees no key
     }
   }
-  __device__ __forceinline__ void divide(narrow_sums& d) const { multiply(d, by_); }
-  /// Of a row's sum of exponentials.
+  template <int Parts>
+  __device__ __forceinline__ void divide(narrow_sums (&d)[Parts]) const {
+    multiply(d, by_);
+  }
+  /// The logarithm of a row's sum of exponentials.
   __device__ float logarithm(int row) const { return (top_[row] + log2f(total_[row])) / log2_e; }
 
  private:
   static constexpr float most_growth = 8.0f;
+  static constexpr float lowest =
+      -1e30f;  // the top of a row that has seen no key: its weights are 0, not NaN
   float top_[2], total_[2], by_[2];
 
   // Each row is gone through in two chains, which do not wait for each other.
@@ -85,9 +93,12 @@ class running_softmax {
     for (int step = 1; step < 4; step *= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
     return x;
   }
-  __device__ static __forceinline__ void multiply(narrow_sums& d, const float (&by)[2]) {
+  template <int Parts>
+  __device__ static __forceinline__ void multiply(narrow_sums (&d)[Parts], const float (&by)[2]) {
 #pragma unroll
-    for (int i = 0; i < 32; ++i) d[i] *= by[i / 2 % 2];
+    for (int part = 0; part < Parts; ++part)
+#pragma unroll
+      for (int i = 0; i < 32; ++i) d[part][i] *= by[i / 2 % 2];
   }
 };
 

@@ -65,6 +65,10 @@ constexpr bool attention_by_tiles(const attention_shape& s) {
 constexpr bool attention_grad_by_tiles(const attention_shape& s) {
   return attention_by_tiles(s) && (s.seq <= 8192 || s.deterministic);
 }
+/// True if they run attention of this shape within documents or windows; `seq` is the length of a rank's chunk.
+constexpr bool masked_attention_by_tiles(const attention_shape& s) {
+  return s.element == 2 && (s.dim == 64 || s.dim == 128) && s.seq % 64 == 0;
+}
 /// The scratch of these gradient kernels: two f32 numbers per query and head.
 constexpr std::size_t attention_statistics_bytes(const attention_shape& s) {
   return 2 * attention_delta_bytes(s);
@@ -74,7 +78,11 @@ constexpr std::size_t attention_scratch(const attention_shape&) { return 256; }
 constexpr std::size_t attention_grad_scratch(const attention_shape& s) {
   const std::size_t others =
       attention_delta_bytes(s) + (attention_by_cudnn(s) ? attention_grad_workspace(s) : 0);
-  return attention_grad_by_tiles(s) ? std::max(others, attention_statistics_bytes(s)) : others;
+  return masked_attention_by_tiles(s) ? std::max(others, attention_statistics_bytes(s)) : others;
+}
+/// The scratch of the gradient within documents.
+constexpr std::size_t document_attention_grad_scratch(const attention_shape& s) {
+  return masked_attention_by_tiles(s) ? attention_statistics_bytes(s) : attention_delta_bytes(s);
 }
 
 // The chunks of sequences that a rank of cp has; `seq` is the rank's tokens of a sequence. The output (or
@@ -94,7 +102,7 @@ constexpr std::size_t chunk_attention_scratch(const attention_shape& s) {
 }
 constexpr std::size_t chunk_attention_grad_scratch(const attention_shape& s) {
   return chunks_by_cudnn(s) ? chunk_output_bytes(s.rows, s.seq, s.heads, s.dim) + attention_grad_scratch(s)
-                            : attention_delta_bytes(s);
+                            : document_attention_grad_scratch(s);
 }
 
 }  // namespace rankc::runtime::cuda

@@ -3,6 +3,7 @@
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from baseline.settings import F32, Ctx
 
@@ -75,10 +76,21 @@ class Attention(nn.Module):
         gqa = self.gqa
         if gqa and Ctx.expand_kv:
             k, v, gqa = k.repeat_interleave(self.rep, 1), v.repeat_interleave(self.rep, 1), False
-        o = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=gqa).transpose(1, 2)
+        if Ctx.documents is not None:
+            o = flex_attention(q, k, v, block_mask=Ctx.documents, enable_gqa=gqa).transpose(1, 2)
+        else:
+            o = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=gqa).transpose(1, 2)
         if Ctx.ulysses_group is not None:
             o = head_to_seq(o)
         return self.wo(o.reshape(B, T, -1))
+
+
+def mask_of_documents(x, token):
+    """The block mask of the documents in x, each of which ends with the token."""
+    ends = x == token
+    ids = ends.cumsum(1) - ends.long()
+    return create_block_mask(lambda b, h, q, k: (q >= k) & (ids[b, q] == ids[b, k]), x.shape[0], None, x.shape[1],
+                             x.shape[1], device=x.device)
 
 
 def choose_kernels(sdpa):

@@ -35,6 +35,7 @@ PRESETS = {
     "gpt2-774m": Cfg("gpt2", 36, 1280, 20, 20, 5120, 50304, 1024, True, vtok=50257),
     "gpt2-1.5b": Cfg("gpt2", 48, 1600, 25, 25, 6400, 50304, 1024, True, vtok=50257),
     "llama-1b": Cfg("llama", 16, 2048, 32, 8, 8192, 128256, 8192, True, vtok=128256),
+    "llama3-3b": Cfg("llama", 28, 3072, 24, 8, 8192, 128256, 4096, False, vtok=128256),
     "llama3-8b": Cfg("llama", 32, 4096, 32, 8, 14336, 128256, 8192, False, vtok=128256),
     "llama3-70b": Cfg("llama", 80, 8192, 64, 8, 28672, 128256, 8192, False, vtok=128256),
     "tiny-gpt2": Cfg("gpt2", 4, 64, 4, 4, 256, 512, 64, True, vtok=500),

@@ -17,6 +17,7 @@ class Ctx:
     ulysses_size = 1
     expand_kv = False
     tp = False
+    documents = None  # the block mask of documents
     ep_group = None
     ep_size = 1
     ep_rank = 0

@@ -5,9 +5,10 @@ import contextlib
 import torch
 import torch.distributed as dist
 
+from baseline.attention import mask_of_documents
 from baseline.loss import LossModel, plain
 from baseline.parallel import apply_ddp
-from baseline.settings import F32
+from baseline.settings import F32, Ctx
 
 
 class PlainStep:
@@ -51,6 +52,8 @@ class PlainStep:
 
     def __call__(self, xs, ys):
         a = self.a
+        if a.documents >= 0 and Ctx.documents is None:
+            Ctx.documents = mask_of_documents(xs[0], a.documents)
         total = None
         n = len(xs)
         for i, (x, y) in enumerate(zip(xs, ys)):

@@ -154,9 +154,10 @@ template <class T>
 void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o_more, at lse_more, int rows,
                      int tokens, int heads, int dim);
 
-/// The same within documents, by the runtime's own kernels alone: a query sees no key before its document's
-/// first token, which `starts` has of each token of the whole sequences. Shapes: starts int32 (rows, seq);
-/// scratch: attention_scratch, and attention_delta_bytes of the queries for a gradient.
+/// The same within documents, by rankc's own kernels: a query sees no key before its document's first token,
+/// which `starts` has for each token of the whole sequences.
+/// Shapes: starts int32 (rows, seq); scratch: attention_scratch, and document_attention_grad_scratch of the
+/// queries for a gradient.
 template <class T>
 void document_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
                         int heads, int kv_heads, int dim, int q_stride, int kv_stride,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "../said_by_rank.hpp"
 #include "../bench.hpp"
+#include "random_starts.hpp"
 
 namespace rankc::runtime::cuda::test::attention_test {
 namespace {
@@ -8,6 +9,10 @@ namespace {
 struct shape {
   int rows, seq, heads, kv_heads, dim;
   attention_setting by{};
+  int documents = 0;  // their mean length; 0: none
+  std::vector<std::int32_t> starts() const {
+    return random_starts(rows, seq, documents == 0 ? seq : documents, 7);
+  }
 };
 // Within a tile; past it; grouped heads; each size of head dim, and dims that fill none. In bf16 those with a
 // multiple of 128 tokens are cuDNN's, unless misplaced; heads of 64 in tiles of 64 tokens are those of the
@@ -24,7 +29,23 @@ constexpr shape settings[] = {
     {2, 64, 2, 2, 32, {.window = 1}},     {1, 150, 4, 2, 64, {.window = 7}},
     {1, 256, 2, 2, 128, {.window = 70}},  {1, 640, 6, 2, 64, {.window = 200}},
     {2, 128, 2, 2, 16, {.window = 1000}}, {1, 256, 4, 2, 32, {.softcap = 2}},
-    {2, 256, 2, 2, 64, {.scale = 0.05}},  {1, 384, 4, 2, 64, {.window = 130, .softcap = 1.5, .scale = 0.2}}};
+    {2, 256, 2, 2, 64, {.scale = 0.05}},  {1, 384, 4, 2, 64, {.window = 130, .softcap = 1.5, .scale = 0.2}},
+    {1, 448, 4, 4, 128, {.window = 64}},  {2, 320, 4, 2, 128, {.window = 65, .scale = 0.1}}};
+// Documents of one token, within a tile, of about a tile, of several, and with a window. In bf16 heads of 64 and
+// 128 are those of the kernels for Hopper, where the tokens are a multiple of 64.
+constexpr shape in_documents[] = {{2, 64, 2, 2, 32, {}, 20},
+                                  {1, 150, 4, 2, 64, {}, 30},
+                                  {2, 128, 2, 2, 64, {}, 1},
+                                  {2, 320, 4, 2, 64, {}, 20},
+                                  {3, 640, 6, 2, 64, {}, 70},
+                                  {1, 1024, 3, 3, 64, {}, 300},
+                                  {1, 64, 2, 2, 128, {}, 20},
+                                  {2, 320, 4, 1, 128, {}, 70},
+                                  {1, 640, 6, 2, 128, {}, 200},
+                                  {1, 1024, 2, 2, 128, {}, 600},
+                                  {2, 512, 2, 2, 64, {.window = 40}, 100},
+                                  {2, 512, 4, 2, 128, {.window = 130, .scale = 0.2}, 200},
+                                  {1, 256, 2, 1, 128, {.softcap = 2}, 50}};
 
 /// Attention and its gradients in f64, one score at a time.
 struct reference {
@@ -44,11 +65,13 @@ struct reference {
         dk(k.size(), 0.0),
         dv(v.size(), 0.0) {
     const double scale = s.by.scale != 0 ? s.by.scale : 1.0 / std::sqrt(static_cast<double>(s.dim));
+    const std::vector<std::int32_t> starts = s.documents > 0 ? s.starts() : std::vector<std::int32_t>();
     for (int row = 0; row < s.rows; ++row)
       for (int h = 0; h < s.heads; ++h)
         for (int t = 0; t < s.seq; ++t) {
           const std::size_t at_q = q_at(row, t, h);
-          const int first = s.by.window > 0 ? std::max(0, t - s.by.window + 1) : 0;
+          const int start = s.documents > 0 ? starts[static_cast<std::size_t>(row) * s.seq + t] : 0,
+                    first = s.by.window > 0 ? std::max(start, t - s.by.window + 1) : start;
           numbers p(t + 1, 0.0), dp(t + 1, 0.0), slope(t + 1, 1.0);
           double total = 0.0, delta = 0.0;
           for (int u = first; u <= t; ++u) {
@@ -92,7 +115,7 @@ struct call {
   int q_stride, kv_stride;
   std::size_t n_q, n_k, n_lse;
   numbers q, k, v, dout;
-  at q_at, k_at, v_at, dout_at, o_at, lse_at, dq_at, dk_at, dv_at, scratch_at, grad_scratch_at;
+  at q_at, k_at, v_at, dout_at, o_at, lse_at, dq_at, dk_at, dv_at, scratch_at, grad_scratch_at, starts_at;
 
   std::size_t tokens() const { return static_cast<std::size_t>(s.rows) * s.seq; }
   int query_width() const { return s.heads * s.dim; }
@@ -148,14 +171,24 @@ struct call {
       dv_at = b.room<T>(n_k);
     }
     scratch_at = b.room<float>(attention_scratch(planned()) / sizeof(float));
-    grad_scratch_at = b.room<float>(attention_grad_scratch(planned()) / sizeof(float));
+    grad_scratch_at = b.room<float>(
+        (s.documents > 0 ? document_attention_grad_scratch(planned()) : attention_grad_scratch(planned())) /
+        sizeof(float));
+    starts_at = b.put(s.starts());
   }
 
   void forward() {
+    if (s.documents > 0)
+      return document_attention<T>(b.on(), o_at, lse_at, scratch_at, q_at, k_at, v_at, starts_at, s.rows,
+                                   s.seq, s.heads, s.kv_heads, s.dim, q_stride, kv_stride, s.by);
     attention<T>(b.on(), o_at, lse_at, scratch_at, q_at, k_at, v_at, s.rows, s.seq, s.heads, s.kv_heads,
                  s.dim, q_stride, kv_stride, s.by);
   }
   void backward() {
+    if (s.documents > 0)
+      return document_attention_grad<T>(b.on(), dq_at, dk_at, dv_at, grad_scratch_at, dout_at, q_at, k_at,
+                                        v_at, o_at, lse_at, starts_at, s.rows, s.seq, s.heads, s.kv_heads,
+                                        s.dim, q_stride, kv_stride, s.by);
     attention_grad<T>(b.on(), dq_at, dk_at, dv_at, grad_scratch_at, dout_at, q_at, k_at, v_at, o_at, lse_at,
                       s.rows, s.seq, s.heads, s.kv_heads, s.dim, q_stride, kv_stride, s.by);
   }
@@ -219,6 +252,36 @@ TEST_CASE_TEMPLATE("attention with a window, a softcap and a scale, and its grad
       c.backward();
       c.check_all();
     }
+}
+
+TEST_CASE_TEMPLATE("attention within documents, and its gradients", T, float, bf16) {
+  for (const place where : {place::apart, place::packed, place::misplaced})
+    for (const shape s : in_documents) {
+      CAPTURE(static_cast<int>(where));
+      CAPTURE(s.seq);
+      CAPTURE(s.dim);
+      CAPTURE(s.documents);
+      CAPTURE(s.by.window);
+      call<T> c(s, where);
+      c.forward();
+      c.backward();
+      c.check_all();
+    }
+}
+
+TEST_CASE("attention within documents has the same bits every time, where it fills the GPU") {
+  for (const int dim : {64, 128}) {
+    CAPTURE(dim);
+    call<bf16> c({4, 1024, 12, 4, dim, {}, 200}, place::packed);
+    c.forward();
+    c.backward();
+    c.check_all();
+    const numbers first = c.gradients();
+    for (int time = 0; time < 5; ++time) {
+      c.backward();
+      check_close("dq, dk, dv", c.gradients(), first, 0.0, 0.0);
+    }
+  }
 }
 
 TEST_CASE_TEMPLATE("the deterministic gradient is right, and has the same bits every time", T, float, bf16) {

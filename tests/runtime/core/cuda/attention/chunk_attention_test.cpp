@@ -2,6 +2,7 @@
 // Attention of chunks of sequences, by every rank in turn, against that of whole sequences in f64: outputs
 // and dq of each rank's tokens, and dk and dv summed over the ranks.
 #include "../bench.hpp"
+#include "random_starts.hpp"
 
 namespace rankc::runtime::cuda::test::chunk_attention_test {
 namespace {
@@ -9,6 +10,10 @@ namespace {
 struct shape {
   int rows, seq, ranks, heads, kv_heads, dim;
   attention_setting by{};
+  int documents = 0;  // their mean length; 0: none
+  std::vector<std::int32_t> starts() const {
+    return random_starts(rows, seq, documents == 0 ? seq : documents, 7);
+  }
 };
 // Own kernels; in bf16 those whose chunks are multiples of 128 tokens are cuDNN's, or of heads of 64 those
 // for Hopper, which around a ring take chunks of 64 tokens as well.
@@ -23,7 +28,14 @@ constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},
                             {2, 24, 2, 2, 1, 16, {.window = 3}},
                             {1, 1024, 4, 4, 1, 128, {.window = 70}},
                             {2, 512, 2, 4, 2, 64, {.window = 200, .softcap = 1.5}},
-                            {2, 768, 3, 2, 2, 32, {.scale = 0.1}}};
+                            {2, 768, 3, 2, 2, 32, {.scale = 0.1}},
+                            {2, 512, 2, 4, 2, 64, {.window = 200}},
+                            // Documents within a chunk, and over several.
+                            {2, 24, 2, 2, 1, 16, {}, 5},
+                            {2, 512, 2, 4, 2, 64, {}, 60},
+                            {1, 1024, 4, 4, 1, 128, {}, 300},
+                            {1, 1536, 3, 2, 1, 64, {}, 700},
+                            {2, 768, 3, 2, 1, 128, {.window = 150}, 200}};
 
 /// Tokens of `width`, of all sequences, as they lie with a rank, or gathered.
 struct order {
@@ -59,6 +71,7 @@ struct reference {
         dk(k.size(), 0.0),
         dv(v.size(), 0.0) {
     const double scale = s.by.scale != 0 ? s.by.scale : 1.0 / std::sqrt(static_cast<double>(s.dim));
+    const std::vector<std::int32_t> starts = s.documents > 0 ? s.starts() : std::vector<std::int32_t>();
     const auto at = [&](int row, int t, int heads, int h) {
       return ((static_cast<std::size_t>(row) * s.seq + t) * heads + h) * s.dim;
     };
@@ -67,7 +80,8 @@ struct reference {
         for (int t = 0; t < s.seq; ++t) {
           const std::size_t i = at(row, t, s.heads, h);
           const auto key = [&](int u) { return at(row, u, s.kv_heads, h / (s.heads / s.kv_heads)); };
-          const int first = s.by.window > 0 ? std::max(0, t - s.by.window + 1) : 0;
+          const int start = s.documents > 0 ? starts[static_cast<std::size_t>(row) * s.seq + t] : 0,
+                    first = s.by.window > 0 ? std::max(start, t - s.by.window + 1) : start;
           numbers p(t + 1, 0.0), dp(t + 1, 0.0), slope(t + 1, 1.0);
           double total = 0, delta = 0;
           for (int u = first; u <= t; ++u) {
@@ -138,13 +152,25 @@ TEST_CASE_TEMPLATE("attention of chunks and its gradients are those of whole seq
                  o = b.room<T>(own * width), lse = b.room<float>(own * s.heads), dq = b.room<T>(own * width),
                  at_dk = b.room<T>(k.size()), at_dv = b.room<T>(v.size()),
                  scratch = b.room<float>(chunk_attention_scratch(planned) / sizeof(float) + 1),
-                 grad_scratch = b.room<float>(chunk_attention_grad_scratch(planned) / sizeof(float) + 1);
+                 grad_scratch = b.room<float>((s.documents > 0 ? document_attention_grad_scratch(planned)
+                                                               : chunk_attention_grad_scratch(planned)) /
+                                                  sizeof(float) +
+                                              1);
         const int first = rank * static_cast<int>(own);
-        chunk_attention<T>(b.on(), o, lse, scratch, at_q, at_k, at_v, s.rows, s.seq, s.heads, s.kv_heads,
-                           s.dim, width, kv_width, s.ranks, first, s.by);
-        chunk_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, at_k, at_v, o, lse,
-                                s.rows, s.seq, s.heads, s.kv_heads, s.dim, width, kv_width, s.ranks, first,
-                                s.by);
+        if (s.documents > 0) {
+          const at starts = b.put(s.starts());
+          document_chunk_attention<T>(b.on(), o, lse, scratch, at_q, at_k, at_v, starts, s.rows, s.seq,
+                                      s.heads, s.kv_heads, s.dim, width, kv_width, s.ranks, first, s.by);
+          document_chunk_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, at_k, at_v,
+                                           o, lse, starts, s.rows, s.seq, s.heads, s.kv_heads, s.dim, width,
+                                           kv_width, s.ranks, first, s.by);
+        } else {
+          chunk_attention<T>(b.on(), o, lse, scratch, at_q, at_k, at_v, s.rows, s.seq, s.heads, s.kv_heads,
+                             s.dim, width, kv_width, s.ranks, first, s.by);
+          chunk_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, at_k, at_v, o, lse,
+                                  s.rows, s.seq, s.heads, s.kv_heads, s.dim, width, kv_width, s.ranks, first,
+                                  s.by);
+        }
         check_close("lse", tokens_first(b.take<float>(lse, own * s.heads), s.rows, s.heads, count),
                     by.of_rank(wanted.lse, rank, s.heads), 1e-5, 2e-5);
         // Each block's output is rounded before it is merged.
@@ -185,7 +211,8 @@ TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those
           s.rows, count, s.heads, s.kv_heads, s.dim, sizeof(T), b.of().about->deterministic};
       const at at_q = b.put<T>(by.of_rank(q, rank, width)), at_dout = b.put<T>(by.of_rank(dout, rank, width)),
                scratch = b.room<float>(attention_scratch(planned) / sizeof(float) + 1),
-               grad_scratch = b.room<float>(attention_grad_scratch(planned) / sizeof(float) + 1);
+               grad_scratch = b.room<float>(attention_grad_scratch(planned) / sizeof(float) + 1),
+               starts = b.put(s.starts());
       std::vector<at> keys, values;
       for (int other = 0; other < s.ranks; ++other) {
         keys.push_back(b.put<T>(by.of_rank(k, other, kv_width)));
@@ -201,8 +228,13 @@ TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those
       };
       for (int step = 0; step < s.ranks; ++step) {
         const at to = step == 0 ? o : o_more, sums = step == 0 ? lse : lse_more;
-        ring_attention<T>(b.on(), to, sums, scratch, at_q, keys[holder(step)], values[holder(step)], s.rows,
-                          s.seq, s.heads, s.kv_heads, s.dim, s.ranks, step, first, s.by);
+        if (s.documents > 0)
+          document_ring_attention<T>(b.on(), to, sums, scratch, at_q, keys[holder(step)],
+                                     values[holder(step)], starts, s.rows, s.seq, s.heads, s.kv_heads, s.dim,
+                                     s.ranks, step, first, s.by);
+        else
+          ring_attention<T>(b.on(), to, sums, scratch, at_q, keys[holder(step)], values[holder(step)], s.rows,
+                            s.seq, s.heads, s.kv_heads, s.dim, s.ranks, step, first, s.by);
         if (step > 0)
           merge_attention<T>(b.on(), o, lse, o, lse, o_more, lse_more, s.rows, static_cast<int>(own), s.heads,
                              s.dim);
@@ -213,9 +245,14 @@ TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those
                   f32 ? 8e-6 : 8e-3);
       numbers sum(own * width, 0.0);
       for (int step = 0; step < s.ranks; ++step) {
-        ring_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, keys[holder(step)],
-                               values[holder(step)], o, lse, s.rows, s.seq, s.heads, s.kv_heads, s.dim,
-                               s.ranks, step, first, s.by);
+        if (s.documents > 0)
+          document_ring_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q,
+                                          keys[holder(step)], values[holder(step)], o, lse, starts, s.rows,
+                                          s.seq, s.heads, s.kv_heads, s.dim, s.ranks, step, first, s.by);
+        else
+          ring_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, keys[holder(step)],
+                                 values[holder(step)], o, lse, s.rows, s.seq, s.heads, s.kv_heads, s.dim,
+                                 s.ranks, step, first, s.by);
         const numbers more = b.take<T>(dq, own * width), more_k = b.take<T>(at_dk, own * kv_width),
                       more_v = b.take<T>(at_dv, own * kv_width);
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
