@@ -2,6 +2,7 @@
 #include "attention_engines.hpp"
 
 #include <fmt/format.h>
+#include <rankc/cost_model/gpu_speed.hpp>
 #include <rankc/ops/attention.hpp>
 
 #include <algorithm>
@@ -40,10 +41,15 @@ std::string why_not_cudnn(const lowered& l, const node& n, const cuda::attention
 
 attention_engine engine_of(const lowered& l, const body& b, const node& n) {
   const op_sizes sizes = rankc::lowering::sizes_of(b, n, ring_ranks(l.plan->dims));
-  const cuda::attention_shape shape = ops::attention_shape(sizes, {l.real_bytes(), b.setting.deterministic});
+  cuda::attention_shape shape = ops::attention_shape(sizes, {l.real_bytes(), b.setting.deterministic});
   const bool of_documents = n.row->find("starts") >= 0, of_chunks = shape.seq < sizes("seq");
   attention_engine e{why_not_cudnn(l, n, shape, of_documents, of_chunks)};
-  const bool by_tiles = e.by_cudnn() || (n.attention.is_plain() && !of_documents && !of_chunks);
+  if (of_documents || !n.attention.is_plain()) {
+    if (of_chunks) shape.seq /= 2;
+    e.own_forward = e.own_gradient = n.attention.softcap == 0 && cuda::masked_attention_by_tiles(shape);
+    return e;
+  }
+  const bool by_tiles = e.by_cudnn() || !of_chunks;
   e.own_forward = by_tiles && cuda::attention_by_tiles(shape);
   e.own_gradient = by_tiles && cuda::attention_grad_by_tiles(shape);
   return e;
@@ -88,7 +94,9 @@ std::string attention_text(const lowered& l) {
 std::string slow_attention(const lowered& l) {
   std::string out;
   for (const attention_engine& e : attention_engines(l))
-    if (!e.by_cudnn() && l.type == dtype::bf16) out += (out.empty() ? "attention of " : "; of ") + text_of(e);
+    if (!e.by_cudnn() && !(e.own_gradient && cost_model::is_hopper(l.plan->machines.gpu)) &&
+        l.type == dtype::bf16)
+      out += (out.empty() ? "attention of " : "; of ") + text_of(e);
   return out.empty() ? "" : out + "; these are several times slower";
 }
 

@@ -87,7 +87,7 @@ constexpr auto forward = gpu_attention<runtime::cuda::attention_scratch>,
                backward = gpu_attention<runtime::cuda::attention_grad_scratch>,
                of_chunks = gpu_attention<runtime::cuda::chunk_attention_scratch>,
                backward_of_chunks = gpu_attention<runtime::cuda::chunk_attention_grad_scratch>,
-               backward_in_documents = gpu_attention<runtime::cuda::attention_delta_bytes>;
+               backward_in_documents = gpu_attention<runtime::cuda::document_attention_grad_scratch>;
 
 constexpr need needs[]{
     {"attention", host_attention, forward},

@@ -469,6 +469,13 @@ constexpr rule_text texts[]{
      "plan's precision is the plan's.",
      "constexpr auto inputs() const { return std::array{named_input{\"targets\"}}; }",
      "Take another name, as named_input{.name = \"token_weights\", .holds = element::wide}."},
+    {269, "a head fits the attention kernels of the GPUs",
+     "On a cluster of GPUs a head of attention has at most 128 elements.",
+     "The kernels keep a tile of 64 tokens of a head in registers and in shared memory. The host kernels "
+     "have no "
+     "such limit.",
+     "models::gpt2{.hidden = 512, .heads = 2, ...} with clusters::h200<1>",
+     "Take more and smaller heads, as .heads = 4; or clusters::cpu."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its "
      "sentence names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, "

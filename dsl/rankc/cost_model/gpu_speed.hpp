@@ -16,6 +16,12 @@ inline constexpr double fp8_speed = 1.7, fp8_joules = 0.6;
 /// 8B; a step of eight layers on an H100.
 inline constexpr double fp8_rows_share = 0.92;
 
+/// The speed of attention kernels that use no tensor cores.
+/// Units: operations per second.
+/// Source: documents in bf16 on one H200: GPT-2 124M, 16 x 1024 tokens, 17.8e12; 12 layers of Llama 3.2 3B's
+/// shape, 2 x 4096 tokens, 16.4e12.
+inline constexpr double attention_on_cuda_cores = 17e12;
+
 /// Work that takes `start` and then a fixed time for each unit.
 /// Units: seconds, units per second.
 struct rate {
@@ -74,5 +80,8 @@ struct gpu_speed {
   double power, rest;  // the limit; the power of an idle GPU
   link node, network;
 };
+
+/// True for compute capability 9.0, for which rankc has kernels of its own.
+constexpr bool is_hopper(std::string_view gpu) { return gpu == "h100" || gpu == "h200"; }
 
 }  // namespace rankc::cost_model

@@ -6,8 +6,10 @@
 #include <rankc/cost_model/product_time.hpp>
 #include <rankc/cost_model/scores_time.hpp>
 #include <rankc/contract/held_logits.hpp>
+#include <rankc/ops/attention.hpp>
 
 #include <algorithm>
+#include <cstdint>
 
 namespace rankc::cost_model {
 
@@ -93,9 +95,21 @@ class kernel_times : public kernel_sizes {
     if (f_.keeps_scores)
       return {scores_time(g_, sizes_of_attention(n, q), backward, f_.dropouts),
               2 * operations * g_.joules_of_product};
+    if (!is_on_tensor_cores(n))
+      return {operations / attention_on_cuda_cores,
+              operations * g_.joules_of_product + passing * g_.joules_of_byte};
     const bool narrow = shape(n, q).dims[1].unit <= 64;
     const attention_speed& s = (backward ? g_.backward : g_.forward)[narrow ? 0 : 1];
     return {s.time(operations, n.seq), operations * s.joules + passing * g_.joules_of_byte};
+  }
+
+  /// False for attention within documents or with a setting that only kernels in f32 compute.
+  constexpr bool is_on_tensor_cores(const lowering::node& n) const {
+    if (n.attention.is_plain() && n.row->find("starts") < 0) return true;
+    const op_sizes sizes = lowering::sizes_of(l_, n, ring_ranks(s_.dims));
+    cuda::attention_shape a = ops::attention_shape(sizes, {sizeof(std::int16_t), s_.deterministic});
+    if (a.seq < sizes("seq")) a.seq /= 2;
+    return n.attention.softcap == 0 && cuda::masked_attention_by_tiles(a) && is_hopper(g_.name);
   }
 
   constexpr attention_sizes sizes_of_attention(const lowering::node& n, std::size_t q) const {

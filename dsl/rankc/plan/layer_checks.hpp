@@ -2,6 +2,7 @@
 // The layers of a plan in their order. Each kind of layer is traced and checked once.
 #pragma once
 #include <rankc/models/one_device.hpp>
+#include <rankc/rules/layers/attention.hpp>
 #include <rankc/rules/layers/layers.hpp>
 #include <rankc/rules/layers/linears.hpp>
 #include <rankc/rules/layers/loss.hpp>
@@ -68,6 +69,7 @@ constexpr void check_traced(plan_data& p, const auto& layer, const trace& t, con
   check_sequences(out, t, d, p.recipe.seq);
   check_limits(out, t, d, p.recipe.seq);
   check_documents(out, t, layer.name);
+  check_heads(out, t, layer.name, p.machines);
   check_loss(out, layer, t, alone, p.recipe);
   check_groups(out, t, d);
   check_rings(out, t, d);

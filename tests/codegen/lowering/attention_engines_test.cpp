@@ -54,16 +54,14 @@ std::string text(const shape& s, dtype type = dtype::bf16, target to = target::c
   const lowered l = lower(plan, type, to);
   const std::string own = attention_text(l), all = describe_text(l);
   CHECK(all.find(own) != std::string::npos);
-  const bool slow =
-      own.find("own kernels") != std::string::npos || own.find("slow ones") != std::string::npos;
+  const bool slow = own.find("own kernels") != std::string::npos;
   CHECK(slow_attention(l).empty() == (!slow || type != dtype::bf16));
   return own;
 }
 
 }  // namespace
 
-TEST_CASE(
-    "attention with a window, a softcap or a scale is never given to cuDNN or to the kernels for Hopper") {
+TEST_CASE("attention with a window or a scale is rankc's on Hopper, with a softcap without tensor cores") {
   const std::string full =
       "attention: 2 layers by rankc's kernels for H100s and H200s, on other GPUs by cuDNN\n";
   for (const int cp : {1, 2})
@@ -71,15 +69,24 @@ TEST_CASE(
          {std::pair<rankc::attention_setting, std::string>{{.window = 64}, "a window"},
           {{.softcap = 50}, "a softcap"},
           {{.window = 64, .scale = 0.1}, "a window and a scale"}}) {
-      const rankc::training recipe{.seq = 512, .global_batch = 2, .precision = rankc::bf16};
-      const rankc::plan_data plan =
-          rankc::make_plan("engines", alternating{setting}, {.world = cp, .cp = cp},
-                           rankc::schedules::gpipe{1}, recipe, rankc::clusters::h200<8>);
-      REQUIRE_MESSAGE(plan.diagnostics.empty(), plan.diagnostics.front().text);
-      const lowered l = lower(plan, dtype::bf16, target::cuda);
-      CHECK(attention_text(l) == "attention: 2 layers by rankc's own kernels: their attention has " + names +
-                                     ", which cuDNN's kernels are not given\n" + full);
-      CHECK(slow_attention(l).find("several times slower") != std::string::npos);
+      const std::string because =
+          "their attention has " + names + ", which cuDNN's kernels are not given\n" + full;
+      for (const auto& machines : {rankc::clusters::h200<8>, rankc::clusters::a100<8>}) {
+        const rankc::training recipe{.seq = 512, .global_batch = 2, .precision = rankc::bf16};
+        const rankc::plan_data plan =
+            rankc::make_plan("engines", alternating{setting}, {.world = cp, .cp = cp},
+                             rankc::schedules::gpipe{1}, recipe, machines);
+        REQUIRE_MESSAGE(plan.diagnostics.empty(), plan.diagnostics.front().text);
+        const lowered l = lower(plan, dtype::bf16, target::cuda);
+        CHECK(attention_text(l) == (setting.softcap != 0
+                                        ? "attention: 2 layers by rankc's own kernels: " + because
+                                        : "attention: 2 layers by rankc's kernels for H100s and H200s, on "
+                                          "other GPUs by slow ones: " +
+                                              because));
+        const bool fast = setting.softcap == 0 && machines.gpu == "h200";
+        CHECK(slow_attention(l).empty() == fast);
+        CHECK((fast || slow_attention(l).find("several times slower") != std::string::npos));
+      }
     }
 }
 
@@ -100,13 +107,26 @@ TEST_CASE("heads of 64 elements are rankc's on Hopper") {
         ours + "slow ones: a rank has 192 tokens of a sequence, and cuDNN's take multiples of 128\n");
 }
 
+TEST_CASE("documents are rankc's on Hopper") {
+  for (const shape s : {shape{.end_of_document = 0},
+                        {.head_dim = 128, .end_of_document = 0},
+                        {.seq = 64, .end_of_document = 0},
+                        {.seq = 512, .cp = 4, .end_of_document = 0}})
+    CHECK(text(s) ==
+          "attention: 3 layers by rankc's kernels for H100s and H200s, on other GPUs by slow ones: tokens "
+          "attend "
+          "to their own documents, which cuDNN's are not given\n");
+}
+
 TEST_CASE("rankc's own kernels do the rest, and why is said") {
   const std::string own = "attention: 3 layers by rankc's own kernels: ";
   CHECK(text({.head_dim = 12}) == own + "the head dim is 12, and cuDNN's take multiples of 8 up to 128\n");
   CHECK(text({.seq = 96}) == own + "a rank has 96 tokens of a sequence, and cuDNN's take multiples of 128\n");
   CHECK(text({.seq = 256, .cp = 2}) ==
         own + "a rank has 128 tokens of a sequence, and cuDNN's take multiples of 256\n");
-  CHECK(text({.end_of_document = 0}) ==
+  CHECK(text({.head_dim = 72, .end_of_document = 0}) ==
+        own + "tokens attend to their own documents, which cuDNN's are not given\n");
+  CHECK(text({.seq = 384, .cp = 4, .end_of_document = 0}) ==
         own + "tokens attend to their own documents, which cuDNN's are not given\n");
   CHECK(text({}, dtype::f32) == own + "they compute in f32\n");
 }

@@ -214,3 +214,16 @@ inline constexpr auto rc266_precision_of_the_plan =
 // error: RC266: the input 'labels' holds numbers of the plan's precision; take element::index or
 //        element::wide
 static_assert(valid<rc266_precision_of_the_plan>);
+
+constexpr auto with_heads(int heads, const cluster& machines) {
+  return plan{.model = models::gpt2{.layers = 1, .hidden = 512, .heads = heads, .ffn = 64, .vocab = 64},
+              .schedule = one_microbatch,
+              .recipe = recipe,
+              .cluster = machines};
+}
+inline constexpr auto wide_heads_on_host = with_heads(2, clusters::cpu);
+static_assert(valid<wide_heads_on_host>);
+inline constexpr auto rc269_wide_heads = with_heads(fault(2, 4), clusters::h200<1>);
+// error: RC269: a head of layer 'block' has 256 elements, and the attention kernels for GPUs take at most 128;
+//        take more and smaller heads, or clusters::cpu
+static_assert(valid<rc269_wide_heads>);
