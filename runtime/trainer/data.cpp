@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/data.hpp>
 
+#include "balanced_documents.hpp"
+
 #include <rankc/runtime/failure.hpp>
 
 #include <fmt/format.h>
@@ -109,9 +111,11 @@ batch read_batch(const description& about, const read_sample& read) {
 }
 
 batch read_batch(const description& about, const dataset& data, std::uint64_t first, data_part which) {
-  return read_batch(about, [&](std::uint64_t i, std::int32_t* tokens, std::int32_t* targets) {
+  batch b = read_batch(about, [&](std::uint64_t i, std::int32_t* tokens, std::int32_t* targets) {
     data.sample(first + i, tokens, targets, which);
   });
+  balance_documents(about, b);
+  return b;
 }
 
 void set_batch(engine& e, const batch& b) {

@@ -11,6 +11,7 @@ add_library(rankc_trainer STATIC
   trainer/checkpoint_index.cpp
   trainer/command_line.cpp
   trainer/console.cpp
+  trainer/balanced_documents.cpp
   trainer/data.cpp
   trainer/data_files.cpp
   trainer/data_record.cpp

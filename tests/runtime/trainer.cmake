@@ -6,6 +6,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/checkpoint_index_test.cpp
   runtime/trainer/checkpoint_test.cpp
   runtime/trainer/command_line_test.cpp
+  runtime/trainer/balanced_documents_test.cpp
   runtime/trainer/data_files_test.cpp
   runtime/trainer/data_test.cpp
   runtime/trainer/document_ends_test.cpp

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "balanced_documents.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace rankc::runtime {
+namespace {
+
+struct rank_load {
+  std::uint64_t cost = 0;              // over all microbatches so far
+  std::vector<std::size_t> sequences;  // of the microbatch
+};
+
+/// The rank of the least cost among those with room for another sequence.
+rank_load& next_rank(std::vector<rank_load>& ranks, std::size_t rows) {
+  rank_load* best = nullptr;
+  for (rank_load& r : ranks)
+    if (r.sequences.size() < rows && (best == nullptr || r.cost < best->cost)) best = &r;
+  return *best;
+}
+
+}  // namespace
+
+std::uint64_t document_cost(const std::int32_t* tokens, int seq, int end) {
+  std::uint64_t cost = 0, length = 0;
+  for (int i = 0; i < seq; ++i) {
+    ++length;
+    if (tokens[i] != end && i + 1 < seq) continue;
+    cost += length * length;
+    length = 0;
+  }
+  return cost;
+}
+
+std::vector<std::size_t> balanced_order(const std::vector<std::uint64_t>& costs, int microbatches, int dp,
+                                        int rows) {
+  const auto each = static_cast<std::size_t>(rows), of_microbatch = each * static_cast<std::size_t>(dp);
+  std::vector<std::size_t> by_cost(costs.size()), order;
+  std::iota(by_cost.begin(), by_cost.end(), std::size_t{0});
+  std::stable_sort(by_cost.begin(), by_cost.end(),
+                   [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
+  std::vector<rank_load> ranks(static_cast<std::size_t>(dp));
+  for (std::size_t first = 0; first < static_cast<std::size_t>(microbatches) * of_microbatch;
+       first += of_microbatch) {
+    for (std::size_t i = first; i < first + of_microbatch; ++i) {
+      rank_load& to = next_rank(ranks, each);
+      to.cost += costs[by_cost[i]];
+      to.sequences.push_back(by_cost[i]);
+    }
+    for (rank_load& r : ranks) {
+      order.insert(order.end(), r.sequences.begin(), r.sequences.end());
+      r.sequences.clear();
+    }
+  }
+  return order;
+}
+
+void balance_documents(const description& about, batch& b) {
+  if (about.end_of_document < 0 || about.dp == 1) return;
+  const auto seq = static_cast<std::size_t>(about.seq);
+  std::vector<std::uint64_t> costs;
+  for (std::size_t first = 0; first < b.tokens.size(); first += seq)
+    costs.push_back(document_cost(b.tokens.data() + first, about.seq, about.end_of_document));
+  batch balanced;
+  for (const std::size_t from : balanced_order(costs, about.microbatches, about.dp, about.rows)) {
+    const auto copy = [&](const std::vector<std::int32_t>& all, std::vector<std::int32_t>& to) {
+      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(from * seq);
+      to.insert(to.end(), begin, begin + about.seq);
+    };
+    copy(b.tokens, balanced.tokens);
+    copy(b.targets, balanced.targets);
+  }
+  b = std::move(balanced);
+}
+
+}  // namespace rankc::runtime
