@@ -36,6 +36,8 @@ rankc_protocol(queries_gradient places STAGES=2 RELEASE_EARLY:data ITEM_RELEASED
   TOO_FEW_FILLERS:data NO_PASS:hang)
 rankc_protocol(forward places "STAGES=2;FORWARD" NO_PASS:hang RELEASE_EARLY:data)
 rankc_protocol(keys_gradient places "STAGES=3;KEYS;ITEMS=2" NO_PASS:hang ONE_STAGE_LESS:hang)
+rankc_protocol(masked_keys_gradient places "STAGES=3;KEYS;MASKED;PLACES=1;ITEMS=2" NO_PASS:hang HELD_PAST_HEAD:hang
+  ITEM_RELEASED_EARLY:data)
 
 get_property(protocols DIRECTORY PROPERTY TESTS)
 list(FILTER protocols INCLUDE REGEX "^protocols/")

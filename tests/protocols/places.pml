@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for runtime/core/cuda/attention/hopper_attention.cuh with hopper_queries_gradient.cuh,
+// Stands for runtime/core/cuda/attention/hopper_block.cuh with hopper_queries_gradient.cuh,
 // hopper_forward.cuh (FORWARD) or hopper_keys_gradient.cuh (KEYS): a block goes through ITEMS items, of a
 // tile for each of two warpgroups, here of a warp each. One warp fills places of items, and stages with the
 // tiles that an item meets; of queries' gradients a warp for each group writes statistics of an item. One
 // group meets a tile less and passes its stage: the last one of an item, the first (FORWARD), or the first of
-// each of two heads, while it still reads one of the head before (KEYS). A place in a ring is the number of
-// its fill.
+// each of two heads, while it still reads one of the head before (KEYS). With masks (KEYS and MASKED) either
+// group passes stages of each head, reads none of the head before meanwhile, and keeps its item to the end. A
+// place in a ring is the number of its fill.
 
 #ifndef STAGES
 #define STAGES 2
@@ -14,7 +15,14 @@
 #define ITEMS 3
 #endif
 #define GROUPS 2
+#ifndef PLACES
 #define PLACES 2
+#endif
+#ifdef MASKED
+#define passes(n, g) ((g) == 1 && (n) % 3 != 0 || (g) == 0 && (n) % 3 == 0)
+#else
+#define passes(n, g) ((g) == 1 && (n) % 3 == 1)
+#endif
 #ifdef KEYS
 #define met(x) 6                   // tiles that an item meets
 #define before(x) (((x) - 1) * 6)  // fills of stages before an item
@@ -134,20 +142,32 @@ inline pass(n) {
 }
 
 #ifdef KEYS
-// Keys and values go to registers, and their place is free.
+// Keys and values go to registers, and their place is free; of heads of 128 (MASKED) they stay in their place.
 proctype multiply(byte g) {
   byte x, n, reads;
   for (x : 1 .. ITEMS) {
     has_ended(item_full(x), item_parity(x));
     d_step {
       assert(has_item(x, g));
+#if !defined(MASKED) || defined(ITEM_RELEASED_EARLY)
       arrive(item_empty(x), GROUPS)
+#endif
     }
     n = before(x) + 1;
     do
     :: n > before(x) + met(x) -> break
-    :: n <= before(x) + met(x) && g == 1 && n % 3 == 1 -> pass(n); n++
-    :: n <= before(x) + met(x) && !(g == 1 && n % 3 == 1) && has_ended(full(n), parity(n)) ->
+    :: n <= before(x) + met(x) && passes(n, g) ->
+#if defined(MASKED) && !defined(HELD_PAST_HEAD)
+      d_step {
+        if
+        :: reads != 0 -> assert(held[stage(reads)] == reads); release(reads); reads = 0
+        :: else
+        fi
+      }
+#endif
+      pass(n);
+      n++
+    :: n <= before(x) + met(x) && !passes(n, g) && has_ended(full(n), parity(n)) ->
       d_step {
         assert(held[stage(n)] == n);
         if
@@ -159,10 +179,17 @@ proctype multiply(byte g) {
       }
     od;
     atomic {
-      assert(held[stage(reads)] == reads);
-      release(reads);
-      reads = 0
+      if
+      :: reads != 0 -> assert(held[stage(reads)] == reads); release(reads); reads = 0
+      :: else
+      fi
     }
+#ifdef MASKED
+    assert(has_item(x, g));
+#ifndef ITEM_RELEASED_EARLY
+    d_step { arrive(item_empty(x), GROUPS) }
+#endif
+#endif
   }
 }
 #else
