@@ -13,7 +13,7 @@ namespace rankc::codegen {
 
 runtime::over role_over(axis a) {
   const axis of = a == axis::cp ? axis::ring : a;
-  if (const role_row* r = find_role(of, row(of).carries.purpose)) return r->role;
+  if (const auto role = find_role(of, row(of).carries.purpose)) return *role;
   throw std::logic_error("what the groups of " + std::string(name(a)) + " communicate is not lowered");
 }
 

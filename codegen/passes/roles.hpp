@@ -5,11 +5,13 @@
 #include <rankc/mesh/regions.hpp>
 #include <rankc/runtime/program.hpp>
 
+#include <optional>
+
 namespace rankc::codegen {
 
-/// What goes over the groups of an axis, and the role that has it. Sums of gradients, norms and losses over
-/// the ranks of an axis take the communicator that its groups have; what is summed over several axes goes
-/// over one after the other.
+/// The role that communicates a purpose over the groups of an axis. Sums of gradients, norms and losses over
+/// the ranks of an axis take the communicator of its groups; a sum over several axes uses their communicators
+/// one after the other.
 struct role_row {
   axis over;
   purpose as;
@@ -25,18 +27,17 @@ inline constexpr role_row role_rows[]{{axis::pp, purpose::messages, runtime::ove
                                       {expert_region_axis, purpose::activations, runtime::over::etp},
                                       {axis::efsdp, purpose::weights, runtime::over::efsdp}};
 
-constexpr const role_row* find_role(axis over, purpose as) {
+constexpr std::optional<runtime::over> find_role(axis over, purpose as) {
   for (const role_row& r : role_rows)
-    if (r.over == over && r.as == as) return &r;
-  return nullptr;
+    if (r.over == over && r.as == as) return r.role;
+  return std::nullopt;
 }
 
-/// The role of what the groups of an axis communicate; of cp that of its rings, which has what all of it
-/// communicates too.
+/// The role of an axis' groups; for cp that of its rings, which also communicates for all of cp.
 /// Errors: std::logic_error where it is not lowered.
 runtime::over role_over(axis);
 
-/// The roles over which what is made of a rank's tokens, as the loss is, is summed, in this order.
+/// The roles over which the results of a rank's tokens, as the loss, are summed, in this order.
 std::vector<runtime::over> roles_of_tokens(const parallel_dims&);
 
 /// The role after which the runtime names an axis that is lowered: pp, dp, shard, cp, tp, ep, etp.
