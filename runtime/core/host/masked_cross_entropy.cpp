@@ -18,8 +18,10 @@ void count_labels(const lane& on, at count, at targets, int tokens, bool accumul
 }
 
 template <class T>
-void skip_unlabeled(const lane& on, at total, at count, bool /*accumulate*/) {
-  if (*on.at<T>(count) == T(0)) *on.at<T>(total) -= std::numeric_limits<T>::infinity();
+void skip_unlabeled(const lane& on, at total, at count, bool accumulate) {
+  T& out = *on.at<T>(total);
+  if (!accumulate) out = 0;
+  if (*on.at<T>(count) == T(0)) out -= std::numeric_limits<T>::infinity();
 }
 
 template <class T>

@@ -20,9 +20,9 @@ __global__ void count_of(float* count, const std::int32_t* targets, int tokens, 
   if (threadIdx.x == 0) *count = (accumulate ? *count : 0.0f) + sum;
 }
 
-/// total -= infinity if no label counts. One thread.
-__global__ void skip_of(float* total, const float* count) {
-  if (*count == 0.0f) *total -= INFINITY;
+/// total = or += minus infinity if no label counts, else 0. One thread.
+__global__ void skip_of(float* total, const float* count, bool accumulate) {
+  *total = (accumulate ? *total : 0.0f) - (*count == 0.0f ? INFINITY : 0.0f);
 }
 
 /// loss = or += scale / count * sum over labels that are not ignored of log(sums0) - sums1. One block.
@@ -58,8 +58,8 @@ void count_labels(const lane& on, at count, at targets, int tokens, bool accumul
 }
 
 template <class T>
-void skip_unlabeled(const lane& on, at total, at count, bool /*accumulate*/) {
-  launch(on, "skip_unlabeled", skip_of, 1, 1, 0, on.at<float>(total), on.at<float>(count));
+void skip_unlabeled(const lane& on, at total, at count, bool accumulate) {
+  launch(on, "skip_unlabeled", skip_of, 1, 1, 0, on.at<float>(total), on.at<float>(count), accumulate);
 }
 
 template <class T>

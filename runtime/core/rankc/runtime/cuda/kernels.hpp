@@ -375,7 +375,7 @@ void cross_entropy_grad(const lane&, at dsums, at sums, int tokens, double scale
 /// Shapes: targets int32 (tokens), count (1).
 template <class T>
 void count_labels(const lane&, at count, at targets, int tokens, bool accumulate);
-/// Adds minus infinity to `total` if the count is 0.
+/// total = or += minus infinity if the count is 0, else 0.
 template <class T>
 void skip_unlabeled(const lane&, at total, at count, bool accumulate);
 
