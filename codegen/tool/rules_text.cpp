@@ -469,11 +469,23 @@ constexpr rule_text texts[]{
      "plan's precision is the plan's.",
      "constexpr auto inputs() const { return std::array{named_input{\"targets\"}}; }",
      "Take another name, as named_input{.name = \"token_weights\", .holds = element::wide}."},
+    {267, "the ignored label is no token",
+     "ignored_label is a negative number. Without ignored_label every label counts.",
+     "A label of 0 or more may be a token of the vocabulary. If that token were ignored, the model would "
+     "never learn to predict it.",
+     "training{.ignored_label = 0, ...}", "Take -100, as PyTorch and transformers do."},
+    {268, "a loss of the targets leaves out the ignored labels",
+     "In a plan with ignored_label no layer takes the mean of a loss of the targets over all tokens.",
+     "The loss is the sum over the labels that count, divided by their number in the whole step. A mean over "
+     "all tokens is smaller, by a factor that changes from step to step.",
+     "cross_entropy(logits, c.input(\"targets\"), axis::tp, c.loss_scale) with "
+     "training{.ignored_label = -100, ...}",
+     "Call cross_entropy(logits, c), or cross_entropy(logits, c, factor) for a part of the loss."},
     {269, "a head fits the attention kernels of the GPUs",
      "On a cluster of GPUs a head of attention has at most 128 elements.",
      "The kernels keep a tile of 64 tokens of a head in registers and in shared memory. The host kernels "
-     "have no "
-     "such limit.",
+     "have "
+     "no such limit.",
      "models::gpt2{.hidden = 512, .heads = 2, ...} with clusters::h200<1>",
      "Take more and smaller heads, as .heads = 4; or clusters::cpu."},
     {300, "a line is a request",

@@ -71,6 +71,7 @@ constexpr void check_traced(plan_data& p, const auto& layer, const trace& t, con
   check_documents(out, t, layer.name);
   check_heads(out, t, layer.name, p.machines);
   check_loss(out, layer, t, alone, p.recipe);
+  check_ignored_labels(out, layer.name, t, p.recipe);
   check_groups(out, t, d);
   check_rings(out, t, d);
   check_vocabulary(out, t, layer.name, p.vocab_used);
