@@ -164,7 +164,7 @@ flattener::place flattener::locate_of_rank(const item& i, const layer_call& call
       return {at.ropes.at(table).where, at.ropes[table].bytes, {rope, a.index}, wide()};
     case formal::input: {
       const placed_input& in = r_.inputs.at(table);
-      const std::size_t bytes = bytes_of_input(*l_.plan, in.is, l_.wide_bytes());
+      const std::size_t bytes = bytes_of_input(*l_.plan, in.is, l_.real_bytes(), l_.wide_bytes());
       return {in.where + m * bytes, bytes, {step_input, a.index, m}, type_of_input(in.is, l_)};
     }
     case formal::routers:

@@ -216,7 +216,7 @@ class rank_lister {
     for (const placed_rope& rope : a.ropes) at("rotary table", rope.where, rope.bytes);
     for (const placed_input& i : r_.inputs)
       at(text_of_input(i.is).formal, i.where,
-         i.read ? bytes_of_input(*l_.plan, i.is, l_.wide_bytes()) *
+         i.read ? bytes_of_input(*l_.plan, i.is, l_.real_bytes(), l_.wide_bytes()) *
                       static_cast<std::size_t>(l_.plan->actions.microbatches)
                 : 0);
     at("routers", a.routers, a.routers_bytes * static_cast<std::size_t>(l_.plan->actions.microbatches));

@@ -55,7 +55,7 @@ status embedded::told(auto&& call) noexcept {
 
 void embedded::check_tokens(const char* what, std::span<const std::int32_t> all) const {
   const description& about = engine_->about();
-  check_size(what, all.size(), about.tokens_of_microbatch());
+  check_size(what, all.size(), reads_tokens(about) ? about.tokens_of_microbatch() : 0);
   const auto wrong =
       std::ranges::find_if(all, [&](std::int32_t t) { return t < 0 || t >= about.vocab_used; });
   if (wrong == all.end()) return;
@@ -71,7 +71,7 @@ status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens,
     check_tokens("targets", targets);
     check_inputs(engine_->about(), inputs);
     const int dp = engine_->about().ranks[static_cast<std::size_t>(rank_)].dp;
-    engine_->set_batch(dp, microbatch, tokens.data(), targets.data());
+    if (!tokens.empty()) engine_->set_batch(dp, microbatch, tokens.data(), targets.data());
     if (!inputs.empty()) engine_->set_inputs(dp, microbatch, inputs);
   });
 }

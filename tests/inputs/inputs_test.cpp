@@ -36,7 +36,7 @@ struct microbatch_inputs {
   explicit microbatch_inputs(const description& about) {
     for (const input_row& i : inputs_of(about)) {
       names.push_back(i.name);
-      values.emplace_back(about.tokens_of_microbatch() * static_cast<std::size_t>(i.width), 1.0);
+      values.emplace_back(count_values(about, i), 1.0);
     }
   }
   std::vector<named_array> arrays() const {
@@ -88,12 +88,12 @@ TEST_CASE("an engine takes all inputs of the program, of their sizes, and no oth
   bad = good;
   bad.values[1].pop_back();
   CHECK(said_by([&] { r.engine->set_inputs(0, 0, bad.arrays()); }) ==
-        said{5072, {"element_weights", "383", "384", "4", "8", "12"}});
+        said{5072, {"element_weights", "383", "384", "rows 4 x seq 8 x width 12"}});
   bad = good;
-  for (const double value : {0.5, 3e9, std::nan("")}) {
+  for (const double value : {0.5, -1.0, 32.0, 3e9, std::nan("")}) {
     bad.values[2][7] = value;
     const said refused = said_by([&] { r.engine->set_inputs(0, 0, bad.arrays()); });
-    CHECK(refused == said{5073, {"7", "other_labels", refused.arguments.back()}});
+    CHECK(refused == said{5073, {"7", "other_labels", refused.arguments.at(2), "0", "31"}});
   }
   CHECK(said_by([&] { r.engine->set_inputs(0, 3, good.arrays()); }) == said{5010, {"0", "3", "1", "3"}});
 }

@@ -46,7 +46,7 @@ struct weighted {
     return std::array{
         named_input{.name = "token_weights", .holds = element::wide},
         named_input{.name = "element_weights", .holds = element::wide, .features = hidden},
-        named_input{.name = "other_labels"},
+        named_input{.name = "other_labels", .below = 32},
     };
   }
   constexpr auto stack() const {

@@ -7,20 +7,28 @@
 
 namespace rankc {
 
-/// A tensor that every microbatch is given, with a row for each token.
-///   holds            `index` (int32), or `wide` (f32, or f64 in a program of f64)
-///   features         numbers of a token; size 0: one number, and the tensor has the dim of tokens alone
+/// The rows of an input: one for each token, one for each sequence, or one for the step.
+enum class input_extent : unsigned char { token, sequence, step };
+
+/// A tensor that every microbatch is given.
+///   holds            `index` (int32), `wide` (f32, or f64 in a program of f64), or `real` (the plan's precision)
+///   features         numbers of a row; size 0: one number, and the tensor has the dim of rows alone
+///   extent           token: sharded as the tokens are. sequence: sharded over the data-parallel axes and cp, each
+///                    rank with an equal number of whole rows. step: the same row in all microbatches and ranks
 ///   whole_sequences  true: a cp rank has the rows of all tokens of its sequences; false: of its tokens only
+///   below            indices are at least 0 and below this; 0: any int32
 struct named_input {
   std::string_view name;
   element holds = element::index;
   dim features{"", 0};
+  input_extent extent = input_extent::token;
   bool whole_sequences = false;
+  int below = 0;
   constexpr bool operator==(const named_input&) const = default;
   constexpr int width() const { return features.size > 0 ? features.size : 1; }
 };
 
-/// The inputs that the language declares for a model of tokens.
+/// The inputs that the language declares for a model that reads tokens.
 namespace inputs {
 /// Token ids, the input of the first layer.
 inline constexpr named_input tokens{"tokens"};

@@ -28,7 +28,8 @@ struct step_input {
 };
 
 /// The values of an input that the model declares, for a microbatch of one data-parallel coordinate.
-/// Shapes: values (rows, seq, width), row-major.
+/// Shapes: values (rows, seq, width) of an input with a row for each token, (rows, width) with a row for each
+/// sequence, (width) with a row for the step; row-major.
 struct named_array {
   std::string_view name;
   std::span<const double> values;
