@@ -8,6 +8,9 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/verify.hpp>
 #include <rankc/memory/memory.hpp>
+#include <rankc/models/encoder.hpp>
+#include <rankc/plan/make_plan_data.hpp>
+#include <rankc/rankc.hpp>
 
 #include "plans.hpp"
 
@@ -88,6 +91,18 @@ TEST_CASE("a program of causal attention is not that of a model of full attentio
   const program q = expand_train(lower(causal, dtype::f64, target::host));
   CHECK(is_model(read_certificate(certificate({{q, prove(q)}}, specify(causal)))));
   CHECK(!is_model(read_certificate(certificate({{q, prove(q)}}, specify(plan)))));
+}
+
+TEST_CASE("dense features are refused with sequence parallelism, by one sentence") {
+  const rankc::plan_data p = rankc::make_plan_data(
+      rankc::models::vision_transformer{
+          .layers = 2, .hidden = 8, .heads = 2, .ffn = 8, .patch = 4, .classes = 4},
+      rankc::parallel_dims{.world = 2, .tp = 2, .sequence_parallel = true},
+      rankc::schedules::gpipe{.microbatches = 1}, rankc::training{.seq = 8, .global_batch = 2},
+      rankc::clusters::cpu);
+  REQUIRE(p.diagnostics.size() == 1);
+  CHECK(p.diagnostics[0].id == 210);
+  CHECK(p.diagnostics[0].text.view().ends_with("leave sequence_parallel out"));
 }
 
 }  // namespace encoders_lowering_test

@@ -19,7 +19,7 @@ constexpr schedules::one_f_one_b in_turn{3};
 constexpr schedules::zero_bubble_v v{3};
 
 constexpr models::vision_transformer vit{
-    .layers = 4, .hidden = 8, .heads = 4, .ffn = 12, .patch = 6, .classes = 10};
+    .layers = 4, .hidden = 8, .heads = 4, .ffn = 12, .patch = 6, .classes = 12};
 constexpr models::regression_encoder regression{
     .layers = 4, .hidden = 8, .heads = 4, .ffn = 12, .features = 5, .outputs = 3};
 

@@ -28,7 +28,7 @@ struct dense_embedding {
 
  private:
   static constexpr void refuse_sequence_parallel(trace& t) {
-    complaint c{"dense_embedding", {}, {}};
+    complaint c{"dense_embedding", {}, {__builtin_FILE(), __builtin_LINE()}};
     c.begin() << "every rank of " << rankc::name(region_axis)
               << " has the features of all tokens, and sequence_parallel shards the tokens; leave "
                  "sequence_parallel out";

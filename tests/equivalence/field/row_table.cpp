@@ -151,6 +151,10 @@ static constexpr row table[]{
     {"exp_sums_grad", "dlogits = dsums logits top targets", losses::exp_sums_grad, "", "", "dlogits:logits"},
     {"cross_entropy", "loss = sums", losses::cross_entropy, "", "cross_entropy_grad d_sums = sums"},
     {"cross_entropy_grad", "dsums = sums", losses::cross_entropy_grad},
+    {"squared_error", "loss = x targets", losses::squared_error, "", "squared_error_grad d_x = x targets"},
+    {"squared_error_grad", "dx = x targets", losses::squared_error_grad, "", "", "dx:x"},
+    {"sequence_mean", "y = x", losses::sequence_mean, "", "sequence_mean_grad d_x = d_y x"},
+    {"sequence_mean_grad", "dx = dy x", losses::sequence_mean_grad, "", "", "dx:x"},
 
     {"linear_bias", "y = x w b", nullptr, "linear t = x w; bias y = t b"},
     {"linear_add", "y = x w residual", nullptr, "linear t = x w; add y = t residual", "", "y:residual"},

@@ -15,7 +15,7 @@ import torch
 torch.set_default_dtype(torch.float64)
 
 SEQ, BATCH, LAYERS, HIDDEN, HEADS, FFN, EPS = 8, 12, 4, 8, 4, 12, 1e-5
-PATCH, CLASSES = 6, 10
+PATCH, CLASSES = 6, 12
 FEATURES, OUTPUTS = 5, 3
 LR, BETAS, ADAM_EPS, DECAY, CLIP, STEPS = 1e-3, (0.9, 0.95), 1e-8, 0.1, 1.0, 5
 MASK = (1 << 64) - 1

@@ -54,6 +54,8 @@ struct fake_program {
       l.lanes = lanes;
       l.calls = calls;
     }
+    layouts.front().reads_tokens = true;
+    layouts.back().reads_targets = true;
     for (int p = 0; p < pp; ++p)
       for (int d = 0; d < dp; ++d)
         for (int t = 0; t < tp; ++t) ranks.push_back({.pp = p, .dp = d, .tp = t, .links = {}});
@@ -90,7 +92,6 @@ struct fake_program {
 
   /// Leave logits of the last microbatch after a forward.
   void leave_logits() {
-    layouts.back().reads_targets = true;
     layouts.back().logits = {.where = {},
                              .rows = about.rows * about.seq,
                              .columns = vocab / tp,

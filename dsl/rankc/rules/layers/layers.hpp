@@ -36,6 +36,7 @@ constexpr void check_shards(report& out, const trace& t, const parallel_dims& gi
                 find_nearest(s.count() / each, std::numeric_limits<int>::max() / each - 1,
                              [&](int n) { return n * each % ways == 0; }));
     put_shards(text, s.name, s.count(), over.view(), ways) << found.view();
+    if (s.name == sequence_dim) text << " (they are those of a microbatch: global_batch / microbatches)";
     if (!refused_before(text.view())) refuse(out, 202) << text.view();
   };
   auto check_dims_of = [&](const type& v) {
