@@ -148,3 +148,11 @@ TEST_CASE("sources of tokens alone are refused where the model declares inputs")
   CHECK(said_by([&] { open_sources(parse_data_spec("arith:1"), program.about); }) ==
         said{6090, {"fake", "features, labels", "arith:1"}});
 }
+
+TEST_CASE("files have no row for the step") {
+  const array_files files;
+  const input_row of_step[]{{.name = "weight", .where = {}, .rows = input_rows::step}};
+  encoder_program program;
+  program.layouts.front().inputs = of_step;
+  CHECK(said_by([&] { array_folder(files.folder, program.about); }) == said{6227, {"weight"}});
+}
