@@ -27,7 +27,7 @@ const std::vector<rows_of_model>& all_of_model() {
       {{"rope_grad"}, "dy", {"dy"}},
       {{"attention", "attention_grad", "document_attention", "document_attention_grad"},
        "q",
-       {"seq", "window", "softcap", "scale", "q", "k", "v"}},
+       {"seq", "window", "softcap", "scale", "causal", "q", "k", "v"}},
       {{"split_heads"}, "x", {"first", "second"}},
       {{"concat_heads"}, "first", {"first", "second"}},
       {{"layer_norm", "rms_norm", "head_norm", "scale", "normalize"}, "x", {"number"}},
@@ -37,7 +37,9 @@ const std::vector<rows_of_model>& all_of_model() {
       {{"balance_loss_grad", "layer_balance_loss_grad", "z_loss_grad", "overflow_loss_grad"},
        "whole",
        {"number", "whole"}},
-      {{"cross_entropy", "cross_entropy_grad"}, "sums", {"number"}}};
+      {{"cross_entropy", "cross_entropy_grad"}, "sums", {"number"}},
+      {{"squared_error", "squared_error_grad"}, "x", {"number"}},
+      {{"sequence_mean", "sequence_mean_grad"}, "x", {"seq"}}};
   return all;
 }
 
@@ -67,6 +69,7 @@ double value_of(const call& c, std::string_view attribute) {
   if (attribute == "window") return c.attention.window;
   if (attribute == "softcap") return c.attention.softcap;
   if (attribute == "scale") return c.attention.scale;
+  if (attribute == "causal") return c.attention.causal;
   if (attribute == "rounding") return static_cast<double>(c.rounds);
   return static_cast<double>(c.wants(attribute) ? c.wanted(attribute).unit : c.in(attribute).is.unit);
 }
