@@ -79,6 +79,7 @@ struct input_schema {
     f("name", i.name, "name of the input");
     f("width", i.width, "numbers of a row; 0: one number, and the input has one dim");
     f.optional("rows", i.rows >= 0, [&] { f("rows", i.rows, "rows of a step, if these are not its tokens"); });
+    f.expect(i.width >= 0 && i.rows >= -1, "sizes of at least 0");
   }
 };
 
@@ -188,7 +189,8 @@ struct model_schema {
       f.template list<input_schema>("inputs", s.inputs, "the inputs that the model declares");
       f.expect(std::all_of(s.inputs.begin(), s.inputs.end(),
                            [&](const auto& i) {
-                             return is_countable(std::array{i.rows < 0 ? s.tokens : i.rows, std::max(i.width, std::int64_t{1})});
+                             const std::int64_t rows = i.rows < 0 ? s.tokens : i.rows;
+                             return is_countable(std::array{rows, std::max(i.width, std::int64_t{1})});
                            }),
                countable_text);
     });
