@@ -46,8 +46,9 @@ struct model_op_schema {
   }
   static void list_attention(auto& f, auto& o) {
     f.optional("attention", !o.attention.is_plain(), [&] {
-      f.template one<attention_schema>("attention", o.attention,
-                                       "window, softcap, scale and causal, of rows whose names end with attention");
+      f.template one<attention_schema>(
+          "attention", o.attention,
+          "window, softcap, scale and causal, of rows whose names end with attention");
     });
   }
 };
@@ -78,7 +79,8 @@ struct input_schema {
   static void list(auto& f, auto& i) {
     f("name", i.name, "name of the input");
     f("width", i.width, "numbers of a row; 0: one number, and the input has one dim");
-    f.optional("rows", i.rows >= 0, [&] { f("rows", i.rows, "rows of a step, if these are not its tokens"); });
+    f.optional("rows", i.rows >= 0,
+               [&] { f("rows", i.rows, "rows of a step, if these are not its tokens"); });
     f.expect(i.width >= 0 && i.rows >= -1, "sizes of at least 0");
   }
 };

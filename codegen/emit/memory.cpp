@@ -57,7 +57,8 @@ std::string inputs_text(const lowered& l, const pipeline_rank& r) {
     out += fmt::format(
         "constexpr {} {}_of(int microbatch) {{ return {{at{{{}}} + {} * "
         "static_cast<std::size_t>(microbatch)}}; }}  // {}\n",
-        text.type, text.formal, i.where, bytes_of_input(*l.plan, i.is, l.real_bytes(), l.wide_bytes()), text.about);
+        text.type, text.formal, i.where, bytes_of_input(*l.plan, i.is, l.real_bytes(), l.wide_bytes()),
+        text.about);
   }
   return out;
 }

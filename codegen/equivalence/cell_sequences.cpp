@@ -54,8 +54,7 @@ std::int64_t rank_of_queries(std::int64_t first, std::int64_t tokens, std::int64
 }
 
 bool sums_over_positions(const fact& f) {
-  return std::any_of(f.equations.begin(), f.equations.end(),
-                     [](const equation& e) { return e.over == "p"; });
+  return std::any_of(f.equations.begin(), f.equations.end(), [](const equation& e) { return e.over == "p"; });
 }
 
 /// Whether all runs are positions of a sequence.
@@ -184,7 +183,8 @@ void cell::bind_sequences(const attributes& with) {
   if (!is_bound_[t]) return;
   const std::int64_t tokens = range[t].size(), each = with.rows > 0 ? tokens / with.rows : 0;
   if (with.seq < 1 || each < 1 || each * with.rows != tokens)
-    throw refusal("RC7780: {} tokens are not equal shares of {} sequences of {}", tokens, with.rows, with.seq);
+    throw refusal("RC7780: {} tokens are not equal shares of {} sequences of {}", tokens, with.rows,
+                  with.seq);
   part positions{{}, with.seq}, sequences{{}, bound_[t].size / with.seq};
   for (std::int64_t row = 0; row < with.rows; ++row) {
     const runs share = bound_[t].at.slice(row * each, each);

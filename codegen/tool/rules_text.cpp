@@ -463,8 +463,10 @@ constexpr rule_text texts[]{
      "Take a number of the range, or another range in the row."},
     {266, "an input that a model declares has a name and a type",
      "The name of each input in inputs() is an identifier that no other input of the step has: the language "
-     "has tokens, targets and starts. It holds element::index, element::wide or element::real. `below` limits "
-     "indices alone, and `whole_sequences` is of inputs with a row for each token. The first input of a model "
+     "has tokens, targets and starts. It holds element::index, element::wide or element::real. `below` "
+     "limits "
+     "indices alone, and `whole_sequences` is of inputs with a row for each token. The first input of a "
+     "model "
      "without tokens has a row for each token of the rank, and the layer that reads it is not repeated.",
      "Layers, generated text and the runtime find an input by its name. The first layer of a model without "
      "tokens reads the first input, as other first layers read the tokens.",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small vision transformer on two ranks. A sequence is an image of 16 x 16 numbers in 16 patches, and a step's
-// inputs are the patches and a label for each image. `encoder_data.py` makes such images.
+// A small vision transformer on two ranks. A sequence is an image of 16 x 16 numbers in 16 patches, and a
+// step's inputs are the patches and a label for each image. `encoder_data.py` makes such images.
 #pragma once
 #include <rankc/models/encoder.hpp>
 #include <rankc/rankc.hpp>

@@ -46,12 +46,14 @@ array_folder::array_folder(const std::filesystem::path& folder, const descriptio
   for (const input_row& input : inputs_of(about)) open(folder, input, about);
 }
 
-void array_folder::open(const std::filesystem::path& folder, const input_row& input, const description& about) {
+void array_folder::open(const std::filesystem::path& folder, const input_row& input,
+                        const description& about) {
   if (input.rows == input_rows::step)
-    throw failure(1,
-                  "RC6227: input {} has a row for the step, and files have rows for samples; embed the program, and "
-                  "give it to set_batch",
-                  input.name);
+    throw failure(
+        1,
+        "RC6227: input {} has a row for the step, and files have rows for samples; embed the program, and "
+        "give it to set_batch",
+        input.name);
   npy_file file(folder / (std::string(input.name) + ".npy"));
   const std::vector<std::uint64_t> wanted = shape_of_sample(about, input);
   if (!has_shape(file, wanted))
@@ -85,11 +87,12 @@ void array_folder::read(const array& a, std::uint64_t sample, double* to) const 
   a.file.copy(sample * a.count, a.count, to);
   if (a.is.type != input_type::index) return;
   using limits = std::numeric_limits<std::int32_t>;
-  const double least = a.is.below > 0 ? 0 : limits::min(), most = a.is.below > 0 ? a.is.below - 1 : limits::max();
+  const double least = a.is.below > 0 ? 0 : limits::min(),
+               most = a.is.below > 0 ? a.is.below - 1 : limits::max();
   const double* const wrong = std::find_if(to, to + a.count, [&](double x) { return x < least || x > most; });
   if (wrong != to + a.count)
-    throw failure(1, "RC6232: {} has {} in sample {}; input {} takes whole numbers from {} to {}", a.file.name(),
-                  *wrong, sample, a.is.name, least, most);
+    throw failure(1, "RC6232: {} has {} in sample {}; input {} takes whole numbers from {} to {}",
+                  a.file.name(), *wrong, sample, a.is.name, least, most);
 }
 
 void array_folder::copy(std::uint64_t sample, const sample_view& to) const {

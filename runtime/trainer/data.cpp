@@ -34,8 +34,8 @@ dataset::dataset(std::vector<opened_source> sources, int vocab, int seq,
       shares_(shares_of(sources)),
       mixture_(shares_),
       begins_{.first = record.first, .gaps = record.gaps} {
-  const bool has_files = std::any_of(sources.begin(), sources.end(),
-                                     [](const opened_source& s) { return s.has_files(); });
+  const bool has_files =
+      std::any_of(sources.begin(), sources.end(), [](const opened_source& s) { return s.has_files(); });
   if (orders.front().shuffle.how != shuffle_spec::kind::none && !has_files)
     throw failure(2,
                   "RC6050: --shuffle orders the data of files, but the samples of arith and rand are drawn "
@@ -136,8 +136,9 @@ void set_batch(engine& e, const batch& b) {
       if (!b.tokens.empty()) e.set_batch(dp, microbatch, b.tokens.data() + token, b.targets.data() + token);
       std::vector<named_array> given;
       for (std::size_t k = 0; k < rows.size(); ++k)
-        given.push_back({rows[k].name, std::span(b.inputs[k]).subspan(first * count_of_sample(about, rows[k]),
-                                                                      count_values(about, rows[k]))});
+        given.push_back({rows[k].name, std::span(b.inputs[k])
+                                           .subspan(first * count_of_sample(about, rows[k]),
+                                                    count_values(about, rows[k]))});
       if (!given.empty()) e.set_inputs(dp, microbatch, given);
     }
 }

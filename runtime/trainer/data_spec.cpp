@@ -41,7 +41,8 @@ data_source parse_source(std::string_view text, std::string_view whole) {
   if (is_path(text)) return {.from = kind::files, .seed = 0, .path = std::string(text)};
   throw failure(2,
                 "RC6057: --data {} names the file or folder {}, which does not exist; give arith:SEED, "
-                "rand:SEED, arrays:DIR, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, a folder or a "
+                "rand:SEED, arrays:DIR, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, a "
+                "folder or a "
                 "quoted pattern of these, or several with weights: A:0.7,B:0.3",
                 whole, text);
 }

@@ -127,8 +127,8 @@ void evaluate(const description& about, const install_engine& install, const opt
   evaluation evaluated(*e, o.where);
   if (o.steps == 0 && what.set().sources().size() > 1) {
     const double mean = loss_of_sources(evaluated, about, what, say);
-    return say.line(fmt::format("eval: loss {:.12f}{}, the mean by shares of {} sources{}", mean, unit_of_loss(about),
-                                what.set().sources().size(), evaluated.dropped_text()));
+    return say.line(fmt::format("eval: loss {:.12f}{}, the mean by shares of {} sources{}", mean,
+                                unit_of_loss(about), what.set().sources().size(), evaluated.dropped_text()));
   }
   const std::optional<std::uint64_t> all = what.set().epoch(what.part());
   const std::uint64_t samples = samples_of(about, o, all);
@@ -136,8 +136,8 @@ void evaluate(const description& about, const install_engine& install, const opt
     what.set().sample(s, to, what.part());
   };
   const double loss = evaluated.loss_of(read, samples);
-  say.line(fmt::format("eval: loss {:.12f}{} over {}{}{}", loss, unit_of_loss(about), samples == all ? "all " : "",
-                       count_text(about, samples), evaluated.dropped_text()));
+  say.line(fmt::format("eval: loss {:.12f}{} over {}{}{}", loss, unit_of_loss(about),
+                       samples == all ? "all " : "", count_text(about, samples), evaluated.dropped_text()));
 }
 
 }  // namespace rankc::runtime

@@ -16,7 +16,8 @@
 namespace rankc::runtime {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the numbers of .npy files are read as little endian");
+static_assert(std::endian::native == std::endian::little,
+              "the numbers of .npy files are read as little endian");
 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t most_dims = 8;
@@ -24,7 +25,8 @@ constexpr std::array<std::pair<std::string_view, std::size_t>, 5> types{
     {{"<f4", 4}, {"<f8", 8}, {"|u1", 1}, {"<i4", 4}, {"<i8", 8}}};
 
 /// The text behind "'key':" in the header's dict, up to one of the characters in `ends`.
-std::optional<std::string_view> value_of(std::string_view header, std::string_view key, std::string_view ends) {
+std::optional<std::string_view> value_of(std::string_view header, std::string_view key,
+                                         std::string_view ends) {
   const std::size_t at = header.find(fmt::format("'{}':", key));
   if (at == header.npos) return std::nullopt;
   std::string_view rest = header.substr(at + key.size() + 3);
@@ -89,19 +91,22 @@ void npy_file::read_header() {
     return descr && *descr == fmt::format("'{}'", t.first);
   });
   if (known == types.end())
-    throw failure(1,
-                  "RC6222: {} has numbers of type {}; expected little-endian float32, float64, uint8, int32 or "
-                  "int64",
-                  name(), descr.value_or("unknown"));
+    throw failure(
+        1,
+        "RC6222: {} has numbers of type {}; expected little-endian float32, float64, uint8, int32 or "
+        "int64",
+        name(), descr.value_or("unknown"));
   type_ = static_cast<npy_type>(known - types.begin());
   if (order != "False")
     throw failure(1, "RC6223: {} is in column-major order; write numpy.ascontiguousarray of it", name());
   const auto sizes = sizes_of(shape.value_or(""));
   const auto count = sizes && sizes->size() <= most_dims ? product_of(*sizes) : std::nullopt;
-  if (!count) throw failure(1, "RC6224: {} has the shape {}), which is not valid", name(), shape.value_or("("));
-  if (const std::size_t bytes = all.size() - begin_; bytes % known->second != 0 || bytes / known->second != *count)
-    throw failure(1, "RC6225: {} has {} bytes of numbers; its shape {}) asks for {} numbers of {} bytes", name(),
-                  bytes, *shape, *count, known->second);
+  if (!count)
+    throw failure(1, "RC6224: {} has the shape {}), which is not valid", name(), shape.value_or("("));
+  if (const std::size_t bytes = all.size() - begin_;
+      bytes % known->second != 0 || bytes / known->second != *count)
+    throw failure(1, "RC6225: {} has {} bytes of numbers; its shape {}) asks for {} numbers of {} bytes",
+                  name(), bytes, *shape, *count, known->second);
   shape_ = *sizes;
 }
 

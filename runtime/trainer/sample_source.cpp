@@ -35,10 +35,11 @@ std::vector<opened_source> open_sources(const data_spec& spec, const description
       continue;
     }
     if (!inputs.empty())
-      throw failure(2,
-                    "RC6090: the plan {} takes the inputs {}, and {} has tokens and targets only; give --data "
-                    "arrays:DIR, a folder with a file NAME.npy for each",
-                    about.name, names_of(inputs), source_text(from));
+      throw failure(
+          2,
+          "RC6090: the plan {} takes the inputs {}, and {} has tokens and targets only; give --data "
+          "arrays:DIR, a folder with a file NAME.npy for each",
+          about.name, names_of(inputs), source_text(from));
     opened.push_back(std::move(open_sources({{from}}, about.vocab_used).front()));
   }
   return opened;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of encoders, lowered: their memory, their certificates, and programs that compute another attention,
-// another mean or another loss.
+// Programs of encoders, lowered: their memory, their certificates, and programs that compute another
+// attention, another mean or another loss.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>

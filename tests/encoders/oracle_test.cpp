@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoders compute what PyTorch computes in float64, on every layout: the losses of five steps, and every element
-// of the gradients of the first.
+// Encoders compute what PyTorch computes in float64, on every layout: the losses of five steps, and every
+// element of the gradients of the first.
 #include <rankc/trainer/hash.hpp>
 #include <rankc/trainer/npy_file.hpp>
 
@@ -83,7 +83,8 @@ TEST_CASE("losses and gradients of every layout are PyTorch's") {
     ++layouts[program.job];
   }
   CHECK(layouts == std::map<std::string, int>{{"regression", 15}, {"vit", 15}});
-  MESSAGE("largest difference of a loss " << worst_loss << ", of an element " << worst << " of the gradient norm");
+  MESSAGE("largest difference of a loss " << worst_loss << ", of an element " << worst
+                                          << " of the gradient norm");
 }
 
 }  // namespace encoders_oracle_test

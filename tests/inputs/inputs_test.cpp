@@ -70,7 +70,8 @@ TEST_CASE("labels of a second loss count as they are given") {
 TEST_CASE("an engine takes all inputs of the program, of their sizes, and no other") {
   run r(find_program("three"));
   const microbatch_inputs good(r.about);
-  CHECK(good.names == std::vector<std::string>{"token_weights", "element_weights", "step_weight", "other_labels"});
+  CHECK(good.names ==
+        std::vector<std::string>{"token_weights", "element_weights", "step_weight", "other_labels"});
   r.engine->set_inputs(0, 2, good.arrays());
 
   microbatch_inputs bad = good;
@@ -82,9 +83,10 @@ TEST_CASE("an engine takes all inputs of the program, of their sizes, and no oth
   bad = good;
   bad.names.push_back("weights");
   bad.values.push_back({1});
-  CHECK(
-      said_by([&] { r.engine->set_inputs(0, 0, bad.arrays()); }) ==
-      said{5071, {"weights", "inputs_weighted_three_host", "token_weights, element_weights, step_weight, other_labels"}});
+  CHECK(said_by([&] { r.engine->set_inputs(0, 0, bad.arrays()); }) ==
+        said{5071,
+             {"weights", "inputs_weighted_three_host",
+              "token_weights, element_weights, step_weight, other_labels"}});
   bad = good;
   bad.values[1].pop_back();
   CHECK(said_by([&] { r.engine->set_inputs(0, 0, bad.arrays()); }) ==

@@ -273,8 +273,7 @@ class selector {
   /// Assigns the layer's inputs and outputs to the memory that the caller passes. An output is copied if it
   /// is an input as well, or if backward reads it.
   constexpr void hand_on() {
-    const bool reads_step = t_.values[t_.input].is_input,
-               gives_loss = t_.values[t_.result].ndim == 0;
+    const bool reads_step = t_.values[t_.input].is_input, gives_loss = t_.values[t_.result].ndim == 0;
     const auto put = [&](int v, space where) { out_.values[v].where = where; };
     if (!reads_step) put(find(t_.input), space::x);
     if (!gives_loss) {

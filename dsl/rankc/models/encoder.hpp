@@ -20,8 +20,7 @@ struct dense_embedding {
     const dim features = t.of(x).shape[1];
     value weight = t.parameter("we", {hidden, features}, {}, initial::normal, initial_std),
           shift = t.parameter("we.bias", {hidden}, {}, initial::zeros),
-          positions =
-              t.parameter("wpe", {dim{"positions", c.seq}, hidden}, {}, initial::normal, initial_std);
+          positions = t.parameter("wpe", {dim{"positions", c.seq}, hidden}, {}, initial::normal, initial_std);
     value embedded = as("embedded", linear(x, weight));
     return position(bias(embedded, shift), positions, c);
   }
@@ -79,13 +78,14 @@ struct regression_head {
 /// A block of an encoder: full attention, LayerNorm, biases and GELU.
 constexpr block encoder_block(int layers, int hidden, int heads, int ffn, double norm_eps) {
   const dim features{"hidden", hidden}, all_heads{"heads", hidden, hidden / heads, "head_dim"};
-  return {.attention = {.hidden = features,
-                        .heads = all_heads,
-                        .kv_heads = all_heads,
-                        .of = {.layers = layers, .norm_eps = norm_eps, .norm = norm_kind::layer, .biases = true},
-                        .setting = {.causal = false}},
-          .ffn = dim{"ffn", ffn},
-          .by = activation::gelu};
+  return {
+      .attention = {.hidden = features,
+                    .heads = all_heads,
+                    .kv_heads = all_heads,
+                    .of = {.layers = layers, .norm_eps = norm_eps, .norm = norm_kind::layer, .biases = true},
+                    .setting = {.causal = false}},
+      .ffn = dim{"ffn", ffn},
+      .by = activation::gelu};
 }
 
 /// Checks the sizes that encoders share.
@@ -112,9 +112,8 @@ struct vision_transformer {
     check_sizes(out, {{"patch", patch}, {"classes", classes}});
   }
   constexpr auto inputs() const {
-    return std::array{
-        named_input{.name = "patches", .holds = element::real, .features = dim{"patch", patch}},
-        named_input{.name = "labels", .extent = input_extent::sequence, .below = classes}};
+    return std::array{named_input{.name = "patches", .holds = element::real, .features = dim{"patch", patch}},
+                      named_input{.name = "labels", .extent = input_extent::sequence, .below = classes}};
   }
   constexpr auto stack() const {
     const dim features{"hidden", hidden};

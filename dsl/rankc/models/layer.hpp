@@ -239,8 +239,7 @@ constexpr value self_attention(operand q, operand k, operand v, const layer_cont
 /// Shapes: x (tokens, width), as between layers; result (sequences, width).
 /// Errors: RC202 if cp does not divide the sequences of a microbatch; RC210.
 constexpr value sequence_mean(operand x, const layer_context& c) {
-  const operand tokens =
-      c.sequence_parallel ? operand{enter_tp(x, c), x.from.file, x.from.line} : x;
+  const operand tokens = c.sequence_parallel ? operand{enter_tp(x, c), x.from.file, x.from.line} : x;
   const value sums = sequence_mean(tokens, c.rows, c.seq);
   const value means = reduce_scatter({sums, x.from.file, x.from.line}, axis::cp, sequence_dim);
   return c.sequence_parallel ? means : replicate({means, x.from.file, x.from.line}, region_axis);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as one family of op rows. A layer calls `attention` or `ring_attention`, with or without documents.
-// Lowering then chooses the row for the layout of the rank's tokens. Every row takes an attention_setting: a
-// window, a softcap and a scale of the scores, and whether attention is causal.
+// Attention as one family of op rows. A layer calls `attention` or `ring_attention`, with or without
+// documents. Lowering then chooses the row for the layout of the rank's tokens. Every row takes an
+// attention_setting: a window, a softcap and a scale of the scores, and whether attention is causal.
 #pragma once
 #include <rankc/contract/attention_scratch.hpp>
 #include <rankc/contract/kernel_scratch.hpp>
@@ -39,7 +39,8 @@ constexpr void scores(complaint& c, const attention_setting& s) {
   if (!c.said && s.window < 0)
     c.begin() << "its window is " << s.window << " tokens; expected at least 1, or 0 for no window";
   if (!c.said && s.window > 0 && !s.causal)
-    c.begin() << "its window is " << s.window << " tokens and it is not causal; a window is of causal attention: "
+    c.begin() << "its window is " << s.window
+              << " tokens and it is not causal; a window is of causal attention: "
               << "leave out the window, or causal = false";
   score_number(c, "softcap", s.softcap, "no softcap");
   score_number(c, "scale", s.scale, "1 / sqrt(head dim)");
@@ -86,8 +87,9 @@ constexpr void attention_of(complaint& c, types in, type* out, const op& o) {
   if constexpr (Form.documents) {
     starts(c, in.back());
     if (!c.said && !o.with.attention.causal)
-      c.begin() << "it is not causal, and its sequences hold documents; this version masks the documents of causal "
-                   "attention: leave out end_of_document, or causal = false";
+      c.begin()
+          << "it is not causal, and its sequences hold documents; this version masks the documents of causal "
+             "attention: leave out end_of_document, or causal = false";
   }
   scores(c, o.with.attention);
 }
@@ -103,8 +105,8 @@ constexpr cuda::attention_shape attention_shape(const op_sizes& s, const kernel_
       k.deterministic};
 }
 
-/// Twice the number of keys that a query sees on average: of causal attention without a window the length of a
-/// sequence.
+/// Twice the number of keys that a query sees on average: of causal attention without a window the length
+/// of a sequence.
 constexpr double doubled_keys_per_query(const op_sizes& s) {
   const double seq = s("seq"), window = static_cast<double>(s.window());
   if (!s.is_causal()) return 2 * seq;

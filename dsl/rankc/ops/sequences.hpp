@@ -11,9 +11,7 @@ inline constexpr std::string_view sequence_dim = "sequences";
 namespace placement_rules {
 /// A mean of tokens that are sharded over cp is a pending sum, because a rank has only some tokens of each
 /// sequence.
-constexpr placement mean_over(axis a, const type& x) {
-  return x[a] == V(0) && cuts_sequences(a) ? P : x[a];
-}
+constexpr placement mean_over(axis a, const type& x) { return x[a] == V(0) && cuts_sequences(a) ? P : x[a]; }
 constexpr void sequence_mean(complaint& c, types in, type* out, const op& o) {
   const type& x = in[0];
   if (!rows(c, "the value", x)) return;

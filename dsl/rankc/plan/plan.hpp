@@ -114,8 +114,7 @@ constexpr plan_data check_plan(const auto& model, const parallel_dims& given, co
 
   const int ranks = static_cast<int>(batch_ranks(p.dims));
   p.rows = recipe.global_batch / schedule.microbatches / ranks;
-  if constexpr (requires { model.vocab; })
-    p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
+  if constexpr (requires { model.vocab; }) p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
   p.inputs = detail::inputs_of(model, recipe);
   detail::check_inputs(out, p.inputs, model, recipe);
   if (!accepts(out)) return p;

@@ -11,10 +11,11 @@ namespace rankc {
 enum class input_extent : unsigned char { token, sequence, step };
 
 /// A tensor that every microbatch is given.
-///   holds            `index` (int32), `wide` (f32, or f64 in a program of f64), or `real` (the plan's precision)
+///   holds            `index` (int32), `wide` (f32, or f64 in a program of f64), or `real` (the precision of
+///                    the plan)
 ///   features         numbers of a row; size 0: one number, and the tensor has the dim of rows alone
-///   extent           token: sharded as the tokens are. sequence: sharded over the data-parallel axes and cp, each
-///                    rank with an equal number of whole rows. step: the same row in all microbatches and ranks
+///   extent           token: sharded as the tokens are. sequence: sharded over the data-parallel axes and cp,
+///                    and each rank has an equal number of rows. step: all ranks have the row
 ///   whole_sequences  true: a cp rank has the rows of all tokens of its sequences; false: of its tokens only
 ///   below            indices are at least 0 and below this; 0: any int32
 struct named_input {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention per sequence and head, as matrix products over blocks of queries. Scores are kept for one block
-// alone. The block [i, i + block) sees the keys [first, i + block), where `first` is the first key in the window
-// of query i, or all keys if attention is not causal. Other scores are not computed. Backward recomputes the
-// probabilities from the saved log-sum-exp.
+// alone. The block [i, i + block) sees the keys [first, i + block), where `first` is the first key in the
+// window of query i, or all keys if attention is not causal. Other scores are not computed. Backward
+// recomputes the probabilities from the saved log-sum-exp.
 #include "gemm.hpp"
 #include "scores.hpp"
 

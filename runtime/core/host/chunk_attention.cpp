@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of the two chunks that a rank has of each sequence to the gathered keys of all ranks. A query sees
-// the chunks before its own, and its own chunk up to itself; with a window, the last of these keys; all keys if
-// attention is not causal. Keys that no query of a block sees are not read.
+// Attention of the two chunks that a rank has of each sequence to the gathered keys of all ranks. A query
+// sees the chunks before its own, and its own chunk up to itself; with a window, the last of these keys;
+// all keys if attention is not causal. Keys that no query of a block sees are not read.
 #include "gemm.hpp"
 #include "scores.hpp"
 

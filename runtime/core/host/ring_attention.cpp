@@ -41,7 +41,7 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
                       int rows, int seq, int heads, int kv_heads, int dim, int ring, double step, int first,
                       const attention_setting& setting) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
-  const runtime::ring_step sees = 
+  const runtime::ring_step sees =
       runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first, setting.causal);
   const int q_width = heads * dim, kv_width = kv_heads * dim;
   const score_form<T> by(setting, dim);
@@ -78,7 +78,7 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
                            at lse, const documents& of, int rows, int seq, int heads, int kv_heads, int dim,
                            int ring, double step, int first, const attention_setting& setting) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
-  const runtime::ring_step sees = 
+  const runtime::ring_step sees =
       runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first, setting.causal);
   const int q_width = heads * dim, kv_width = kv_heads * dim;
   const score_form<T> by(setting, dim);

@@ -11,8 +11,7 @@ void sequence_mean(const lane& on, at y, at x, int tokens, int width, int rows, 
     for (int c = 0; c < width; ++c) {
       double sum = 0;
       for (int n = 0; n < tokens / rows; ++n)
-        sum += static_cast<double>(
-            from[(static_cast<std::size_t>(row) * (tokens / rows) + n) * width + c]);
+        sum += static_cast<double>(from[(static_cast<std::size_t>(row) * (tokens / rows) + n) * width + c]);
       on.at<T>(y)[static_cast<std::size_t>(row) * width + c] = static_cast<T>(sum / seq);
     }
 }

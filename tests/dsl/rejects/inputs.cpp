@@ -29,29 +29,26 @@ template <std::size_t N>
 encoder(std::array<named_input, N>) -> encoder<N>;
 
 constexpr auto modelled(auto model, parallel_dims dims = {}, training r = recipe) {
-  return plan{.model = model,
-              .dims = dims,
-              .schedule = one_microbatch,
-              .recipe = r,
-              .cluster = clusters::cpu};
+  return plan{
+      .model = model, .dims = dims, .schedule = one_microbatch, .recipe = r, .cluster = clusters::cpu};
 }
 
 inline constexpr auto rc223_label_past_the_classes =
     modelled(encoder{std::array{features_of(), labels_of(fault(11, 10))}});
-// error: RC223: the loss of layer 'head' has classes=10 for the input 'labels', which is declared with below=11;
-//        take below=10 or less, and at least 1
+// error: RC223: the loss of layer 'head' has classes=10 for the input 'labels', which is declared with
+//        below=11; take below=10 or less, and at least 1
 static_assert(valid<rc223_label_past_the_classes>);
 
 inline constexpr auto rc223_labels_without_a_limit =
     modelled(encoder{std::array{features_of(), labels_of(fault(0, 10))}});
-// error: RC223: the loss of layer 'head' has classes=10 for the input 'labels', which is declared with below=0;
-//        take below=10 or less, and at least 1
+// error: RC223: the loss of layer 'head' has classes=10 for the input 'labels', which is declared with
+//        below=0; take below=10 or less, and at least 1
 static_assert(valid<rc223_labels_without_a_limit>);
 
 inline constexpr auto rc266_first_input_of_sequences = modelled(
     encoder{std::array{features_of(fault(input_extent::sequence, input_extent::token)), labels_of()}});
-// error: RC266: the model declares the input 'features' first, which is the input of its first layer; that input
-//        has a row for each token of the rank: leave out extent and whole_sequences
+// error: RC266: the model declares the input 'features' first, which is the input of its first layer; that
+//        input has a row for each token of the rank: leave out extent and whole_sequences
 static_assert(valid<rc266_first_input_of_sequences>);
 
 inline constexpr auto rc266_documents_without_tokens =
@@ -61,24 +58,24 @@ inline constexpr auto rc266_documents_without_tokens =
 //        end_of_document
 static_assert(valid<rc266_documents_without_tokens>);
 
-inline constexpr auto rc266_limit_of_numbers = modelled(encoder{std::array{
-    features_of(), labels_of(),
-    named_input{.name = "weights", .holds = element::wide, .below = fault(3, 0)}}});
-// error: RC266: the model declares the input 'weights' with below=3; below is of element::index: 1 or more, or 0
-//        for any index
+inline constexpr auto rc266_limit_of_numbers = modelled(
+    encoder{std::array{features_of(), labels_of(),
+                       named_input{.name = "weights", .holds = element::wide, .below = fault(3, 0)}}});
+// error: RC266: the model declares the input 'weights' with below=3; below is of element::index: 1 or more,
+//        or 0 for any index
 static_assert(valid<rc266_limit_of_numbers>);
 
 inline constexpr auto rc266_whole_sequences_of_sequences = modelled(encoder{std::array{
     features_of(), labels_of(),
     named_input{.name = "ages", .extent = input_extent::sequence, .whole_sequences = fault(true, false)}}});
-// error: RC266: the model declares the input 'ages' with whole_sequences and without a row for each token; leave
-//        out whole_sequences or extent
+// error: RC266: the model declares the input 'ages' with whole_sequences and without a row for each token;
+//        leave out whole_sequences or extent
 static_assert(valid<rc266_whole_sequences_of_sequences>);
 
-inline constexpr auto rc266_name_of_the_language = modelled(encoder{
-    std::array{features_of(), labels_of(), named_input{.name = fault("tokens", "ages")}}});
-// error: RC266: the model declares the input 'tokens', which is the name of an input of models that read tokens;
-//        take another name
+inline constexpr auto rc266_name_of_the_language =
+    modelled(encoder{std::array{features_of(), labels_of(), named_input{.name = fault("tokens", "ages")}}});
+// error: RC266: the model declares the input 'tokens', which is the name of an input of models that read
+//        tokens; take another name
 static_assert(valid<rc266_name_of_the_language>);
 
 /// Blocks read the features without a layer before them.
@@ -87,7 +84,8 @@ struct without_embedding {
   int before = fault(0, 1);
   constexpr void check(report&) const {}
   constexpr auto inputs() const {
-    return std::array{named_input{.name = "features", .holds = element::real, .features = hidden}, labels_of()};
+    return std::array{named_input{.name = "features", .holds = element::real, .features = hidden},
+                      labels_of()};
   }
   constexpr auto stack() const {
     const auto blocks = repeat{2, models::encoder_block(2, 8, 2, 12, 1e-5)};
@@ -100,8 +98,8 @@ struct without_embedding {
   }
 };
 inline constexpr auto rc266_repeated_first_layer = modelled(without_embedding{});
-// error: RC266: the model declares the input 'features' first, and layer 'block', which reads it, is repeated;
-//        begin with a layer that is not repeated
+// error: RC266: the model declares the input 'features' first, and layer 'block', which reads it, is
+//        repeated; begin with a layer that is not repeated
 static_assert(valid<rc266_repeated_first_layer>);
 
 inline constexpr auto rc202_sequences_over_cp =

@@ -656,8 +656,8 @@ inline constexpr auto scale_that_f32_rounds_to_zero = on_chunks<scored<2>>;
 static_assert(valid<scale_that_f32_rounds_to_zero>);
 
 inline constexpr auto window_of_full_attention = on_chunks<scored<3>>;
-// error: RC210: typed.cpp:@scored@: attention: its window is 4 tokens and it is not causal; a window is of causal
-//        attention: leave out the window, or causal = false
+// error: RC210: typed.cpp:@scored@: attention: its window is 4 tokens and it is not causal; a window is of
+//        causal attention: leave out the window, or causal = false
 static_assert(valid<window_of_full_attention>);
 
 struct turned_late : layer {

@@ -152,6 +152,6 @@ void all_layers(call&), all_layers_grad(call&), each_layer(call&), each_layer_gr
 namespace losses {
 void row_max(call&), exp_sums(call&), exp_sums_grad(call&), cross_entropy(call&), cross_entropy_grad(call&);
 void squared_error(call&), squared_error_grad(call&), sequence_mean(call&), sequence_mean_grad(call&);
-}
+}  // namespace losses
 
 }  // namespace field

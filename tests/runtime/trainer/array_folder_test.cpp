@@ -23,7 +23,8 @@ namespace fs = std::filesystem;
 template <class T>
 void write_npy(const fs::path& file, const std::string& descr, const std::string& shape,
                const std::vector<T>& numbers, const std::string& order = "False") {
-  std::string header = "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
+  std::string header =
+      "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
   std::ofstream out(file, std::ios::binary);
   out << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(header.size()) << '\0' << header;
   out.write(reinterpret_cast<const char*>(numbers.data()),
@@ -36,12 +37,9 @@ struct encoder_program : fake_program {
     for (layout& l : layouts) l.reads_tokens = l.reads_targets = false;
     layouts.front().inputs = inputs;
   }
-  const input_row inputs[2]{{.name = "features", .where = {}, .width = 3, .type = input_type::real},
-                            {.name = "labels",
-                             .where = {},
-                             .type = input_type::index,
-                             .rows = input_rows::sequence,
-                             .below = 5}};
+  const input_row inputs[2]{
+      {.name = "features", .where = {}, .width = 3, .type = input_type::real},
+      {.name = "labels", .where = {}, .type = input_type::index, .rows = input_rows::sequence, .below = 5}};
 };
 
 /// A folder with 10 samples: the features of sample s begin at 100 s, and its label is s % 5.
@@ -86,7 +84,8 @@ TEST_CASE("a batch has the values of its samples, in the order of the files or d
   CHECK(first_numbers(b) == std::vector<double>{0, 100, 200, 300, 400, 500, 600, 700});
   CHECK(b.inputs[0][12 + 11] == 111);
   CHECK(b.inputs[1] == std::vector<double>{0, 1, 2, 3, 4, 0, 1, 2});
-  CHECK(first_numbers(read_batch(about, data, 8)) == std::vector<double>{800, 900, 0, 100, 200, 300, 400, 500});
+  CHECK(first_numbers(read_batch(about, data, 8)) ==
+        std::vector<double>{800, 900, 0, 100, 200, 300, 400, 500});
 
   const dataset held = open({.shuffle = {}, .held_out = 0.2});
   CHECK(held.epoch(data_part::trained) == 8);
@@ -105,7 +104,8 @@ TEST_CASE("a batch has the values of its samples, in the order of the files or d
 
 TEST_CASE("files that do not fit are refused, each by one sentence") {
   const array_files files;
-  const std::string features = files.path("features.npy").string(), labels = files.path("labels.npy").string();
+  const std::string features = files.path("features.npy").string(),
+                    labels = files.path("labels.npy").string();
   const auto reset = [&] {
     const array_files again;
     fs::copy(again.folder, files.folder, fs::copy_options::overwrite_existing);
@@ -140,7 +140,8 @@ TEST_CASE("files that do not fit are refused, each by one sentence") {
   double* const into[]{numbers.data(), label.data()};
   open.copy(4, {.inputs = into});
   CHECK(label[0] == 4);
-  CHECK(said_by([&] { open.copy(5, {.inputs = into}); }) == said{6232, {labels, "5", "5", "labels", "0", "4"}});
+  CHECK(said_by([&] { open.copy(5, {.inputs = into}); }) ==
+        said{6232, {labels, "5", "5", "labels", "0", "4"}});
 }
 
 TEST_CASE("sources of tokens alone are refused where the model declares inputs") {

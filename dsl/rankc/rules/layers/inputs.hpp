@@ -40,13 +40,15 @@ constexpr void check_input_form(report& out, const named_input& input) {
 /// RC266: the first declared input of a model without tokens is the input of its first layer.
 constexpr void check_first_input(report& out, std::span<const named_input> all, const training& recipe) {
   if (all.empty()) {
-    refuse(out, 266) << "the model reads no tokens and declares no inputs; its first layer reads the first of "
-                        "inputs(): declare one";
+    refuse(out, 266)
+        << "the model reads no tokens and declares no inputs; its first layer reads the first of "
+           "inputs(): declare one";
     return;
   }
   if (all.front().extent != input_extent::token || all.front().whole_sequences)
-    refuse_input(out, all.front()) << " first, which is the input of its first layer; that input has a row for "
-                                      "each token of the rank: leave out extent and whole_sequences";
+    refuse_input(out, all.front())
+        << " first, which is the input of its first layer; that input has a row for "
+           "each token of the rank: leave out extent and whole_sequences";
   for (const named_input& input : all)
     if (input.name == inputs::tokens.name || input.name == inputs::targets.name ||
         input.name == inputs::starts.name)

@@ -144,8 +144,8 @@ constexpr void check_row_shards(report& out, const trace& t, const parallel_dims
   }
 }
 
-/// RC223: indices are rows of the tables that they look up, and columns of the logits that they are targets of.
-/// Token ids and their targets are below `used`, and those of a declared input below its own limit.
+/// RC223: indices are rows of the tables that they look up, and columns of the logits that they are targets
+/// of. Token ids and their targets are below `used`, and those of a declared input below its own limit.
 constexpr void check_vocabulary(report& out, const trace& t, std::string_view layer, int used) {
   const auto declared_by = [&](int v) -> const named_input* {
     for (const input_value& i : t.inputs)
@@ -160,8 +160,7 @@ constexpr void check_vocabulary(report& out, const trace& t, std::string_view la
     if (declared)
       s << "the input '" << declared->name << "', which is declared with below=" << declared->below
         << "; take below=" << rows.size << " or less, and at least 1";
-    else
-      s << "token ids below " << used << "; make it at least that large, or take vocab_used=" << rows.size;
+    else s << "token ids below " << used << "; make it at least that large, or take vocab_used=" << rows.size;
   };
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];

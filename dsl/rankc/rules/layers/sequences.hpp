@@ -30,7 +30,8 @@ constexpr void check_documents(report& out, const trace& t, std::string_view lay
 constexpr void check_sequences(report& out, const trace& t, const parallel_dims& d, int seq_of_plan) {
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
-    const bool is_attention = ops::is_attention(*o.kind), takes_rows = is_attention || o.kind == &ops::sequence_mean;
+    const bool is_attention = ops::is_attention(*o.kind),
+               takes_rows = is_attention || o.kind == &ops::sequence_mean;
     if (!takes_rows &&
         !is_one_of(o.kind, {&ops::rope, &ops::position, &ops::document_position, &ops::all_to_all}))
       continue;

@@ -92,7 +92,8 @@ constexpr void check_model_part(report& out, const Model&) {
                     {has_vocab<Model> || reads_no_tokens<Model>, "vocab"},
                     {has_vocab_used<Model> || reads_no_tokens<Model>, "vocab_used"}});
     s << "; a model has a const stack() of layers, a const check(report&), int vocab and int vocab_used, as "
-         "models::gpt2 has; a model without tokens has static constexpr bool reads_tokens = false in place of "
+         "models::gpt2 has; a model without tokens has static constexpr bool reads_tokens = false in place "
+         "of "
          "the vocabulary";
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, forward: a block takes 64 queries of one head, walks the keys that they see in tiles of 64, and
-// keeps the running maximum and sum of each row's softmax. Only the output and the log-sum-exp leave. This serves f32, and what the fused kernels do not take. Source: Milakov and Gimelshein 2018 (online
+// Attention, forward: a block takes 64 queries of one head, walks the keys that they see in tiles of 64,
+// and keeps the running maximum and sum of each row's softmax. Only the output and the log-sum-exp leave.
+// This serves f32, and what the fused kernels do not take. Source: Milakov and Gimelshein 2018 (online
 // softmax); FlashAttention (Dao et al. 2022).
 #include <rankc/runtime/cuda/kernels.hpp>
 
@@ -117,7 +118,8 @@ bool has_fused_attention(const lane& on, bool gradient, std::initializer_list<at
 template <class T>
 void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                int kv_heads, int dim, int q_stride, int kv_stride, const attention_setting& by) {
-  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim, keys_of(seq, by)};
+  const attention_sizes s{rows,     seq,       heads,       kv_heads,        dim,
+                          q_stride, kv_stride, heads * dim, keys_of(seq, by)};
   if constexpr (std::is_same_v<T, bf16>)
     if (by.has_plain_scores() && attention_fused(on, o, lse, scratch, q, k, v, s)) return;
   run<T>(on, o, lse, q, k, v, s, whole_sequences{seq}, by);
@@ -139,8 +141,15 @@ void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, 
                     int kv_heads, int dim, int ring, double step, int first, const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const step_of_ring order{{has, static_cast<int>(step), by.causal}, has};
-  const attention_sizes s{rows, order.sees.count, heads,          kv_heads,
-                          dim,  heads * dim,      kv_heads * dim, heads * dim, keys_of(order.sees.count, by)};
+  const attention_sizes s{rows,
+                          order.sees.count,
+                          heads,
+                          kv_heads,
+                          dim,
+                          heads * dim,
+                          kv_heads * dim,
+                          heads * dim,
+                          keys_of(order.sees.count, by)};
   if constexpr (std::is_same_v<T, bf16>)
     if (by.has_plain_scores() && ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)) return;
   run<T>(on, o, lse, q, k, v, s, order, by);

@@ -177,9 +177,11 @@ template <class T>
 void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                     int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
                     const attention_setting& by) {
-  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim, keys_of(seq, by)};
+  const attention_sizes s{rows,     seq,       heads,       kv_heads,        dim,
+                          q_stride, kv_stride, heads * dim, keys_of(seq, by)};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.has_plain_scores() && attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)) return;
+    if (by.has_plain_scores() && attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s))
+      return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, whole_sequences{seq}, by);
 }
 
@@ -201,8 +203,15 @@ void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dou
                          int first, const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const step_of_ring order{{has, static_cast<int>(step), by.causal}, has};
-  const attention_sizes s{rows, order.sees.count, heads,          kv_heads,
-                          dim,  heads * dim,      kv_heads * dim, heads * dim, keys_of(order.sees.count, by)};
+  const attention_sizes s{rows,
+                          order.sees.count,
+                          heads,
+                          kv_heads,
+                          dim,
+                          heads * dim,
+                          kv_heads * dim,
+                          heads * dim,
+                          keys_of(order.sees.count, by)};
   if constexpr (std::is_same_v<T, bf16>)
     if (by.has_plain_scores() &&
         ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s))

@@ -11,8 +11,8 @@
 
 namespace rankc::runtime::cuda {
 
-/// Pinned tokens, targets and declared inputs of every data-parallel coordinate, and of each rank that shares
-/// out its sequences; and where the documents of each coordinate's sequences begin.
+/// Pinned tokens, targets and declared inputs of every data-parallel coordinate and each of its cp ranks, and
+/// the starts of the documents of each coordinate's sequences.
 class batches {
  public:
   /// In pinned memory that `owner` keeps.
@@ -59,8 +59,8 @@ class batches {
     for (int cp = 0; cp < about_.cp; ++cp)
       for (std::size_t i = 0; i < inputs_.size(); ++i) {
         const pinned_input& to = of(dp, cp).inputs[i];
-        const std::size_t before = to.bytes / static_cast<std::size_t>(about_.microbatches) *
-                                   static_cast<std::size_t>(microbatch);
+        const std::size_t before =
+            to.bytes / static_cast<std::size_t>(about_.microbatches) * static_cast<std::size_t>(microbatch);
         store_input(about_, rank_of(dp, cp), inputs_[i], find_array(given, to.name)->values,
                     pinned_inputs_ + (to.from - pinned_inputs_) + before);
       }
@@ -75,7 +75,8 @@ class batches {
     std::size_t of_coordinate = 0;
     std::vector<pinned_input> each;
     for (const input_row& i : inputs_) {
-      const std::size_t bytes = bytes_of_input(about_, rank_of(0, 0), i) * static_cast<std::size_t>(about_.microbatches);
+      const std::size_t bytes =
+          bytes_of_input(about_, rank_of(0, 0), i) * static_cast<std::size_t>(about_.microbatches);
       each.push_back({i.name, nullptr, bytes});
       of_coordinate += (bytes + apart - 1) / apart * apart;
     }

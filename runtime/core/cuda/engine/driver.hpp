@@ -34,8 +34,8 @@ struct pinned_input {
   std::size_t bytes;
 };
 
-/// Tokens, targets and declared inputs of a data-parallel coordinate, in pinned memory. Null where nothing was
-/// set up.
+/// Tokens, targets and declared inputs of a data-parallel coordinate, in pinned memory. Null where nothing
+/// was set up.
 struct batch {
   const std::int32_t *tokens = nullptr, *targets = nullptr;
   std::size_t bytes = 0;                 // of each

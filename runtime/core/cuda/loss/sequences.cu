@@ -9,7 +9,8 @@ namespace {
 
 constexpr int mean_threads = 256, error_threads = 1024;
 
-/// y[row][c] = sum over the row's tokens of x[n][c], divided by seq, in token order; a thread has one element.
+/// y[row][c] = sum over the row's tokens of x[n][c], divided by seq, in token order; a thread has one
+/// element.
 /// Shapes: y (rows, width), x (rows * each, width).
 template <class T>
 __global__ void means(T* y, const T* x, int rows, int each, int width, float seq) {

@@ -5,8 +5,8 @@
 
 namespace rankc {
 
-/// A query at position i sees the keys from i - window + 1 to i, or, if attention is not causal, all keys of its
-/// sequence. The score of a query q and a key k is s = scale q k, or softcap tanh(s / softcap).
+/// A query at position i sees the keys from i - window + 1 to i, or, if attention is not causal, all keys
+/// of its sequence. The score of a query q and a key k is s = scale q k, or softcap tanh(s / softcap).
 /// Units: window in tokens; 0 is no window, no softcap, and a scale of 1 / sqrt(head dim).
 /// Source: Longformer (Beltagy et al. 2020), as in Mistral, for the window; Gemma 2 for the softcap.
 struct attention_setting {

@@ -65,8 +65,8 @@ inline std::size_t count_values(std::span<const input_run> runs) {
   for (const input_run& run : runs) all += run.count;
   return all;
 }
-/// The numbers of an input of a microbatch that a rank has, in the order of its memory: those of its tokens, of
-/// its share of the sequences, or of the step.
+/// The numbers of an input of a microbatch that a rank has, in the order of its memory: those of its
+/// tokens, of its share of the sequences, or of the step.
 inline std::vector<input_run> runs_of(const description& about, const rank_row& r, const input_row& input) {
   const auto width = static_cast<std::size_t>(input.width), rows = static_cast<std::size_t>(about.rows);
   if (input.rows == input_rows::step) return {{0, width}};
@@ -78,8 +78,8 @@ inline std::vector<input_run> runs_of(const description& about, const rank_row& 
   std::vector<input_run> all;
   for (std::size_t row = 0; row < rows; ++row)
     for (int place = 0; place < has.count(); place += has.length()) {
-      const std::size_t token = row * static_cast<std::size_t>(about.seq) +
-                                static_cast<std::size_t>(has.position(place));
+      const std::size_t token =
+          row * static_cast<std::size_t>(about.seq) + static_cast<std::size_t>(has.position(place));
       all.push_back({token * width, static_cast<std::size_t>(has.length()) * width});
     }
   return all;

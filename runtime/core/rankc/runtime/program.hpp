@@ -188,7 +188,7 @@ struct layout {
   std::span<const lane_row> lanes;
   at starts = {};  // int32 (microbatches, rows * seq): of each token the position that its document begins at
   bool reads_starts = false;
-  bool has_loss = false;  // the rank ends a step with the loss, and reads no targets
+  bool has_loss = false;                   // the rank ends a step with the loss, and reads no targets
   std::span<const input_row> inputs = {};  // those that the ranks read
   logits_place logits = {};
   routers_place routers = {};

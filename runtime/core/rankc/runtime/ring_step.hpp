@@ -5,10 +5,10 @@
 
 namespace rankc::runtime {
 
-/// Of the keys of the rank that is `step` before it a query sees: of its own those up to itself, in the order
-/// of the two chunks; of a rank whose chunk from the front lies before its own, the first half; of one behind
-/// it, the second half of the queries sees all.
-/// If attention is not causal, a query sees all keys of every rank.
+/// The keys that a query sees of the rank that is `step` before its own rank. In step 0 a query sees the
+/// keys up to itself, in the order of the two chunks. If the other rank's chunk from the front lies before
+/// the query's, the query sees the first half of the keys. If it lies behind, the second half of the
+/// queries sees all keys. If attention is not causal, each query sees all keys.
 /// Source: zig-zag ring attention (Zhu 2024), as in Megatron-LM.
 struct ring_step {
   chunks of_keys;  // the tokens of the rank that has them

@@ -25,14 +25,14 @@ std::size_t count_of_sample(const description&, const input_row&);
 class array_folder {
  public:
   /// Opens the files of a program's inputs: tokens and targets, if its model reads them, and all declared
-  /// inputs. The rows of a file are samples, then tokens if the input has a row for each, then the numbers of a
-  /// row.
-  /// Errors: failure (1) for an input with a row for the step, a missing file, another shape, and numbers that
-  /// are not whole in the file of an index.
+  /// inputs. The rows of a file are samples, then tokens if the input has a row for each, then the numbers
+  /// of a row.
+  /// Errors: failure (1) for an input with a row for the step, a missing file, another shape, and numbers
+  /// that are not whole in the file of an index.
   array_folder(const std::filesystem::path&, const description&);
 
   std::uint64_t samples() const { return samples_; }
-  /// As many tokens as a stream with these samples as windows of seq tokens: one more than they have.
+  /// The tokens of a stream whose windows of seq tokens are these samples: one more than the windows have.
   std::uint64_t size() const { return samples_ * seq_ + 1; }
   std::vector<std::filesystem::path> paths() const;
   /// "100 samples in patches.npy, labels.npy"

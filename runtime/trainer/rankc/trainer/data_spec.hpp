@@ -22,8 +22,8 @@ struct data_spec {
   std::vector<data_source> sources;
 };
 
-/// Read `arith:SEED`, `rand:SEED`, `arrays:DIR`, a file, a folder, a pattern of files, or several of these with weights:
-/// `A:0.7,B:0.3`.
+/// Read `arith:SEED`, `rand:SEED`, `arrays:DIR`, a file, a folder, a pattern of files, or several of these
+/// with weights: `A:0.7,B:0.3`.
 /// Errors: failure (2) for anything else.
 data_spec parse_data_spec(std::string_view text);
 

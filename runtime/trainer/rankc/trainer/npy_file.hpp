@@ -17,8 +17,8 @@ enum class npy_type : std::uint8_t { f32, f64, u8, i32, i64 };
 /// Source: NEP 1, versions 1.0 and 2.0.
 class npy_file {
  public:
-  /// Errors: failure (1) for a file that cannot be read, is no .npy file or is truncated, for another type, and
-  /// for column-major order.
+  /// Errors: failure (1) for a file that cannot be read, is no .npy file or is truncated, for another type,
+  /// and for column-major order.
   explicit npy_file(const std::filesystem::path&);
 
   const std::string& name() const { return file_.name(); }

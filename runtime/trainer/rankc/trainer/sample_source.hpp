@@ -27,7 +27,7 @@ enum class data_part { trained, held_out };
 /// A source whose files are open.
 struct opened_source {
   data_source from;
-  std::optional<token_stream> tokens{};                // of files
+  std::optional<token_stream> tokens{};                  // of files
   std::shared_ptr<const array_folder> arrays = nullptr;  // of arrays
   bool has_files() const { return tokens || arrays; }
   /// The tokens of files or arrays.

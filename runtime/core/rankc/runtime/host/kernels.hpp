@@ -385,8 +385,8 @@ void cross_entropy(const lane&, at loss, at sums, int tokens, double scale, bool
 template <class T>
 void cross_entropy_grad(const lane&, at dsums, at sums, int tokens, double scale);
 
-/// Means of sequences: y = sum over the tokens of a row / seq, of the tokens that the rank has of each of `rows`
-/// sequences. The gradient is dy / seq for each token; `x` is not read.
+/// Means of sequences: y = sum over the tokens of a row / seq, of the tokens that the rank has of each of
+/// `rows` sequences. The gradient is dy / seq for each token; `x` is not read.
 /// Shapes: x, dx (tokens, width), y, dy (rows, width).
 template <class T>
 void sequence_mean(const lane&, at y, at x, int tokens, int width, int rows, int seq);
