@@ -76,7 +76,7 @@ namespace rankc::codegen::algebra {
 ///   "scratch"      a user's kernel takes scratch, of a size that the check does not know,
 ///   "converts"     the row stands in models and moves data between ranks: no kernel computes it.
 ///
-/// `attributes`: which of "seq", "number" and "attention" (window, softcap, scale, causal) a result depends on,
+/// `attributes`: which of "seq", "number", "attention" (window, softcap, scale, causal) a result depends on,
 /// and "parts": the sizes of axes l and r. A result always depends on the sizes of the row's units: on d of
 /// "h*d".
 ///

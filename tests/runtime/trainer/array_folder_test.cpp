@@ -33,7 +33,7 @@ void write_npy(const fs::path& file, const std::string& descr, const std::string
 
 /// A program without tokens that takes features (4 tokens x 3 numbers) and a label below 5.
 struct encoder_program : fake_program {
-  encoder_program() : fake_program(1, 1, 1) {
+  explicit encoder_program(int dp = 1) : fake_program(1, dp, 1) {
     for (layout& l : layouts) l.reads_tokens = l.reads_targets = false;
     layouts.front().inputs = inputs;
   }
@@ -100,6 +100,25 @@ TEST_CASE("a batch has the values of its samples, in the order of the files or d
   order.insert(order.end(), rest.begin(), rest.begin() + 2);
   std::sort(order.begin(), order.end());
   CHECK(order == std::vector<double>{0, 100, 200, 300, 400, 500, 600, 700, 800, 900});
+}
+
+TEST_CASE("the inputs of samples go to microbatches, then data-parallel ranks, then rows") {
+  struct recorder : fake_engine {
+    using fake_engine::fake_engine;
+    void set_inputs(int dp, int microbatch, std::span<const named_array> given) override {
+      REQUIRE(given.size() == 2);
+      seen.push_back({static_cast<double>(microbatch), static_cast<double>(dp), given[0].values[0],
+                      given[1].values[1], static_cast<double>(given[0].values.size())});
+    }
+    std::vector<std::array<double, 5>> seen;
+  };
+  const array_files files;
+  const encoder_program two(2);
+  recorder e(two);
+  const array_folder folder(files.folder, two.about);
+  set_batch(e, read_batch(two.about, [&](std::uint64_t s, const sample_view& to) { folder.copy(s, to); }));
+  CHECK(e.seen == std::vector<std::array<double, 5>>{
+                      {0, 0, 0, 1, 24}, {0, 1, 200, 3, 24}, {1, 0, 400, 0, 24}, {1, 1, 600, 2, 24}});
 }
 
 TEST_CASE("files that do not fit are refused, each by one sentence") {

@@ -164,6 +164,7 @@ class fake_engine : public engine {
     to.assign(tokens, tokens + count);
     to.insert(to.end(), targets, targets + count);
   }
+  void set_inputs(int, int, std::span<const named_array>) override {}
 
   step_output step(const step_input& in) override {
     if (in.step == fail_at)
