@@ -93,6 +93,20 @@ TEST_CASE("a program of causal attention is not that of a model of full attentio
   CHECK(!is_model(read_certificate(certificate({{q, prove(q)}}, specify(plan)))));
 }
 
+TEST_CASE("programs for GPUs are the model, in f32 and in bf16") {
+  int programs = 0;
+  for (const split_plan& p : encoders::plans())
+    for (const dtype type : {dtype::f32, dtype::bf16}) {
+      if (p.layout != "one" && p.layout != "tp2pp2" && p.layout != "cp2tp2" && p.layout != "ring2") continue;
+      CAPTURE(p.job);
+      CAPTURE(p.layout);
+      const program q = expand_train(lower(p.plan, type, target::cuda));
+      CHECK(is_model(read_certificate(certificate({{q, prove(q)}}, specify(p.plan)))));
+      ++programs;
+    }
+  CHECK(programs == 16);
+}
+
 TEST_CASE("dense features are refused with sequence parallelism, by one sentence") {
   const rankc::plan_data p = rankc::make_plan_data(
       rankc::models::vision_transformer{

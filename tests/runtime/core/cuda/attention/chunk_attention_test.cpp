@@ -23,7 +23,10 @@ constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},
                             {2, 24, 2, 2, 1, 16, {.window = 3}},
                             {1, 1024, 4, 4, 1, 128, {.window = 70}},
                             {2, 512, 2, 4, 2, 64, {.window = 200, .softcap = 1.5}},
-                            {2, 768, 3, 2, 2, 32, {.scale = 0.1}}};
+                            {2, 768, 3, 2, 2, 32, {.scale = 0.1}},
+                            {2, 24, 2, 2, 1, 16, {.causal = false}},
+                            {1, 1024, 4, 4, 1, 128, {.causal = false}},
+                            {2, 512, 2, 4, 2, 64, {.causal = false}}};
 
 /// Tokens of `width`, of all sequences, as they lie with a rank, or gathered.
 struct order {
@@ -68,9 +71,10 @@ struct reference {
           const std::size_t i = at(row, t, s.heads, h);
           const auto key = [&](int u) { return at(row, u, s.kv_heads, h / (s.heads / s.kv_heads)); };
           const int first = s.by.window > 0 ? std::max(0, t - s.by.window + 1) : 0;
-          numbers p(t + 1, 0.0), dp(t + 1, 0.0), slope(t + 1, 1.0);
+          const int last = s.by.last_key(t, s.seq);
+          numbers p(last + 1, 0.0), dp(last + 1, 0.0), slope(last + 1, 1.0);
           double total = 0, delta = 0;
-          for (int u = first; u <= t; ++u) {
+          for (int u = first; u <= last; ++u) {
             for (int d = 0; d < s.dim; ++d) p[u] += scale * q[i + d] * k[key(u) + d];
             if (s.by.softcap != 0) {
               const double x = std::tanh(p[u] / s.by.softcap);
@@ -80,7 +84,7 @@ struct reference {
             total += p[u] = std::exp(p[u]);
           }
           lse[(static_cast<std::size_t>(row) * s.seq + t) * s.heads + h] = std::log(total);
-          for (int u = first; u <= t; ++u) {
+          for (int u = first; u <= last; ++u) {
             p[u] /= total;
             for (int d = 0; d < s.dim; ++d) {
               o[i + d] += p[u] * v[key(u) + d];
@@ -89,7 +93,7 @@ struct reference {
             }
             delta += p[u] * dp[u];
           }
-          for (int u = first; u <= t; ++u)
+          for (int u = first; u <= last; ++u)
             for (int d = 0; d < s.dim; ++d) {
               dq[i + d] += scale * p[u] * (dp[u] - delta) * slope[u] * k[key(u) + d];
               dk[key(u) + d] += scale * p[u] * (dp[u] - delta) * slope[u] * q[i + d];
