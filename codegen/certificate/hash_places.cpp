@@ -64,17 +64,16 @@ std::uint64_t hash_of_inputs(const op& begin) {
 }  // namespace
 
 hashed_places hashed_places_of(const rank_program& p, const kernel_set& calls) {
-  hashed_places all{.arena_bytes = p.arena_bytes,
-                    .tokens = place_of(p, holding_kind::ids),
-                    .targets = place_of(p, holding_kind::targets),
-                    .starts = place_of(p, holding_kind::starts),
-                    .norm = place_of(p, holding_kind::norm),
-                    .kept = hash_of_kept(p.ops.front()),
-                    .inputs = hash_of_inputs(p.ops.front()),
-                    .on_host = calls.on_host,
-                    .deterministic = calls.deterministic};
-  if (all.targets != hashed_places::none) all.loss = place_of(p, holding_kind::loss);
-  return all;
+  return {.arena_bytes = p.arena_bytes,
+          .tokens = place_of(p, holding_kind::ids),
+          .targets = place_of(p, holding_kind::targets),
+          .starts = place_of(p, holding_kind::starts),
+          .loss = place_of(p, holding_kind::loss),
+          .norm = place_of(p, holding_kind::norm),
+          .kept = hash_of_kept(p.ops.front()),
+          .inputs = hash_of_inputs(p.ops.front()),
+          .on_host = calls.on_host,
+          .deterministic = calls.deterministic};
 }
 
 }  // namespace rankc::codegen

@@ -46,8 +46,9 @@ struct model_op_schema {
   }
   static void list_attention(auto& f, auto& o) {
     f.optional("attention", !o.attention.is_plain(), [&] {
-      f.template one<attention_schema>("attention", o.attention,
-                                       "window, softcap and scale, of rows whose names end with attention");
+      f.template one<attention_schema>(
+          "attention", o.attention,
+          "window, softcap, scale and causal, of rows whose names end with attention");
     });
   }
 };
@@ -77,7 +78,10 @@ struct input_schema {
   static constexpr bool is_line = true, own_line = false;
   static void list(auto& f, auto& i) {
     f("name", i.name, "name of the input");
-    f("width", i.width, "numbers of a token");
+    f("width", i.width, "numbers of a row; 0: one number, and the input has one dim");
+    f.optional("rows", i.rows >= 0,
+               [&] { f("rows", i.rows, "rows of a step, if these are not its tokens"); });
+    f.expect(i.width >= 0 && i.rows >= -1, "sizes of at least 0");
   }
 };
 
@@ -186,8 +190,14 @@ struct model_schema {
     f.optional("inputs", !s.inputs.empty(), [&] {
       f.template list<input_schema>("inputs", s.inputs, "the inputs that the model declares");
       f.expect(std::all_of(s.inputs.begin(), s.inputs.end(),
-                           [&](const auto& i) { return is_countable(std::array{s.tokens, i.width}); }),
+                           [&](const auto& i) {
+                             const std::int64_t rows = i.rows < 0 ? s.tokens : i.rows;
+                             return is_countable(std::array{rows, std::max(i.width, std::int64_t{1})});
+                           }),
                countable_text);
+    });
+    f.optional("first_input", !s.first_input.empty(), [&] {
+      f("first_input", s.first_input, "name of the input that the first layer reads in place of the tokens");
     });
     f.template one<optimizer_schema>("optimizer", s.optimizer, "the optimizer");
   }

@@ -111,8 +111,10 @@ struct attention_schema {
     f("window", s.window, "number of keys that a query sees, the last of which is its own; 0: all");
     f("softcap", s.softcap, "scores are softcap tanh(score / softcap); 0: none");
     f("scale", s.scale, "factor of products of queries and keys; 0: 1 / sqrt(head dim)");
+    f.optional("causal", !s.causal,
+               [&] { f("causal", s.causal, "false: a query sees all keys of its sequence"); });
     f.expect(s.window >= 0 && s.softcap >= 0 && s.scale >= 0 && !s.is_plain(),
-             "numbers of at least 0, one of them above it");
+             "numbers of at least 0, one of them above it, or causal false");
   }
 };
 
@@ -168,7 +170,8 @@ struct op_schema {
     f.expect(is_countable(std::array{o.rows, o.seq}), countable_text);
     f("number", o.number, "number that the kernel is given; 0: none");
     f.optional("attention", !o.attention.is_plain(), [&] {
-      f.template one<attention_schema>("attention", o.attention, "window, softcap and scale of attention");
+      f.template one<attention_schema>("attention", o.attention,
+                                       "window, softcap, scale and causal of attention");
     });
     f("given", o.given,
       "sizes and the number that the call names, in its order, and the numbers of its `attention`");

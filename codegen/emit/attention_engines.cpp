@@ -27,7 +27,9 @@ std::vector<std::string> names_of(const attention_setting& s) {
 /// Why cuDNN's kernels do not take a node's attention; empty where they do.
 std::string why_not_cudnn(const lowered& l, const node& n, const cuda::attention_shape& shape,
                           bool of_documents, bool of_chunks) {
-  if (!n.attention.is_plain())
+  if (!n.attention.causal && of_chunks && !n.row->of_rings)
+    return "their attention is not causal, and cuDNN's kernels are not given gathered keys for it";
+  if (!n.attention.has_plain_scores())
     return fmt::format("their attention has a {}, which cuDNN's kernels are not given",
                        fmt::join(names_of(n.attention), " and a "));
   if (of_documents) return "tokens attend to their own documents, which cuDNN's are not given";
@@ -44,9 +46,9 @@ attention_engine engine_of(const lowered& l, const body& b, const node& n) {
   cuda::attention_shape shape = ops::attention_shape(sizes, {l.real_bytes(), b.setting.deterministic});
   const bool of_documents = n.row->find("starts") >= 0, of_chunks = shape.seq < sizes("seq");
   attention_engine e{why_not_cudnn(l, n, shape, of_documents, of_chunks)};
-  if (of_documents || !n.attention.is_plain()) {
+  if (of_documents || !n.attention.has_plain_scores()) {
     if (of_chunks) shape.seq /= 2;
-    e.own_forward = e.own_gradient = n.attention.softcap == 0 && cuda::masked_attention_by_tiles(shape);
+    e.own_forward = e.own_gradient = n.attention.has_only_masks() && cuda::masked_attention_by_tiles(shape);
     return e;
   }
   const bool by_tiles = e.by_cudnn() || !of_chunks;

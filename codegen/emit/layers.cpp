@@ -21,6 +21,7 @@ std::string setting_text(const attention_setting& s) {
   if (s.window != 0) members.push_back(fmt::format(".window = {}", s.window));
   if (s.softcap != 0) members.push_back(fmt::format(".softcap = {}", s.softcap));
   if (s.scale != 0) members.push_back(fmt::format(".scale = {}", s.scale));
+  if (!s.causal) members.emplace_back(".causal = false");
   return fmt::format("{{{}}}", fmt::join(members, ", "));
 }
 

@@ -35,7 +35,8 @@ std::string between_stages(const lowered& l, const pipeline_rank& r) {
 
 /// "vector<std::int32_t, 512>": the type of an input of a microbatch.
 std::string tensor_of_input(const lowered& l, const named_input& i) {
-  const std::string_view element = i.holds == element::index ? "std::int32_t" : "wide";
+  const std::string_view of_holds[]{"real", "wide", "std::int32_t"},
+      element = of_holds[static_cast<int>(i.holds)];
   const std::size_t elements = elements_of_input(*l.plan, i);
   if (i.features.size == 0) return fmt::format("vector<{}, {}>", element, elements);
   return fmt::format("matrix<{}, {}, {}>", element, elements / static_cast<std::size_t>(i.width()),
@@ -49,7 +50,7 @@ std::string inputs_text(const lowered& l, const pipeline_rank& r) {
   for (const placed_input& i : r.inputs) {
     if (!i.read) continue;
     const input_text text = text_of_input(i.is);
-    if (i.is.of_step) {
+    if (i.is.computed) {
       out += fmt::format("constexpr {} {}{{{{{}}}}};  // {}: {}\n", text.type, text.formal, i.where,
                          readable_bytes(l.wide_bytes()), text.about);
       continue;
@@ -61,7 +62,8 @@ std::string inputs_text(const lowered& l, const pipeline_rank& r) {
     out += fmt::format(
         "constexpr {} {}_of(int microbatch) {{ return {{at{{{}}} + {} * "
         "static_cast<std::size_t>(microbatch)}}; }}  // {}\n",
-        text.type, text.formal, i.where, bytes_of_input(*l.plan, i.is, l.wide_bytes()), text.about);
+        text.type, text.formal, i.where, bytes_of_input(*l.plan, i.is, l.real_bytes(), l.wide_bytes()),
+        text.about);
   }
   return out;
 }

@@ -67,7 +67,7 @@ class order_text {
     std::vector<std::string> inputs;
     for (const placed_input& each : r_.inputs) {
       const std::string input = text_of_input(each.is).formal;
-      inputs.push_back(each.is.of_step ? input : of_microbatch(input));
+      inputs.push_back(each.is.computed ? input : of_microbatch(input));
     }
     return {i.on == compute_lane ? on(i.on) : "on",
             &step_ == &r_.train ? "step::train" : "step::evaluate",

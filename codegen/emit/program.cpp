@@ -128,16 +128,23 @@ std::vector<placed_input> declared_inputs(const pipeline_rank& r) {
   return all;
 }
 std::string input_table(const pipeline_rank& r) {
+  constexpr std::string_view types[]{"real", "wide", "index"}, extents[]{"token", "sequence", "step"};
   std::string rows;
   for (const placed_input& i : declared_inputs(r))
-    rows += fmt::format("    {{\"{}\", {{{}}}, {}, {}, {}}},\n", i.is.name, i.where, i.is.width(),
-                        i.is.holds != element::index, i.is.whole_sequences);
+    rows += fmt::format("    {{\"{}\", {{{}}}, {}, input_type::{}, input_rows::{}, {}, {}}},\n", i.is.name,
+                        i.where, i.is.width(), types[static_cast<int>(i.is.holds)],
+                        extents[static_cast<int>(i.is.extent)], i.is.whole_sequences, i.is.below);
   return rows.empty() ? ""
                       : fmt::format(
-                            "// name, place, numbers of a token, whether they are f32 or f64, whether the "
-                            "rank has all\n// tokens of its sequences\n"
+                            "// name, place, numbers of a row, their type, what has a row, whether the rank "
+                            "has all tokens\n// of its sequences, the limit of indices\n"
                             "constexpr input_row inputs_{}[]{{\n{}}};\n",
                             r.index, rows);
+}
+
+/// Whether a rank ends a step with the loss although it reads no targets.
+bool has_loss_without_targets(const lowered& l, const pipeline_rank& r) {
+  return !r.reads(inputs::targets) && (r.stages.back().last || l.sums_losses_over_pp());
 }
 
 std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_logits& logits,
@@ -150,7 +157,7 @@ std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_lo
       "     .parameter_count = {},{} .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = "
       "{{{}}},\n"
       "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = "
-      "lanes_{}{}{}{}{}{}}},\n",
+      "lanes_{}{}{}{}{}{}{}}},\n",
       a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
       l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy)
                            : " .working_copy = {},",
@@ -162,6 +169,7 @@ std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_lo
       r.reads(inputs::starts)
           ? fmt::format(", .starts = {{{}}}, .reads_starts = true", place_of(r, inputs::starts))
           : "",
+      has_loss_without_targets(l, r) ? ", .has_loss = true" : "",
       declared_inputs(r).empty() ? "" : fmt::format(",\n     .inputs = inputs_{}", r.index),
       logits_text(logits), routers_text(l, r),
       calls.empty() ? "" : fmt::format(",\n     .calls = calls_{}", r.index));

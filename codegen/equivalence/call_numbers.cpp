@@ -19,6 +19,7 @@ struct call_line {
 
 constexpr call_line call_lines[]{
     {"layer_norm rms_norm head_norm normalize normalize_grad scale cross_entropy cross_entropy_grad "
+     "squared_error squared_error_grad "
      "add_layer_norm bias_add_layer_norm add_rms_norm softmax_grad softmax_sums_grad "
      "masked_cross_entropy masked_cross_entropy_grad masked_softmax_grad masked_softmax_sums_grad "
      "layer_norm_e4m3 layer_norm_e4m3_rows rms_norm_e4m3 rms_norm_e4m3_rows",
@@ -36,6 +37,7 @@ constexpr call_line call_lines[]{
     {"arrange_limited", "rows seq number"},
     {"expert_up expert_down expert_dw expert_down_add expert_down_two", "t l r"},
     {"softmax_statistics softmax_statistics_grad sigmoid_statistics sigmoid_statistics_grad", "l"},
+    {"sequence_mean sequence_mean_grad", "rows seq"},
     {"dropped_statistics", "r l"},
     {"balance_loss balance_loss_grad layer_balance_loss layer_balance_loss_grad z_loss z_loss_grad "
      "overflow_loss overflow_loss_grad",
@@ -63,13 +65,14 @@ double number_of(const op& o, const fact& f, const std::string& word) {
   if (word == "window") return o.attention.window;
   if (word == "softcap") return o.attention.softcap;
   if (word == "scale") return o.attention.scale;
+  if (word == "causal") return o.attention.causal ? 1 : 0;
   return static_cast<double>(length_of(o, f, word[0]));
 }
 
 /// The words of the op's call: those of its row, and those of an attention_setting that is not plain.
 std::vector<std::string> words_of(const op& o, const fact& f) {
   std::vector<std::string> all = f.numbers_of_call;
-  if (!o.attention.is_plain()) all.insert(all.end(), {"window", "softcap", "scale"});
+  if (!o.attention.is_plain()) all.insert(all.end(), {"window", "softcap", "scale", "causal"});
   return all;
 }
 

@@ -80,6 +80,7 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
   check_needs(ports);
   check_order();
   if (fact_.grouped) bind_group(with);
+  if (fact_.pooled) bind_sequences(with);
   const auto given = static_cast<std::size_t>(fact_.results);
   if (fact_.reads_seq && !fact_.grouped) check_number_of_sequences(with);
   if (fact_.positions) check_positions(ports[given].first, with);

@@ -55,6 +55,8 @@ class cell {
   void check_sums_no_slots(const equation&) const;
   /// Tokens are of one group, which is the operands'.
   void bind_group(const attributes&);
+  /// Tokens are equal shares of the op's sequences, at the same positions of each.
+  void bind_sequences(const attributes&);
   void bind_experts();
   /// An operand's term, were it whole. What is missing of it goes into `over`, where the op is linear in it.
   term take(int operand, bool linear, few<pending, 1>& over, bool& has_pending) const;

@@ -53,6 +53,17 @@ std::int64_t rank_of_queries(std::int64_t first, std::int64_t tokens, std::int64
   return rank;
 }
 
+bool sums_over_positions(const fact& f) {
+  return std::any_of(f.equations.begin(), f.equations.end(), [](const equation& e) { return e.over == "p"; });
+}
+
+/// Whether all runs are positions of a sequence.
+bool is_within(const runs& positions, std::int64_t seq) {
+  for (int i = 0; i < positions.count(); ++i)
+    if (positions[i].begin < 0 || positions[i].end > seq) return false;
+  return true;
+}
+
 }  // namespace
 
 void cell::check_number_of_sequences(const attributes& with) const {
@@ -136,9 +147,7 @@ void cell::check_chunks(std::int64_t first, const attributes& with) {
       for (const std::int64_t begin : begins) keys.append(by.of_rank(rank, begin));
     check_tokens(queries, keys);
   }
-  const bool sums = std::any_of(fact_.equations.begin(), fact_.equations.end(),
-                                [](const equation& e) { return e.over == "p"; });
-  if (!sums) return;
+  if (!sums_over_positions(fact_)) return;
   bound_[slot('p')] = {by.of_rank(own),
                        with.seq};  // of each sequence, those of the queries that the sum is over
   is_bound_[slot('p')] = true;
@@ -167,6 +176,34 @@ void cell::check_shares(const attributes& with) const {
     if (const holding& h = *held_[i]; h.sum.size() == 1 && model_.sequence(h.sum[0].of) != with.seq)
       throw refusal("RC7447: operand {} is made of sequences of {} tokens; the op is told of sequences of {}",
                     fact_.ports[i].name, model_.sequence(h.sum[0].of), with.seq);
+}
+
+void cell::bind_sequences(const attributes& with) {
+  const std::size_t t = slot('t'), m = slot('m');
+  if (!is_bound_[t]) return;
+  const std::int64_t tokens = range[t].size(), each = with.rows > 0 ? tokens / with.rows : 0;
+  if (with.seq < 1 || each < 1 || each * with.rows != tokens)
+    throw refusal("RC7780: {} tokens are not equal shares of {} sequences of {}", tokens, with.rows,
+                  with.seq);
+  part positions{{}, with.seq}, sequences{{}, bound_[t].size / with.seq};
+  for (std::int64_t row = 0; row < with.rows; ++row) {
+    const runs share = bound_[t].at.slice(row * each, each);
+    const std::int64_t sequence = share[0].begin / with.seq;
+    const runs here = share.shifted(-sequence * with.seq);
+    if (row == 0) positions.at = here;
+    if (!(here == positions.at) || !is_within(here, with.seq))
+      throw refusal("RC7781: {} are not at the same positions of {} sequences of {}",
+                    text_of('t', bound_[t].at), with.rows, with.seq);
+    sequences.at.append(interval{sequence, sequence + 1});
+  }
+  if (is_bound_[m] && !(bound_[m] == sequences))
+    throw refusal("RC7782: {} are of sequences {}; an operand has {}", text_of('t', bound_[t].at),
+                  text_of('m', sequences.at), text_of('m', bound_[m].at));
+  bound_[m] = sequences;
+  is_bound_[m] = true;
+  if (!sums_over_positions(fact_)) return;
+  bound_[slot('p')] = positions;
+  is_bound_[slot('p')] = true;
 }
 
 /// Queries are those of the rank that the op takes them for, and keys those of the rank that is the step

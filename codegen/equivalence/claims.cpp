@@ -133,9 +133,10 @@ content claims::begin(int rank, const access& a, const relation& h) {
     case holding_kind::starts:
     case holding_kind::input: {
       few<part, 2> box;
-      box.push_back(parts_of(h, model_.tokens()));
-      const std::int64_t width = h.kind == holding_kind::input ? model_.width_of_input(h.name) : 1;
-      if (width > 1) box.push_back({runs(0, width), width});
+      const specification::input of =
+          h.kind == holding_kind::input ? model_.input_of(h.name) : specification::input{};
+      box.push_back(parts_of(h, of.rows < 0 ? model_.tokens() : of.rows));
+      if (of.width > 0) box.push_back({runs(0, of.width), of.width});
       return one_tensor(a, h, box, leaf(holding_names[static_cast<int>(h.kind)], h.name));
     }
     case holding_kind::loss:

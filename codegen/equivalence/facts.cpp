@@ -261,6 +261,13 @@ constexpr line lines[]{
      "sums = masked_cross_entropy_grad(sums, targets, count)"},
     {"masked_cross_entropy_grad", "dsums(t 2)/wide sums(t 2)/wide targets(t)/i32 count(1)/wide",
      "dsums = sums targets count", "", "number"},
+    {"squared_error", "+loss()/wide x(t w) targets(t w)/wide", "loss = sum(t w) x targets", "", "number",
+     "x = squared_error_grad(x, targets)"},
+    {"squared_error_grad", "dx(t w)^x x(t w) targets(t w)/wide", "dx = x targets", "", "number"},
+
+    // ---- means of sequences, of which there are m; p positions of a rank's tokens
+    {"sequence_mean", "y(m w) x(t w)", "y = sum(p) x'", "pooled", "seq", "x = sequence_mean_grad(dy, x)"},
+    {"sequence_mean_grad", "dx(t w)^x dy(m w) x(t w)", "dx = dy'", "pooled", "seq"},
 
     // ---- two or more in one kernel
     {"linear_bias", "y(t o) x(t i) w(o i) b(o)", "u = linear(x, w); y = bias(u, b)"},

@@ -68,13 +68,15 @@ namespace rankc::codegen::algebra {
 ///                  whose slots a member of an exchange has received,
 ///   "grouped"      axis m is of groups of the op's seq tokens each, in their order, and axis t of tokens of
 ///                  one group; a sum over t is over those of the group,
+///   "pooled"       axis m is of sequences of the op's seq tokens, as many as its rows, and axis t has tokens
+///                  of each, at the same positions; a sum over p is over these positions,
 ///   "counts"       its results are whole numbers, of whole numbers: no gradient passes through them,
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it,
 ///   "scratch"      a user's kernel takes scratch, of a size that the check does not know,
 ///   "converts"     the row stands in models and moves data between ranks: no kernel computes it.
 ///
-/// `attributes`: which of "seq", "number" and "attention" (window, softcap and scale) a result depends on,
+/// `attributes`: which of "seq", "number", "attention" (window, softcap, scale, causal) a result depends on,
 /// and "parts": the sizes of axes l and r. A result always depends on the sizes of the row's units: on d of
 /// "h*d".
 ///
@@ -144,7 +146,7 @@ struct fact {
   std::string whole, first;  // letters
   bool positions = false, listed = false, sequences = false, documents = false, chunks = false, ring = false,
        shares = false, groups = false, commutative = false, arranges = false, owns = false, grouped = false,
-       segments = false, counts = false, converts = false, scratch = false, of_user = false;
+       pooled = false, segments = false, counts = false, converts = false, scratch = false, of_user = false;
   int by = -1;                               // of an operand that says where slots lie
   std::vector<std::string> needs;            // their words
   std::vector<std::string> numbers_of_call;  // the words of call_numbers.hpp

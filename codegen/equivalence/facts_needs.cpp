@@ -24,6 +24,7 @@ const std::map<std::string_view, std::vector<flag>> plain_needs{{"positions", {&
                                                                 {"arranges", {&fact::arranges}},
                                                                 {"owns", {&fact::owns}},
                                                                 {"grouped", {&fact::grouped}},
+                                                                {"pooled", {&fact::pooled}},
                                                                 {"segments", {&fact::segments}},
                                                                 {"counts", {&fact::counts}},
                                                                 {"converts", {&fact::converts}},

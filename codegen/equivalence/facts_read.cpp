@@ -253,7 +253,7 @@ void check_keys(const std::vector<fact>& all) {
 
 /// Notes the attributes of an op that the checks of its row read, or those of a row that it calls.
 void note_reads(std::vector<fact>& all, fact& f) {
-  const bool is_of_sequences = f.sequences || f.documents || f.chunks || f.ring || f.shares;
+  const bool is_of_sequences = f.sequences || f.documents || f.chunks || f.ring || f.shares || f.pooled;
   f.reads_rows = is_of_sequences;
   f.reads_seq = is_of_sequences || f.seq || f.positions || f.grouped;
   f.reads_number = f.number || f.chunks || f.ring;

@@ -74,9 +74,9 @@ static term leaf_of_input(const std::string& name) {
   return has_kind ? leaf(name, "") : leaf(holding_names[static_cast<int>(holding_kind::input)], name);
 }
 
-std::int64_t model::width_of_input(const std::string& name) const {
+const specification::input& model::input_of(const std::string& name) const {
   for (const specification::input& i : spec_.inputs)
-    if (i.name == name) return i.width;
+    if (i.name == name) return i;
   throw refusal(
       "RC7766: the step is given the input \"{}\"; the model declares {} inputs, and none of this name", name,
       spec_.inputs.size());
@@ -86,7 +86,7 @@ model::model(const specification& s) : spec_(s), facts_(s), index_(1 << 12, -1),
   check_indices(s);
   check_shapes(s, facts_);
   begin();
-  term x = leaf("ids", "");
+  term x = s.first_input.empty() ? leaf("ids", "") : leaf_of_input(input_of(s.first_input).name);
   carried_terms carried;
   sum losses{{}, "the loss", std::vector<std::int64_t>{}},
       squares{{}, "the sum of the gradients' squares", std::vector<std::int64_t>{}};

@@ -70,8 +70,9 @@ class model {
 
   const fact_table& facts() const { return facts_; }
   std::int64_t tokens() const { return spec_.tokens; }
-  /// Numbers of a token in an input that the model declares.
-  std::int64_t width_of_input(const std::string& name) const;
+  /// An input that the model declares.
+  /// Errors: refusal if it declares none of this name.
+  const specification::input& input_of(const std::string& name) const;
   bool trains() const { return spec_.trains(); }
   const specification::update& optimizer() const { return spec_.optimizer; }
   /// How the recipe rounds what makes a term.

@@ -109,11 +109,16 @@ class op_shapes {
     else if (fact_.sequences) is("rows times seq", op_.rows * op_.seq, size("t"));
     if (fact_.documents) is("rows times seq", op_.rows * op_.seq, size("n"));
     if (fact_.grouped) check_groups();
+    if (fact_.pooled) {
+      is("rows", op_.rows, size("m"));
+      is("rows times seq", op_.rows * op_.seq, size("t"));
+    }
     if (const attention_setting& s = op_.attention; !fact_.attention && !s.is_plain())
       throw refusal(
-          "RC7767: {} in \"{}\" of the model has window {}, softcap {} and scale {}, which its row does not "
-          "take; expected 0",
-          op_.row, layer_.name, s.window, s.softcap, s.scale);
+          "RC7767: {} in \"{}\" of the model has window {}, softcap {}, scale {} and causal {}, which its "
+          "row does "
+          "not take; expected 0, 0, 0 and true",
+          op_.row, layer_.name, s.window, s.softcap, s.scale, s.causal ? "true" : "false");
     const bool takes_number = fact_.reads_number || has_table_;
     if ((!takes_number && op_.number != 0) || (!has_table_ && op_.scaling != rope_scaling{}))
       throw refusal(
@@ -169,7 +174,7 @@ class layer_boundaries {
   explicit layer_boundaries(const specification& s) : all_(s) {}
 
   void check() const {
-    sizes result{all_.tokens};
+    sizes result = all_.first_input.empty() ? sizes{all_.tokens} : sizes_of_input(all_.first_input);
     std::map<std::string, sizes> carried;
     for (const specification::use& u : all_.uses) {
       const specification::layer& l = all_.layers[static_cast<std::size_t>(u.layer)];
@@ -192,10 +197,13 @@ class layer_boundaries {
   static sizes shape_of(const specification::layer& l, int value) {
     return value < 0 ? sizes() : l.values[static_cast<std::size_t>(value)].shape;
   }
-  /// An input has a number for each token, or as many as the model declares.
+  /// An input has a number for each token, or what the model declares.
   sizes sizes_of_input(const std::string& name) const {
-    for (const specification::input& i : all_.inputs)
-      if (i.name == name) return i.width > 1 ? sizes{all_.tokens, i.width} : sizes{all_.tokens};
+    for (const specification::input& i : all_.inputs) {
+      if (i.name != name) continue;
+      const std::int64_t rows = i.rows < 0 ? all_.tokens : i.rows;
+      return i.width > 0 ? sizes{rows, i.width} : sizes{rows};
+    }
     return {all_.tokens};
   }
   static void expect(const specification::layer& l, const std::string& what, int value,

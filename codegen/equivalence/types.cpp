@@ -21,7 +21,7 @@ bool may_be(element_type t, holding_kind kind, const specification::update& by) 
     case holding_kind::starts:
       return t == element_type::i32;
     case holding_kind::input:
-      return t == element_type::i32 || is_wide(t);
+      return t == element_type::i32 || is_real(t);
     case holding_kind::weight:
       return is_wide(t) || (by.bf16_weights && t == element_type::bf16);
     case holding_kind::first_moment:

@@ -21,6 +21,9 @@ void check_attributes(const op& o, bool reads_rows, bool reads_seq, bool reads_n
   if (o.attention.window != 0) refuse_attribute("window", o.attention.window);
   if (o.attention.softcap != 0) refuse_attribute("softcap", o.attention.softcap);
   if (o.attention.scale != 0) refuse_attribute("scale", o.attention.scale);
+  if (!o.attention.causal)
+    throw refusal(
+        "RC7783: the op has attention that is not causal, which its row does not take; expected causal");
 }
 
 void check_view(const view& v, bool has_units) {

@@ -147,8 +147,8 @@ flattener::place flattener::locate(const item& i, const layer_call& call, const 
 /// Where an input of a microbatch lies.
 flattener::place flattener::input(const named_input& is, int microbatch) const {
   const placed_input& in = *r_.find_input(is.name);
-  const std::size_t bytes = bytes_of_input(*l_.plan, is, l_.wide_bytes());
-  const int m = is.of_step ? 0 : microbatch;
+  const std::size_t bytes = bytes_of_input(*l_.plan, is, l_.real_bytes(), l_.wide_bytes());
+  const int m = is.computed ? 0 : microbatch;
   return {in.where + static_cast<std::size_t>(m) * bytes,
           bytes,
           {step_input, static_cast<int>(&in - r_.inputs.data()), m},

@@ -162,6 +162,13 @@ op flattener::begin() {
                                            ? chunks_of(first, l_.plan->rows, l_.plan->recipe.seq)
                                            : std::vector<box_range>{{first, ids}};
     const std::vector<box_range> whole{{first, ids}};
+    const auto box_of = [&](const named_input& in) {
+      const std::int64_t seq = l_.plan->recipe.seq;
+      if (in.extent == input_extent::sequence)
+        return std::vector<box_range>{{first / seq, l_.plan->rows / l_.plan->dims.cp}};
+      if (in.extent == input_extent::step) return std::vector<box_range>{{0, in.width()}};
+      return in.whole_sequences ? whole : box;
+    };
     for (std::size_t k = 0; k < r_.inputs.size(); ++k) {
       const placed_input& in = r_.inputs[k];
       const std::optional<holding_kind> kind = text_of_input(in.is).held;
@@ -169,7 +176,7 @@ op flattener::begin() {
       add(locate(i, {}, {formal::input, source::rank, static_cast<int>(k)}),
           {.kind = *kind,
            .name = kind == holding_kind::input ? std::string(in.is.name) : "",
-           .box = in.is.whole_sequences ? whole : box});
+           .box = box_of(in.is)});
     }
   }
   return o;

@@ -22,6 +22,13 @@ struct input_text {
   int in_hash;  // the number of the place in a program's hash, which older programs have too
 };
 
+/// The rows of an input, in the comment on its type.
+inline const char* rows_text(const named_input& i) {
+  if (i.extent == input_extent::sequence) return "of a microbatch, a row for each sequence";
+  if (i.extent == input_extent::step) return "of a step";
+  return i.whole_sequences ? "of a microbatch, of whole sequences" : "of a microbatch";
+}
+
 /// The inputs of the language have words of their own. Another input is called "in_<name>".
 inline input_text text_of_input(const named_input& i) {
   if (i == inputs::tokens)
@@ -43,7 +50,7 @@ inline input_text text_of_input(const named_input& i) {
   const std::string name = "in_" + std::string(i.name);
   return {name,
           name + "_rows",
-          i.whole_sequences ? "of a microbatch, of whole sequences" : "of a microbatch",
+          rows_text(i),
           "an input that the model declares",
           "input " + std::string(i.name),
           holding_kind::input,
@@ -53,6 +60,7 @@ inline input_text text_of_input(const named_input& i) {
 /// The type of an input's elements in memory.
 inline element_type type_of_input(const named_input& i, const lowered& l) {
   if (i.holds == element::index) return element_type::i32;
+  if (i.holds == element::real && l.type == dtype::bf16) return element_type::bf16;
   return l.wide_bytes() == sizeof(double) ? element_type::f64 : element_type::f32;
 }
 

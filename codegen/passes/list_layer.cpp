@@ -42,6 +42,7 @@ void note_attributes(std::vector<std::string>& notes, int rows, int seq, double 
   if (s.window != 0) notes.push_back(fmt::format("window {}", s.window));
   if (s.softcap != 0) notes.push_back(fmt::format("softcap {}", s.softcap));
   if (s.scale != 0) notes.push_back(fmt::format("scale {}", s.scale));
+  if (!s.causal) notes.emplace_back("not causal");
 }
 
 // ---- typed ops

@@ -102,6 +102,12 @@ specification::layer recorded(std::string name, const trace& t,
   return l;
 }
 
+/// A step's input is a list of its numbers.
+specification::input recorded(const named_input& i, int global_batch) {
+  if (i.extent == input_extent::step) return {std::string(i.name), 0, i.width()};
+  return {std::string(i.name), i.features.size, i.extent == input_extent::token ? -1 : global_batch};
+}
+
 /// Whether another layer of the model has the parameter too.
 bool is_shared(const plan_data& p, std::size_t kind, const weight_info& w) {
   for (std::size_t k = 0; k < p.on_one_device.size(); ++k)
@@ -137,7 +143,8 @@ specification specify(const plan_data& p) {
                  .bf16_reductions = r.reductions == bf16};
   s.rows = declared_facts(p.on_one_device);
   for (const named_input& i : p.inputs)
-    if (text_of_input(i).held == holding_kind::input) s.inputs.push_back({std::string(i.name), i.width()});
+    if (text_of_input(i).held == holding_kind::input) s.inputs.push_back(recorded(i, p.recipe.global_batch));
+  if (!reads_tokens(p)) s.first_input = p.inputs.front().name;
   s.tokens = static_cast<std::int64_t>(p.recipe.global_batch) * p.recipe.seq;
   return s;
 }

@@ -216,27 +216,41 @@ std::int64_t rows_before(const parallel_dims& d, const coord& at, std::int64_t e
                          : shard_of(d, at) * kept;
 }
 
-bool is_of_whole_sequences(const holding& h, const plan_data& plan) {
-  if (h.kind != holding_kind::input) return h.kind == holding_kind::starts;
-  return plan.inputs.at(static_cast<std::size_t>(find_input(plan.inputs, h.name))).whole_sequences;
+/// The input of the step that a rank holds.
+named_input input_of(const holding& h, const plan_data& plan) {
+  if (h.kind == holding_kind::starts) return inputs::starts;
+  if (h.kind != holding_kind::input) return inputs::tokens;
+  return plan.inputs.at(static_cast<std::size_t>(find_input(plan.inputs, h.name)));
+}
+
+/// Places the rows of an input that a rank holds, given those of the first rank.
+void place_input(holding& h, const named_input& of, const plan_data& plan, const coord& at) {
+  if (of.extent == input_extent::step) return;
+  const parallel_dims& d = plan.dims;
+  const bool of_tokens = of.extent == input_extent::token;
+  for (std::size_t i = 0; i < h.box.size(); ++i) {
+    box_range& b = h.box[i];
+    b.first += std::int64_t{dp_of(d, at)} * plan.rows * (of_tokens ? plan.recipe.seq : 1);
+    if (of.whole_sequences) continue;
+    const bool from_back = of_tokens && i % 2 == 1;  // a chunk from the front, and one from the back
+    b.first += (from_back ? -1 : 1) * cp_of(d, at) * b.count;
+  }
 }
 
 /// Where a rank's shards begin, given where those of rank 1 of the region axis, or of ep, begin.
-void place_shards(op& o, const plan_data& plan, std::int64_t tokens_of_replica, const coord& at) {
+void place_shards(op& o, const plan_data& plan, const coord& at) {
   const parallel_dims& d = plan.dims;
   for (view& v : o.views)
     v.first = v.first * (std::exchange(v.of_experts, false) ? ep_of(d, at) : at[region_axis]) +
               std::exchange(v.next_first, 0) * (cp_of(d, at) / std::exchange(v.alike, 1));
   for (holding& h : o.holds) {
-    const bool is_whole = is_of_whole_sequences(h, plan), of_tokens = is_input(h.kind);
+    if (is_input(h.kind)) {
+      place_input(h, input_of(h, plan), plan, at);
+      continue;
+    }
     for (std::size_t i = 0; i < h.box.size(); ++i) {
       box_range& b = h.box[i];
-      if (is_whole) {
-        b.first += dp_of(d, at) * tokens_of_replica;
-        continue;
-      }
-      if (of_tokens || h.kind == holding_kind::rotary) {
-        if (of_tokens) b.first += dp_of(d, at) * tokens_of_replica;
+      if (h.kind == holding_kind::rotary) {
         b.first +=
             (i % 2 == 0 ? 1 : -1) * cp_of(d, at) * b.count;  // chunks from the front, and from the back
         continue;
@@ -291,7 +305,7 @@ program expand_all(const lowered& l, bool train) {
     for (op& o : out.ops) {
       for (access& a : o.reads) a.value = name_of[a.value];
       for (access& a : o.writes) a.value = name_of[a.value];
-      place_shards(o, *l.plan, static_cast<std::int64_t>(l.plan->rows) * l.plan->recipe.seq, at);
+      place_shards(o, *l.plan, at);
       if (o.communicator < 0) continue;
       o.communicator = communicator_of(o.communicator, o.name);
       if (o.kind != op_kind::collective)

@@ -225,7 +225,7 @@ constexpr rule_text texts[]{
      "training{.seq = 1048576, .global_batch = 4096}", "Take a smaller global batch: 2047 sequences."},
     {223, "token ids are rows of the table",
      "Tables that token ids are looked up in, and logits that they are targets of, have a row or column for "
-     "each token that is used.",
+     "each token that is used, or for each index below the limit of a declared input.",
      "An id past the end would be read from another tensor, or give no loss at all.",
      "a model with vocab = 64 whose embedding has dim{\"vocab\", 32}",
      "Make the table as large as vocab, or say how many tokens are used: vocab_used."},
@@ -463,10 +463,13 @@ constexpr rule_text texts[]{
      "Take a number of the range, or another range in the row."},
     {266, "an input that a model declares has a name and a type",
      "The name of each input in inputs() is an identifier that no other input of the step has: the language "
-     "has tokens, targets and starts. It holds element::index or element::wide.",
-     "Layers, generated text and the runtime find an input by its name. Its numbers are the caller's, and "
-     "the "
-     "plan's precision is the plan's.",
+     "has tokens, targets and starts. It holds element::index, element::wide or element::real. `below` "
+     "limits "
+     "indices alone, and `whole_sequences` is of inputs with a row for each token. The first input of a "
+     "model "
+     "without tokens has a row for each token of the rank, and the layer that reads it is not repeated.",
+     "Layers, generated text and the runtime find an input by its name. The first layer of a model without "
+     "tokens reads the first input, as other first layers read the tokens.",
      "constexpr auto inputs() const { return std::array{named_input{\"targets\"}}; }",
      "Take another name, as named_input{.name = \"token_weights\", .holds = element::wide}."},
     {267, "the ignored label is no token",

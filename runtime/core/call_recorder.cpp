@@ -72,7 +72,7 @@ hashed_places places_of(const layout& tables, bool trains) {
   hashed_places all{.arena_bytes = tables.arena_bytes};
   if (tables.reads_tokens) all.tokens = tables.tokens.byte;
   if (tables.reads_targets) all.targets = tables.targets.byte;
-  if (tables.reads_targets) all.loss = tables.loss.byte;
+  if (tables.reads_targets || tables.has_loss) all.loss = tables.loss.byte;
   if (tables.reads_starts) all.starts = tables.starts.byte;
   if (trains) all.norm = tables.norm.byte;
   for (const input_row& i : tables.inputs) all.inputs += hash_of_input(i.name, i.where.byte);

@@ -55,7 +55,7 @@ status embedded::told(auto&& call) noexcept {
 
 void embedded::check_tokens(std::span<const std::int32_t> all) const {
   const description& about = engine_->about();
-  check_size("tokens", all.size(), about.tokens_of_microbatch());
+  check_size("tokens", all.size(), reads_tokens(about) ? about.tokens_of_microbatch() : 0);
   const auto wrong = std::ranges::find_if(all, [&](std::int32_t t) { return !about.is_token(t); });
   if (wrong == all.end()) return;
   throw failure(1, "RC5004: element {} of tokens is {}; the vocabulary has 0 to {}", wrong - all.begin(),
@@ -78,7 +78,7 @@ status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens,
     check_labels(targets);
     check_inputs(engine_->about(), inputs);
     const int dp = engine_->about().ranks[static_cast<std::size_t>(rank_)].dp;
-    engine_->set_batch(dp, microbatch, tokens.data(), targets.data());
+    if (!tokens.empty()) engine_->set_batch(dp, microbatch, tokens.data(), targets.data());
     if (!inputs.empty()) engine_->set_inputs(dp, microbatch, inputs);
   });
 }

@@ -81,10 +81,12 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
            "hash:SEED, FILE.safetensors, or a folder: with model.safetensors, of Hugging Face, or a "
            "checkpoint (default hash:1)");
   app.add_option("--seed", raw.seed, "the same as --init hash:S")->check(seed());
-  add_name(app, "--data", o.data,
-           "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
-           "of these, links to files included, or a quoted pattern; "
-           "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234)");
+  add_name(
+      app, "--data", o.data,
+      "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
+      "of these, links to files included, or a quoted pattern; "
+      "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234); arrays:DIR, a folder with a file "
+      "NAME.npy for each input of a model that declares inputs");
   add_name(
       app, "--load", o.load,
       "continue from this checkpoint, with its data and recipe where not given here: each source goes on at "
@@ -242,16 +244,15 @@ std::optional<std::uint64_t> hash_seed(const std::string& init) {
   return seed;
 }
 
-/// A trainer reads tokens and targets from its data, and no other input.
-/// Errors: failure (2) for a program with inputs that its model declares.
-static void refuse_declared_inputs(const description& about) {
+/// Errors: failure (2) for a command that gives a model tokens alone, if the model declares inputs.
+static void refuse_declared_inputs(const description& about, const char* command) {
   const std::vector<input_row> inputs = inputs_of(about);
   if (inputs.empty()) return;
   throw failure(
       2,
-      "RC6090: the plan {} takes the inputs {}, and a trainer has tokens and targets only; embed the "
-      "program, and give them to set_batch",
-      about.name, names_of(inputs));
+      "RC6091: the plan {} takes the inputs {}, and {} gives a model tokens only; run eval, or embed "
+      "the program",
+      about.name, names_of(inputs), command);
 }
 
 std::optional<options> parse_command_line(const description& about, int argc, const char* const* argv) {
@@ -304,13 +305,14 @@ std::optional<options> parse_command_line(const description& about, int argc, co
     o.run = options::command::describe;
     if (!o.measured) return o;
   }
-  if (!export_weights->parsed()) refuse_declared_inputs(about);
   if (generating->parsed()) {
+    refuse_declared_inputs(about, "generate");
     if (o.prompt && o.prompt->empty()) refuse_empty("--prompt");
     o.run = options::command::generate;
     return o;
   }
   if (scoring->parsed()) {
+    refuse_declared_inputs(about, "score");
     o.run = options::command::score;
     return o;
   }

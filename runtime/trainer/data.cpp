@@ -36,8 +36,8 @@ dataset::dataset(std::vector<opened_source> sources, int vocab, int seq,
       shares_(shares_of(sources)),
       mixture_(shares_),
       begins_{.first = record.first, .gaps = record.gaps} {
-  const bool has_files = std::any_of(sources.begin(), sources.end(),
-                                     [](const opened_source& s) { return s.tokens.has_value(); });
+  const bool has_files =
+      std::any_of(sources.begin(), sources.end(), [](const opened_source& s) { return s.has_files(); });
   if (orders.front().shuffle.how != shuffle_spec::kind::none && !has_files)
     throw failure(2,
                   "RC6050: --shuffle orders the data of files, but the samples of arith and rand are drawn "
@@ -53,8 +53,12 @@ mixture::choice dataset::choice_of(data_part which, std::uint64_t s) const {
 }
 
 void dataset::sample(std::uint64_t s, std::int32_t* tokens, std::int32_t* targets, data_part which) const {
+  sample(s, {tokens, targets}, which);
+}
+
+void dataset::sample(std::uint64_t s, const sample_view& to, data_part which) const {
   const mixture::choice from = choice_of(which, s);
-  sources_[from.source].sample(which, from.number, tokens, targets);
+  sources_[from.source].sample(which, from.number, to);
 }
 
 std::string dataset::text() const {
@@ -103,28 +107,44 @@ std::string dataset::epochs_text(std::uint64_t samples, const data_record& read)
 }
 
 batch read_batch(const description& about, const read_sample& read) {
-  const auto seq = static_cast<std::size_t>(about.seq),
+  const auto seq = reads_tokens(about) ? static_cast<std::size_t>(about.seq) : 0,
              samples = static_cast<std::size_t>(about.global_batch());
   batch b{std::vector<std::int32_t>(samples * seq), std::vector<std::int32_t>(samples * seq)};
-  for (std::size_t i = 0; i < samples; ++i) read(i, b.tokens.data() + i * seq, b.targets.data() + i * seq);
+  const std::vector<input_row> rows = inputs_of(about);
+  for (const input_row& row : rows) b.inputs.emplace_back(samples * count_of_sample(about, row));
+  std::vector<double*> inputs(rows.size());
+  for (std::size_t i = 0; i < samples; ++i) {
+    for (std::size_t k = 0; k < rows.size(); ++k)
+      inputs[k] = b.inputs[k].data() + i * count_of_sample(about, rows[k]);
+    read(i, {b.tokens.data() + i * seq, b.targets.data() + i * seq, inputs});
+  }
   return b;
 }
 
 batch read_batch(const description& about, const dataset& data, std::uint64_t first, data_part which) {
-  batch b = read_batch(about, [&](std::uint64_t i, std::int32_t* tokens, std::int32_t* targets) {
-    data.sample(first + i, tokens, targets, which);
-  });
+  batch b =
+      read_batch(about, [&](std::uint64_t i, const sample_view& to) { data.sample(first + i, to, which); });
   balance_documents(about, b);
   return b;
 }
 
+const char* unit_of_loss(const description& about) { return reads_tokens(about) ? " nats per token" : ""; }
+
 void set_batch(engine& e, const batch& b) {
   const description& about = e.about();
-  const std::size_t count = static_cast<std::size_t>(about.rows) * static_cast<std::size_t>(about.seq);
-  const std::int32_t *tokens = b.tokens.data(), *targets = b.targets.data();
+  const std::vector<input_row> rows = inputs_of(about);
+  std::size_t first = 0;  // sequence
   for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
-    for (int dp = 0; dp < about.dp; ++dp, tokens += count, targets += count)
-      e.set_batch(dp, microbatch, tokens, targets);
+    for (int dp = 0; dp < about.dp; ++dp, first += static_cast<std::size_t>(about.rows)) {
+      const std::size_t token = first * static_cast<std::size_t>(about.seq);
+      if (!b.tokens.empty()) e.set_batch(dp, microbatch, b.tokens.data() + token, b.targets.data() + token);
+      std::vector<named_array> given;
+      for (std::size_t k = 0; k < rows.size(); ++k)
+        given.push_back({rows[k].name, std::span(b.inputs[k])
+                                           .subspan(first * count_of_sample(about, rows[k]),
+                                                    count_values(about, rows[k]))});
+      if (!given.empty()) e.set_inputs(dp, microbatch, given);
+    }
 }
 
 batch_reader::batch_reader(const description& about, const dataset& data, std::uint64_t first)

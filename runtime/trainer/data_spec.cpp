@@ -14,6 +14,7 @@
 namespace rankc::runtime {
 namespace {
 
+constexpr std::string_view arrays_prefix = "arrays:";
 constexpr std::uint64_t most_samples = std::numeric_limits<std::int32_t>::max();  // of Megatron's order
 
 bool is_path(std::string_view text) {
@@ -33,12 +34,15 @@ data_source parse_source(std::string_view text, std::string_view whole) {
                   "RC6055: --data {} has no valid seed; give a whole number from 0 to 2^64 - 1, as in {}1234",
                   whole, prefix);
   }
+  if (text.starts_with(arrays_prefix))
+    return {.from = kind::arrays, .seed = 0, .path = std::string(text.substr(arrays_prefix.size()))};
   if (text.empty())
     throw failure(2, "RC6056: --data '{}' has an empty source; name each source, as in A:0.7,B:0.3", whole);
   if (is_path(text)) return {.from = kind::files, .seed = 0, .path = std::string(text)};
   throw failure(2,
                 "RC6057: --data {} names the file or folder {}, which does not exist; give arith:SEED, "
-                "rand:SEED, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, a folder or a "
+                "rand:SEED, arrays:DIR, a text file (its bytes are tokens), FILE.bin of llm.c or Megatron, a "
+                "folder or a "
                 "quoted pattern of these, or several with weights: A:0.7,B:0.3",
                 whole, text);
 }
@@ -47,6 +51,7 @@ data_source parse_source(std::string_view text, std::string_view whole) {
 
 std::string source_text(const data_source& source) {
   if (source.from == data_source::kind::files) return source.path;
+  if (source.from == data_source::kind::arrays) return std::string(arrays_prefix) + source.path;
   return (source.from == data_source::kind::arith ? "arith:" : "rand:") + std::to_string(source.seed);
 }
 
@@ -58,7 +63,8 @@ data_spec parse_data_spec(std::string_view text) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view part = text.substr(begin, end - begin);
     const std::size_t colon = part.rfind(':');
-    const bool is_seed = part.substr(0, colon) == "arith" || part.substr(0, colon) == "rand";
+    const std::string_view before = part.substr(0, colon);
+    const bool is_seed = before == "arith" || before == "rand" || before == "arrays";
     const auto weight =
         colon == part.npos || is_seed ? std::nullopt : parse_number<double>(part.substr(colon + 1));
     if (!weight || !(*weight > 0) || !std::isfinite(*weight))

@@ -102,11 +102,11 @@ double loss_of_sources(evaluation& evaluated, const description& about, const ev
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const sample_source& source = what.set().sources()[i];
     const std::uint64_t samples = samples_of(about, {}, source.epoch(what.part()));
-    const read_sample read = [&](std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) {
-      source.sample(what.part(), s, tokens, targets);
+    const read_sample read = [&](std::uint64_t s, const sample_view& to) {
+      source.sample(what.part(), s, to);
     };
     const double loss = evaluated.loss_of(read, samples);
-    say.line(fmt::format("{}: loss {:.12f} nats per token over {}", source.name(), loss,
+    say.line(fmt::format("{}: loss {:.12f}{} over {}", source.name(), loss, unit_of_loss(about),
                          count_text(about, samples)));
     mean += shares[i] * loss;
   }
@@ -127,17 +127,17 @@ void evaluate(const description& about, const install_engine& install, const opt
   evaluation evaluated(*e, o.where);
   if (o.steps == 0 && what.set().sources().size() > 1) {
     const double mean = loss_of_sources(evaluated, about, what, say);
-    return say.line(fmt::format("eval: loss {:.12f} nats per token, the mean by shares of {} sources{}", mean,
-                                what.set().sources().size(), evaluated.dropped_text()));
+    return say.line(fmt::format("eval: loss {:.12f}{}, the mean by shares of {} sources{}", mean,
+                                unit_of_loss(about), what.set().sources().size(), evaluated.dropped_text()));
   }
   const std::optional<std::uint64_t> all = what.set().epoch(what.part());
   const std::uint64_t samples = samples_of(about, o, all);
-  const read_sample read = [&](std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) {
-    what.set().sample(s, tokens, targets, what.part());
+  const read_sample read = [&](std::uint64_t s, const sample_view& to) {
+    what.set().sample(s, to, what.part());
   };
   const double loss = evaluated.loss_of(read, samples);
-  say.line(fmt::format("eval: loss {:.12f} nats per token over {}{}{}", loss, samples == all ? "all " : "",
-                       count_text(about, samples), evaluated.dropped_text()));
+  say.line(fmt::format("eval: loss {:.12f}{} over {}{}{}", loss, unit_of_loss(about),
+                       samples == all ? "all " : "", count_text(about, samples), evaluated.dropped_text()));
 }
 
 }  // namespace rankc::runtime

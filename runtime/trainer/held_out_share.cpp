@@ -11,7 +11,7 @@ namespace {
 
 /// Whether a part can be held out of a source that has never been trained on.
 bool may_hold_out(const resumed_source& s, const source_record& now, const known_data& known) {
-  if (!s.source.tokens) return true;
+  if (!s.source.has_files()) return true;
   if (s.known != nullptr) return now.place.held_from.has_value();
   return std::none_of(s.files.begin(), s.files.end(),
                       [&](const file_mark& f) { return known.has_trained_on(f); });

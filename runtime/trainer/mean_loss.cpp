@@ -11,9 +11,8 @@ namespace {
 /// Reads samples `first` to `end` - 1 into the first sequences of a batch, and sample `end` - 1 into the
 /// others.
 batch read_some(const description& about, const read_sample& read, std::uint64_t first, std::uint64_t end) {
-  return read_batch(about, [&](std::uint64_t i, std::int32_t* tokens, std::int32_t* targets) {
-    read(std::min(first + i, end - 1), tokens, targets);
-  });
+  return read_batch(about,
+                    [&](std::uint64_t i, const sample_view& to) { read(std::min(first + i, end - 1), to); });
 }
 
 /// The share of a batch's labels that count.

@@ -49,7 +49,7 @@ class resumption {
 
   void note_unchecked() {
     const bool has_files = std::any_of(sources_.begin(), sources_.end(),
-                                       [](const resumed_source& s) { return s.source.tokens.has_value(); });
+                                       [](const resumed_source& s) { return s.source.has_files(); });
     if (!saved_.read && has_files)
       note(
           say("RC6186: {} was saved without sizes and hashes of its data; whether {} has changed since then "
@@ -134,7 +134,7 @@ class resumption {
   void go_on(const known_source& known, const opened_source& source, double share, source_record& to) {
     to = known.record;
     const bool has_other_seq = to.seq != seq_, is_drawn = parse_shuffle(now_.shuffle).how != order_kind::none;
-    if (!source.tokens) {
+    if (!source.has_files()) {
       move_synthetic(source.from, to);
     } else if (has_other_order(to)) {
       begin_order(fmt::format("--shuffle is {} and was {}", text_of(now_.shuffle), text_of(to.shuffle)), to);
@@ -142,7 +142,7 @@ class resumption {
       begin_order(fmt::format("seq is {} and was {}", seq_, to.seq), to);
     } else if (has_other_seq) {
       set_held_from(source, to);
-      move_windows(source.tokens->size(), to);
+      move_windows(source.size(), to);
     } else if (const double before = known.is_current ? to.share : 0; before != share) {
       note(say("RC6185: {} goes on after {} tokens of it; its share is {} and was {}", to.name, to.tokens,
                fmt::format("{}", share), fmt::format("{}", before)));

@@ -45,7 +45,7 @@ void refuse_trained_data(const std::string& spec, const std::vector<file_mark>& 
 /// Open the data of --eval-data for a run. Returns a note where it has changed since the checkpoint.
 std::string open_held_out(const description& about, run_state& state, const run_state* saved,
                           run_data& data) {
-  std::vector<opened_source> sources = open_sources(parse_data_spec(state.eval_data), about.vocab_used);
+  std::vector<opened_source> sources = open_sources(parse_data_spec(state.eval_data), about);
   state.read->held_out = marks_of_all(sources);
   refuse_trained_data(state.eval_data, *state.read->held_out, *state.read);
   const std::vector<sample_order> orders(sources.size());
@@ -63,9 +63,9 @@ std::string open_held_out(const description& about, run_state& state, const run_
 
 run_data open_data(const description& about, const run_state& state) {
   const double held_out = state.eval_data.empty() ? state.eval_fraction : 0;
-  return {dataset(parse_data_spec(state.data), about.vocab_used, about.seq,
-                  {parse_shuffle(state.shuffle), held_out}),
-          std::nullopt, held_out > 0};
+  std::vector<opened_source> sources = open_sources(parse_data_spec(state.data), about);
+  const std::vector<sample_order> orders(sources.size(), {parse_shuffle(state.shuffle), held_out});
+  return {dataset(std::move(sources), about.vocab_used, about.seq, orders, {}), std::nullopt, held_out > 0};
 }
 
 run_data open_data_of_run(const description& about, const options& o, beginning& b, console& say_line) {
@@ -74,7 +74,7 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
   };
   const run_state* const saved = b.from ? &b.from->state : nullptr;
   run_state& state = b.state;
-  std::vector<opened_source> sources = open_sources(parse_data_spec(state.data), about.vocab_used);
+  std::vector<opened_source> sources = open_sources(parse_data_spec(state.data), about);
   planned_data plan = saved == nullptr ? begin_data(about, state, sources)
                                        : resume_data(about, {*saved, b.from->folder}, state, o, sources);
   if (o.skipped)
@@ -103,8 +103,8 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
 }
 
 double held_out_loss(engine& e, const run_data& data, std::int64_t batches) {
-  const auto read = [&](std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) {
-    data.held_out().sample(s, tokens, targets, data.held_part());
+  const auto read = [&](std::uint64_t s, const sample_view& to) {
+    data.held_out().sample(s, to, data.held_part());
   };
   return mean_loss(e, read, samples_in(e.about(), batches, data.held_out().epoch(data.held_part())),
                    [&](std::uint64_t) { return e.evaluate(); });

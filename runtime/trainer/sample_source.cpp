@@ -25,6 +25,26 @@ std::uint64_t held_of(std::uint64_t all, double share) {
 }
 }  // namespace
 
+std::vector<opened_source> open_sources(const data_spec& spec, const description& about) {
+  const std::vector<input_row> inputs = inputs_of(about);
+  std::vector<opened_source> opened;
+  for (const data_source& from : spec.sources) {
+    if (from.from == data_source::kind::arrays) {
+      opened.push_back({.from = from});
+      opened.back().arrays = std::make_shared<array_folder>(from.path, about);
+      continue;
+    }
+    if (!inputs.empty())
+      throw failure(
+          2,
+          "RC6090: the plan {} takes the inputs {}, and {} has tokens and targets only; give --data "
+          "arrays:DIR, a folder with a file NAME.npy for each",
+          about.name, names_of(inputs), source_text(from));
+    opened.push_back(std::move(open_sources({{from}}, about.vocab_used).front()));
+  }
+  return opened;
+}
+
 std::vector<opened_source> open_sources(const data_spec& spec, int vocab) {
   std::vector<opened_source> opened;
   for (const data_source& from : spec.sources) {
@@ -38,6 +58,8 @@ std::vector<file_mark> marks_of(const opened_source& source) {
   std::vector<file_mark> marks;
   if (source.tokens)
     for (const std::filesystem::path& path : source.tokens->paths()) marks.push_back(mark_of(path));
+  if (source.arrays)
+    for (const std::filesystem::path& path : source.arrays->paths()) marks.push_back(mark_of(path));
   return marks;
 }
 
@@ -59,13 +81,16 @@ std::optional<std::uint64_t> held_from(const token_stream& tokens, const std::st
                     name, held);
     return first;
   }
-  const std::uint64_t all = (tokens.size() - 1) / static_cast<std::uint64_t>(seq),
-                      held = held_of(all, order.held_out);
+  return held_from_windows(tokens.size(), name, seq, order.held_out);
+}
+
+std::uint64_t held_from_windows(std::uint64_t tokens, const std::string& name, int seq, double share) {
+  const std::uint64_t all = (tokens - 1) / static_cast<std::uint64_t>(seq), held = held_of(all, share);
   if (held >= all)
     throw failure(1,
                   "RC6138: {} holds {} samples of {} tokens, and a held-out share of {} leaves none to train "
                   "on; give more data, or --eval-data",
-                  name, all, seq, fmt::format("{}", order.held_out));
+                  name, all, seq, fmt::format("{}", share));
   return (all - held) * static_cast<std::uint64_t>(seq);
 }
 
@@ -76,22 +101,26 @@ sample_source::sample_source(opened_source source, int vocab, int seq, const sam
       vocab_(static_cast<std::uint64_t>(vocab)),
       seq_(static_cast<std::uint64_t>(seq)),
       tokens_(std::move(source.tokens)),
+      arrays_(std::move(source.arrays)),
       place_(place) {
-  if (tokens_) arrange(order);
+  if (has_files()) arrange(order);
 }
 
 void sample_source::arrange(const sample_order& order) {
-  const std::uint64_t tokens = tokens_->size();
+  const std::uint64_t tokens = size();
   if (tokens < seq_ + 1)
     throw failure(1, "RC6135: {} holds {} tokens, but one sample takes {} (seq {} and the token after it)",
                   from_.path, tokens, seq_ + 1, seq_);
   const bool as_megatron = shuffle_.how == shuffle_spec::kind::megatron;
-  if (as_megatron && !tokens_->has_sequences())
+  if (as_megatron && !(tokens_ && tokens_->has_sequences()))
     throw failure(2,
                   "RC6136: --shuffle megatron orders the sequences of a .idx file, but {} has none; give "
                   "--shuffle none or a SEED",
                   from_.path);
-  if (!place_.held_from) place_.held_from = held_from(*tokens_, from_.path, static_cast<int>(seq_), order);
+  if (!place_.held_from && tokens_)
+    place_.held_from = held_from(*tokens_, from_.path, static_cast<int>(seq_), order);
+  else if (!place_.held_from && order.held_out > 0)
+    place_.held_from = held_from_windows(tokens, from_.path, static_cast<int>(seq_), order.held_out);
   if (const std::uint64_t named = std::max(place_.first_token, place_.held_from.value_or(0)); named > tokens)
     throw failure(65, "RC6140: the checkpoint's run.json names token {} of {}, which has {}", named,
                   from_.path, tokens);
@@ -132,13 +161,20 @@ void sample_source::sample(data_part which, std::uint64_t s, std::int32_t* token
     for (std::uint64_t t = 0; t <= seq_; ++t) tokens[t] = synthetic(n, t);
     return;
   }
-  if (held) return tokens_->copy(*place_.held_from + s % held_ * seq_, seq_ + 1, tokens);
+  if (order_ && !held) return sample_of_order((place_.first_sample + s) % windows_, tokens);
+  tokens_->copy(first_token(which, s), seq_ + 1, tokens);
+}
+
+std::uint64_t sample_source::first_token(data_part which, std::uint64_t s) const {
+  if (which == data_part::held_out) return *place_.held_from + s % held_ * seq_;
   const std::uint64_t n = place_.first_sample + s;
-  if (order_) return sample_of_order(n % windows_, tokens);
   const bool drawn = shuffle_.how == shuffle_spec::kind::windows;
-  tokens_->copy(
-      drawn ? permuted(n % windows_, windows_, shuffle_.seed, n / windows_) * seq_ : in_turn_.token(n),
-      seq_ + 1, tokens);
+  return drawn ? permuted(n % windows_, windows_, shuffle_.seed, n / windows_) * seq_ : in_turn_.token(n);
+}
+
+void sample_source::sample(data_part which, std::uint64_t s, const sample_view& to) const {
+  if (arrays_) return arrays_->copy(first_token(which, s) / seq_, to);
+  sample(which, s, to.tokens, to.targets);
 }
 
 void sample_source::sample(data_part which, std::uint64_t s, std::int32_t* tokens,
@@ -163,13 +199,14 @@ void sample_source::sample_of_order(std::uint64_t s, std::int32_t* tokens) const
 }
 
 std::optional<std::uint64_t> sample_source::epoch(data_part which) const {
-  if (!tokens_) return std::nullopt;
+  if (!has_files()) return std::nullopt;
   return which == data_part::held_out ? held_ : windows_;
 }
 
 std::string sample_source::text() const {
   if (from_.from == data_source::kind::arith) return fmt::format("arithmetic sequences, seed {}", from_.seed);
   if (from_.from == data_source::kind::rand) return fmt::format("random tokens, seed {}", from_.seed);
+  if (arrays_) return fmt::format("{}: {}", from_.path, arrays_->text());
   std::string out = fmt::format("{}: {} tokens", from_.path, tokens_->size());
   if (tokens_->files() != 1) out += fmt::format(" in {} files", tokens_->files());
   if (tokens_->is_text()) out += fmt::format("; byte entropy {:.4f} nats", byte_entropy(*tokens_));

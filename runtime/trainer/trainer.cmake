@@ -4,6 +4,7 @@ find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
 
 add_library(rankc_trainer STATIC
+  trainer/array_folder.cpp
   trainer/beginning.cpp
   trainer/bus_error.cpp
   trainer/call_account.cpp
@@ -50,6 +51,7 @@ add_library(rankc_trainer STATIC
   trainer/row_logits.cpp
   trainer/mixture.cpp
   trainer/not_finite.cpp
+  trainer/npy_file.cpp
   trainer/orderly_stop.cpp
   trainer/outputs.cpp
   trainer/parameters.cpp

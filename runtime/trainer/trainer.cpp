@@ -79,10 +79,10 @@ void say_ending(const description& about, const options& o, const run_data& data
                 const step_metrics& last, std::int64_t steps, double seconds, console& say) {
   const auto tokens = static_cast<double>(steps) * static_cast<double>(tokens_per_step(about));
   const std::string epochs = data.trained.epochs_text(0, *state.read);
-  say.line(fmt::format("done: step {} of {} in {}, {:.0f} tokens/s{}; loss {:.4f}{} nats per token",
-                       state.step, state.last_step, duration_text(seconds), tokens / seconds,
-                       epochs.empty() ? "" : "; " + epochs, last.loss,
-                       last.eval_loss ? fmt::format(", held-out loss {:.4f}", *last.eval_loss) : ""));
+  say.line(fmt::format(
+      "done: step {} of {} in {}, {:.0f} tokens/s{}; loss {:.4f}{}{}", state.step, state.last_step,
+      duration_text(seconds), tokens / seconds, epochs.empty() ? "" : "; " + epochs, last.loss,
+      last.eval_loss ? fmt::format(", held-out loss {:.4f}", *last.eval_loss) : "", unit_of_loss(about)));
   if (o.save.empty())
     return say.line(
         "next: nothing is saved; --save DIR keeps the weights, and --eval-every N shows the loss of data "

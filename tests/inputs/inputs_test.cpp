@@ -36,7 +36,7 @@ struct microbatch_inputs {
   explicit microbatch_inputs(const description& about) {
     for (const input_row& i : inputs_of(about)) {
       names.push_back(i.name);
-      values.emplace_back(about.tokens_of_microbatch() * static_cast<std::size_t>(i.width), 1.0);
+      values.emplace_back(count_values(about, i), 1.0);
     }
   }
   std::vector<named_array> arrays() const {
@@ -52,7 +52,7 @@ struct microbatch_inputs {
 
 TEST_CASE("a loss is linear in the weights that a step is given") {
   for (const std::string layout : {"one", "three"})
-    for (const std::string input : {"token_weights", "element_weights"}) {
+    for (const std::string input : {"token_weights", "element_weights", "step_weight"}) {
       CAPTURE(layout);
       CAPTURE(input);
       const double without = loss_with(layout, input, 0), once = loss_with(layout, input, 1),
@@ -70,7 +70,8 @@ TEST_CASE("labels of a second loss count as they are given") {
 TEST_CASE("an engine takes all inputs of the program, of their sizes, and no other") {
   run r(find_program("three"));
   const microbatch_inputs good(r.about);
-  CHECK(good.names == std::vector<std::string>{"token_weights", "element_weights", "other_labels"});
+  CHECK(good.names ==
+        std::vector<std::string>{"token_weights", "element_weights", "step_weight", "other_labels"});
   r.engine->set_inputs(0, 2, good.arrays());
 
   microbatch_inputs bad = good;
@@ -78,22 +79,23 @@ TEST_CASE("an engine takes all inputs of the program, of their sizes, and no oth
   CHECK(said_by([&] { r.engine->set_inputs(0, 0, bad.arrays()); }) ==
         said{5070,
              {"element_weights", "inputs_weighted_three_host",
-              "token_weights, element_weights, other_labels"}});
+              "token_weights, element_weights, step_weight, other_labels"}});
   bad = good;
   bad.names.push_back("weights");
   bad.values.push_back({1});
-  CHECK(
-      said_by([&] { r.engine->set_inputs(0, 0, bad.arrays()); }) ==
-      said{5071, {"weights", "inputs_weighted_three_host", "token_weights, element_weights, other_labels"}});
+  CHECK(said_by([&] { r.engine->set_inputs(0, 0, bad.arrays()); }) ==
+        said{5071,
+             {"weights", "inputs_weighted_three_host",
+              "token_weights, element_weights, step_weight, other_labels"}});
   bad = good;
   bad.values[1].pop_back();
   CHECK(said_by([&] { r.engine->set_inputs(0, 0, bad.arrays()); }) ==
-        said{5072, {"element_weights", "383", "384", "4", "8", "12"}});
+        said{5072, {"element_weights", "383", "384", "rows 4 x seq 8 x width 12"}});
   bad = good;
-  for (const double value : {0.5, 3e9, std::nan("")}) {
-    bad.values[2][7] = value;
+  for (const double value : {0.5, -1.0, 32.0, 3e9, std::nan("")}) {
+    bad.values[3][7] = value;
     const said refused = said_by([&] { r.engine->set_inputs(0, 0, bad.arrays()); });
-    CHECK(refused == said{5073, {"7", "other_labels", refused.arguments.back()}});
+    CHECK(refused == said{5073, {"7", "other_labels", refused.arguments.at(2), "0", "31"}});
   }
   CHECK(said_by([&] { r.engine->set_inputs(0, 3, good.arrays()); }) == said{5010, {"0", "3", "1", "3"}});
 }
@@ -121,15 +123,19 @@ TEST_CASE("an embedded rank is given the inputs with its tokens") {
   CHECK(std::string(missing.text).starts_with("RC5070: input token_weights is missing"));
 }
 
-TEST_CASE("a trainer refuses a program that takes more than tokens and targets") {
+TEST_CASE("commands that give a model tokens alone refuse the program") {
   const description& about = *find_program("one").about;
-  for (const char* command : {"train", "eval"}) {
-    const char* arguments[]{"program", command, "--data", "arith:1"};
-    CHECK(said_by([&] { parse_command_line(about, 4, arguments); }) ==
-          said{6090, {"inputs_weighted_one_host", "token_weights, element_weights, other_labels"}});
-  }
-  const char* arguments[]{"program", "describe"};
-  CHECK(parse_command_line(about, 2, arguments).has_value());
+  const std::string inputs = "token_weights, element_weights, step_weight, other_labels";
+  CHECK(said_by([&] { open_sources(parse_data_spec("arith:1"), about); }) ==
+        said{6090, {"inputs_weighted_one_host", inputs, "arith:1"}});
+  const char *generate[]{"program", "generate", "--load", "folder"},
+      *score[]{"program", "score", "--load", "folder", "--requests", "file"};
+  CHECK(said_by([&] { parse_command_line(about, 4, generate); }) ==
+        said{6091, {"inputs_weighted_one_host", inputs, "generate"}});
+  CHECK(said_by([&] { parse_command_line(about, 6, score); }) ==
+        said{6091, {"inputs_weighted_one_host", inputs, "score"}});
+  const char* describe[]{"program", "describe"};
+  CHECK(parse_command_line(about, 2, describe).has_value());
 }
 
 }  // namespace inputs_test

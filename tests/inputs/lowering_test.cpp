@@ -42,7 +42,7 @@ TEST_CASE("certificates are accepted; with an input of another place or name the
       const std::string text = certificate({{q, prove(q)}}, specify(p.plan));
       CHECK(verify(text) == "");
       CHECK(is_model(read_certificate(text)));
-      for (const std::string name : {"token_weights", "element_weights", "other_labels"}) {
+      for (const std::string name : {"token_weights", "element_weights", "step_weight", "other_labels"}) {
         CAPTURE(name);
         certified moved = read_certificate(text), renamed = read_certificate(text);
         REQUIRE(find_input(moved, name));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that is given more than tokens and targets: weights of tokens, weights of elements, and labels for
-// a second loss.
+// A model that is given more than tokens and targets: weights of tokens, of elements and of the step, and
+// labels for a second loss.
 #pragma once
 #include <rankc/rankc.hpp>
 
@@ -15,7 +15,8 @@ using namespace rankc;
 inline constexpr dim hidden{"hidden", 12}, vocab{"vocab", 32}, ffn{"ffn", 20};
 inline constexpr parameter_handle table = token_table(vocab, hidden);
 
-/// An MLP that penalises its result by the weights of tokens, and its input by those of elements.
+/// An MLP that penalises its result by the weights of tokens and of the step, and its input by those of
+/// elements.
 struct penalised_mlp {
   static constexpr std::string_view name = "penalised_mlp";
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -24,6 +25,7 @@ struct penalised_mlp {
     value up = column_parallel(t, h, "up", ffn, 0.3);
     value y = x + leave_tp(row_parallel(t, gelu(up), "down", hidden, 0.3), c);
     add_loss(user::token_square(y, c.input("token_weights"), 0.5 * c.loss_scale));
+    add_loss(user::step_square(y, c.input("step_weight"), 0.25 * c.loss_scale));
     return y;
   }
 };
@@ -46,7 +48,8 @@ struct weighted {
     return std::array{
         named_input{.name = "token_weights", .holds = element::wide},
         named_input{.name = "element_weights", .holds = element::wide, .features = hidden},
-        named_input{.name = "other_labels"},
+        named_input{.name = "step_weight", .holds = element::wide, .extent = input_extent::step},
+        named_input{.name = "other_labels", .below = 32},
     };
   }
   constexpr auto stack() const {

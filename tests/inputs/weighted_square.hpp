@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses that read an input which the model declares: the sum of x^2 with a weight for each token, or for
-// each element.
+// Losses that read an input which the model declares: the sum of x^2 with a weight for each token, for each
+// element, or for the step.
 #pragma once
 
 #if defined(RANKC_HOST_KERNELS)
@@ -49,6 +49,16 @@ void element_square_grad(const rankc::host::lane& on, rankc::runtime::at dx, ran
                          rankc::runtime::at weights, std::size_t count, double scale) {
   scale_weighted<T>(on, dx, x, weights, count, scale, [](std::size_t i) { return i; });
 }
+template <class T>
+void step_square(const rankc::host::lane& on, rankc::runtime::at loss, rankc::runtime::at x,
+                 rankc::runtime::at weight, std::size_t count, double scale, bool accumulate) {
+  sum_weighted<T>(on, loss, x, weight, count, scale, accumulate, [](std::size_t) { return 0; });
+}
+template <class T>
+void step_square_grad(const rankc::host::lane& on, rankc::runtime::at dx, rankc::runtime::at x,
+                      rankc::runtime::at weight, std::size_t count, double scale) {
+  scale_weighted<T>(on, dx, x, weight, count, scale, [](std::size_t) { return 0; });
+}
 
 }  // namespace user
 
@@ -77,6 +87,24 @@ constexpr void weighted_loss(complaint& c, types in, type* out, const op&) {
 constexpr void weighted_gradient(complaint& c, types in, type* out, const op&) {
   for (axis a : axes) {
     check_weights(c, a, in[0], in[1]);
+    out[0][a] = in[0][a];
+  }
+}
+
+/// Every rank has the weight of the step.
+constexpr void check_step_weight(complaint& c, axis a, const type& x, const type& weight) {
+  if (x[a] == P) c.found(a, "the value", x, "R, I or V", placement_rules::reduce_first);
+  if (weight[a] != I) c.found(a, "the weight", weight, "invariant (I)", "take an input of the step");
+}
+constexpr void step_loss(complaint& c, types in, type* out, const op&) {
+  for (axis a : axes) {
+    check_step_weight(c, a, in[0], in[1]);
+    out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
+  }
+}
+constexpr void step_gradient(complaint& c, types in, type* out, const op&) {
+  for (axis a : axes) {
+    check_step_weight(c, a, in[0], in[1]);
     out[0][a] = in[0][a];
   }
 }
@@ -112,6 +140,22 @@ inline constexpr op_row element_square_row{
     .sizes = "tokens*width number",
     .header = "weighted_square.hpp"};
 
+inline constexpr op_row step_square_grad_row{
+    .name = "step_square_grad",
+    .ports = {out("dx", "tokens width"), in("x", "tokens width"), in("weight", "1").wide()},
+    .rule = step_gradient,
+    .kernel = "user::step_square_grad",
+    .sizes = "tokens*width number",
+    .header = "weighted_square.hpp"};
+inline constexpr op_row step_square_row{
+    .name = "step_square",
+    .ports = {sum("loss", ""), in("x", "tokens width"), in("weight", "1").wide()},
+    .rule = step_loss,
+    .dual = [](backward& b) { b.give("x", b.apply(step_square_grad_row, {b["x"], b["weight"]})); },
+    .kernel = "user::step_square",
+    .sizes = "tokens*width number",
+    .header = "weighted_square.hpp"};
+
 /// The sum over tokens of weight * |x|^2, times `scale`.
 /// Shapes: x (tokens, width), weights (tokens).
 constexpr value token_square(operand x, value weights, double scale) {
@@ -121,6 +165,11 @@ constexpr value token_square(operand x, value weights, double scale) {
 /// Shapes: x and weights (tokens, width).
 constexpr value element_square(operand x, value weights, double scale) {
   return x.v.in->apply(element_square_row, {x.v, weights}, x.from, {.with = {.factor = scale}});
+}
+/// The weight of the step times the sum over elements of x^2, times `scale`.
+/// Shapes: x (tokens, width), weight (1).
+constexpr value step_square(operand x, value weight, double scale) {
+  return x.v.in->apply(step_square_row, {x.v, weight}, x.from, {.with = {.factor = scale}});
 }
 
 }  // namespace user

@@ -38,7 +38,7 @@ struct run {
       : engine(what.install(where)),
         lr(lr_),
         about(*what.about),
-        data(rankc::runtime::parse_data_spec(source + ":1234"), about.vocab_used, about.seq) {
+        data(rankc::runtime::parse_data_spec(source + ":1234"), std::max(about.vocab_used, 2), about.seq) {
     rankc::runtime::initialise(*engine, 1);
   }
   void load() {
@@ -46,7 +46,7 @@ struct run {
   }
   /// The same with the values of inputs as `change` makes them from those by hash.
   void load(const auto& change) {
-    rankc::runtime::set_batch(*engine, next_batch());
+    if (rankc::runtime::reads_tokens(about)) rankc::runtime::set_batch(*engine, next_batch());
     if (rankc::runtime::inputs_of(about).empty()) return;
     for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
       for (int dp = 0; dp < about.dp; ++dp) {
@@ -77,21 +77,24 @@ struct run {
     std::string name;
     std::vector<double> values;
   };
-  /// The inputs that the model declares, by hash of the token in the run: weights from 0.5 to 1.5, and
-  /// indices below the vocabulary.
+  /// The inputs that the model declares, by hash of the row in the run: numbers from 0.5 to 1.5, and indices
+  /// below their limit.
   std::vector<given_input> inputs_of_microbatch(int dp, int microbatch) const {
-    const std::uint64_t first =
-        (static_cast<std::uint64_t>(steps) * static_cast<std::uint64_t>(about.global_batch()) +
-         static_cast<std::uint64_t>((microbatch * about.dp + dp) * about.rows)) *
-        static_cast<std::uint64_t>(about.seq);
+    using namespace rankc::runtime;
+    const auto step = static_cast<std::uint64_t>(steps),
+               first = step * static_cast<std::uint64_t>(about.global_batch()) +
+                       static_cast<std::uint64_t>((microbatch * about.dp + dp) * about.rows);
+    const std::uint64_t rows_before[]{first * static_cast<std::uint64_t>(about.seq), first, step};
     std::vector<given_input> all;
-    for (const rankc::runtime::input_row& row : rankc::runtime::inputs_of(about)) {
-      const auto width = static_cast<std::uint64_t>(row.width);
-      given_input& i = all.emplace_back(row.name, std::vector<double>(about.tokens_of_microbatch() * width));
+    for (const input_row& row : inputs_of(about)) {
+      given_input& i = all.emplace_back(row.name, std::vector<double>(count_values(about, row)));
+      const std::uint64_t begin =
+          rows_before[static_cast<int>(row.rows)] * static_cast<std::uint64_t>(row.width) + 17 * all.size();
       for (std::size_t k = 0; k < i.values.size(); ++k) {
-        const std::uint64_t drawn = (first * width + k + 17 * all.size()) * 2654435761u >> 8;
-        i.values[k] = row.is_wide ? 0.5 + static_cast<double>(drawn % 1000) / 1000
-                                  : static_cast<double>(drawn % static_cast<std::uint64_t>(about.vocab_used));
+        const std::uint64_t drawn = (begin + k) * 2654435761u >> 8;
+        i.values[k] = row.type == input_type::index
+                          ? static_cast<double>(drawn % static_cast<std::uint64_t>(row.below))
+                          : 0.5 + static_cast<double>(drawn % 1000) / 1000;
       }
     }
     return all;

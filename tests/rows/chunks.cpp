@@ -31,7 +31,9 @@ bool has_axis(const row& r, std::size_t port, char letter) {
 /// others.
 joining how(const row& r, std::size_t result, char letter) {
   const equation& e = equation_of(r, result);
-  if (has_axis(r, result, letter) || (r.is->groups && has_axis(r, result, 'h'))) return joining::place;
+  const bool is_of_sequences = r.is->pooled && has_axis(r, result, 'm');
+  if (has_axis(r, result, letter) || is_of_sequences || (r.is->groups && has_axis(r, result, 'h')))
+    return joining::place;
   if (e.is != equation::kind::call && e.over.find(letter) == std::string::npos)
     throw std::logic_error(std::string(r.op->name) + ": its facts do not say how " +
                            r.is->ports[result].name + " is made of parts of axis " + letter);
@@ -71,7 +73,8 @@ double worst(const row& r, const operands& got, const operands& want, double sca
 /// What an axis is cut together with: all query heads of a key head.
 std::vector<cut> cuts_of(const row& r, const setting& s, char letter, unsigned seed) {
   // A token's position follows from its number where the row is not told of another.
-  const bool by_sequence = letter == 't' && (r.is->sequences || (r.is->positions && first_letter(r) != 't'));
+  const bool by_sequence =
+      letter == 't' && (r.is->sequences || r.is->pooled || (r.is->positions && first_letter(r) != 't'));
   std::vector<cut> cuts;
   for (const interval& i : random_parts(s.size.at(letter), by_sequence ? s.seq() : 1, seed)) {
     cut c{{letter, i}};
@@ -80,6 +83,7 @@ std::vector<cut> cuts_of(const row& r, const setting& s, char letter, unsigned s
       c['h'] = {i.begin * group, i.end * group};
     }
     if (r.is->documents && r.is->sequences && letter == 't') c['n'] = i;
+    if (r.is->pooled && letter == 't') c['m'] = {i.begin / s.seq(), i.end / s.seq()};
     cuts.push_back(c);
   }
   return cuts;
@@ -123,7 +127,7 @@ void check_parts(machine& on, const row& r, const setting& s) {
   const std::set<char> whole = whole_axes(r);
   for (const char letter : axes(r)) {
     if (whole.count(letter) || letter == 'n' || (r.is->groups && letter == 'h') ||
-        (has_slots(r) && letter == 't') || (r.is->grouped && letter == 'm'))
+        (has_slots(r) && letter == 't') || ((r.is->grouped || r.is->pooled) && letter == 'm'))
       continue;
     if ((r.is->segments || r.is->owns) && (letter == 'r' || letter == 'g'))
       continue;  // some experts: check_slots

@@ -19,6 +19,7 @@
   X(bias_grad) X(rope) X(rope_grad) X(attention) X(attention_grad) X(gelu) X(gelu_grad) X(swiglu)           \
   X(swiglu_grad) X(add) X(mul) X(mul_grad) X(scale) X(sigmoid) X(sigmoid_grad) X(split) X(concat)           \
   X(softmax) X(softmax_dx) X(row_max) X(exp_sums) X(exp_sums_grad) X(cross_entropy) X(cross_entropy_grad)   \
+  X(sequence_mean) X(sequence_mean_grad) X(squared_error) X(squared_error_grad)                             \
   X(clear) X(copy) X(chunk_position) X(chunk_position_grad) X(chunk_attention) X(chunk_attention_grad)      \
   X(ring_attention) X(ring_attention_grad) X(merge_attention) X(document_position)                          \
   X(document_position_grad) X(document_chunk_position) X(document_chunk_position_grad)                      \

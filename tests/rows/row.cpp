@@ -170,7 +170,8 @@ setting fitted(const row& r, std::map<char, int> size, int first, int gap) {
   s.size['e'] = s.size['l'] + s.size['h'];  // experts: more than picks
   s.size['g'] = 2 * s.size['r'];            // segments of slots: two of each expert
   s.size['f'] = s.size['o'];
-  s.size['m'] = 1;  // a rank's tokens are of one group
+  s.size['m'] = r.is->pooled ? s.size['t'] : 1;  // sequences, or the group of a rank's tokens
+  if (r.is->pooled) s.size['t'] *= s.seq();
   if (r.is->counts || r.op->name.starts_with("overflow_loss")) s.size['r'] = std::max(2, s.size['r']);
   if (r.op == &ops::push || r.op == &ops::push_grad) s.size['o'] = s.size['i'] = 2 * s.size['l'];
   if (r.is->grouped) {
@@ -203,7 +204,7 @@ setting small(const row& r) { return fitted(r, primes, 5, 3); }
 std::vector<setting> settings(const row& r) {
   std::vector<setting> all{small(r), fitted(r, one_token, 0, 1), fitted(r, ones, 0, 0)};
   for (sizes large : {past_tiles, tiles}) {
-    if (r.is->sequences) large['t'] = 2;
+    if (r.is->sequences || r.is->pooled) large['t'] = 2;
     all.push_back(fitted(r, large, 150, 8));
   }
   return all;

@@ -2,6 +2,7 @@
 find_package(nlohmann_json REQUIRED)
 
 add_executable(rankc_trainer_test
+  runtime/trainer/array_folder_test.cpp
   runtime/trainer/call_account_test.cpp
   runtime/trainer/checkpoint_index_test.cpp
   runtime/trainer/checkpoint_test.cpp

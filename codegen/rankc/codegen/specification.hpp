@@ -59,7 +59,7 @@ struct specification {
     std::vector<tensor> values;
     std::vector<op> ops;
     int input = -1, result = -1;
-    std::vector<layer_input> inputs;  // besides the tokens, which are the first layer's `input`
+    std::vector<layer_input> inputs;  // besides the first layer's own, which is its `input`
     std::vector<carried_value> carried;
     std::vector<int> side_losses;
     std::vector<parameter> parameters;
@@ -77,10 +77,11 @@ struct specification {
       return at == carried.end() ? carried_value{std::string(name)} : *at;
     }
   };
-  /// An input that the model declares: numbers of a token.
+  /// An input that the model declares. `rows`: in a step; -1: one for each token. `width`: the numbers of a
+  /// row; 0: one number, and the input has one dim.
   struct input {
     std::string name;
-    std::int64_t width = 1;
+    std::int64_t width = 0, rows = -1;
   };
   /// A layer where the model has it: the results of one are the inputs of the next, that of the last is the
   /// loss.
@@ -109,6 +110,7 @@ struct specification {
   update optimizer = {};
   std::vector<row_facts> rows = {};  // of the user's
   std::vector<input> inputs = {};    // besides those of the language
+  std::string first_input = "";      // the declared input that the first layer reads; empty: the tokens
 
   /// Whether a layer that the model has trains a parameter.
   bool trains() const {

@@ -105,11 +105,11 @@ class kernel_times : public kernel_sizes {
 
   /// False for attention within documents or with a setting that only kernels in f32 compute.
   constexpr bool is_on_tensor_cores(const lowering::node& n) const {
-    if (n.attention.is_plain() && n.row->find("starts") < 0) return true;
+    if (n.attention.has_plain_scores() && n.row->find("starts") < 0) return true;
     const op_sizes sizes = lowering::sizes_of(l_, n, ring_ranks(s_.dims));
     cuda::attention_shape a = ops::attention_shape(sizes, {sizeof(std::int16_t), s_.deterministic});
     if (a.seq < sizes("seq")) a.seq /= 2;
-    return n.attention.softcap == 0 && cuda::masked_attention_by_tiles(a) && is_hopper(g_.name);
+    return n.attention.has_only_masks() && cuda::masked_attention_by_tiles(a) && is_hopper(g_.name);
   }
 
   constexpr attention_sizes sizes_of_attention(const lowering::node& n, std::size_t q) const {

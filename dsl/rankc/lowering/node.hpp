@@ -314,7 +314,7 @@ constexpr op_sizes sizes_of(const layer_program& l, const node& n, int ring) {
     const local_shape& here = l.shape(n.ports[p]);
     for (int d = 0; d < here.ndim; ++d) s.bind(static_cast<int>(p), d, here.dims[d].count, here.dims[d].unit);
   }
-  s.bind_attributes(n.rows, n.seq, ring, n.attention.window);
+  s.bind_attributes(n.rows, n.seq, ring, n.attention);
   return s;
 }
 

@@ -273,10 +273,9 @@ class selector {
   /// Assigns the layer's inputs and outputs to the memory that the caller passes. An output is copied if it
   /// is an input as well, or if backward reads it.
   constexpr void hand_on() {
-    const bool takes_ids = t_.values[t_.input].holds == element::index,
-               gives_loss = t_.values[t_.result].ndim == 0;
+    const bool reads_step = t_.values[t_.input].is_input, gives_loss = t_.values[t_.result].ndim == 0;
     const auto put = [&](int v, space where) { out_.values[v].where = where; };
-    if (!takes_ids) put(find(t_.input), space::x);
+    if (!reads_step) put(find(t_.input), space::x);
     if (!gives_loss) {
       int y = find(t_.result);
       const auto is_read = [&] {
@@ -288,7 +287,7 @@ class selector {
       put(y, space::y);
       put(find(t_.result_gradient), space::dy);
     }
-    if (takes_ids) return;
+    if (reads_step) return;
     int dx = find(t_.gradients[t_.input]);
     if (out_.values[dx].where == space::dy) dx = copy(out_.backward, dx, t_.gradients[t_.input]);
     put(dx, space::dx);

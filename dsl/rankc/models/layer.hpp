@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts that models are written with. A layer is a struct with a name and a constexpr `forward`. A model
 // is a struct with `vocab` and `vocab_used`, with a `stack()` that returns `sequential(layers...)`, where
-// layers may be repeated, and with a `check(report&)` of its numbers. If the model has `sizes()`, the rules
+// layers may be repeated, and with a `check(report&)` of its numbers. A model without tokens has `static
+// constexpr bool reads_tokens = false` in place of the vocabulary. If the model has `sizes()`, the rules
 // of model sizes are checked before it is traced. Layers share a parameter if the model gives them the same
 // parameter_handle: `t.parameter(table)`.
 #pragma once
@@ -29,6 +30,12 @@ constexpr double residual_std(int layers) { return initial_std / square_root(2.0
 // Ops are recorded in the order of their calls. A layer never calls two ops in the arguments of one function,
 // because C++ does not define the order of their evaluation.
 
+/// Whether a model reads tokens. If not, its first layer reads the first input that it declares.
+constexpr bool reads_tokens(const auto& model) {
+  if constexpr (requires { model.reads_tokens; }) return model.reads_tokens;
+  else return true;
+}
+
 /// The properties of the plan that a layer depends on.
 struct layer_context {
   dim tokens;     // tokens of a microbatch on all data-parallel ranks, sequences flattened
@@ -46,6 +53,8 @@ struct layer_context {
   bool on_one_device = false;         // the layer gets the whole batch of a step
   trace* traced = nullptr;            // the layer that is being traced
   constexpr bool ignores_labels() const { return find_input(inputs, rankc::inputs::label_count.name) >= 0; }
+  /// 1 / sequences of a step: the scale of a loss that has one term for each sequence.
+  constexpr double sequence_scale() const { return loss_scale * seq; }
   constexpr bool has_documents() const { return find_input(inputs, rankc::inputs::starts.name) >= 0; }
   /// An input of the step, such as "targets".
   /// Errors: RC210 if the layer gets no input of this name.
@@ -236,6 +245,17 @@ constexpr value cross_entropy(operand logits, const layer_context& c, double fac
   if (!c.ignores_labels()) return cross_entropy(logits, targets, region_axis, factor * c.loss_scale);
   const value count = c.on_one_device ? count_labels(targets) : c.input(inputs::label_count.name);
   return masked_cross_entropy(logits, targets, count, region_axis, factor);
+}
+
+/// The mean of each sequence over its tokens. Over cp the means are summed, and each rank gets those of an
+/// equal number of whole sequences. Over tp they are replicated (R).
+/// Shapes: x (tokens, width), as between layers; result (sequences, width).
+/// Errors: RC202 if cp does not divide the sequences of a microbatch; RC210.
+constexpr value sequence_mean(operand x, const layer_context& c) {
+  const operand tokens = c.sequence_parallel ? operand{enter_tp(x, c), x.from.file, x.from.line} : x;
+  const value sums = sequence_mean(tokens, c.rows, c.seq);
+  const value means = reduce_scatter({sums, x.from.file, x.from.line}, axis::cp, sequence_dim);
+  return c.sequence_parallel ? means : replicate({means, x.from.file, x.from.line}, region_axis);
 }
 
 /// The weight of the embedding or of the head, sharded along the vocabulary over tp. A model with tied

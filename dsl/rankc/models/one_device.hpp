@@ -35,7 +35,7 @@ constexpr layer_context one_device_context(const auto& model, const training& re
 constexpr std::vector<trace> trace_on_one_device(const auto& model, const training& recipe, int microbatches,
                                                  int ranks, const std::vector<int>& kinds) {
   const layer_context c = one_device_context(model, recipe, microbatches, ranks);
-  type x = detail::token_type(c.tokens);
+  type x = detail::first_type(c);
   std::vector<trace> all;
   std::size_t run = 0;
   each_entry(model, [&](const auto& entry, int) {

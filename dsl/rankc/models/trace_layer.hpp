@@ -29,33 +29,49 @@ constexpr type token_type(const dim& tokens) {
   t.ndim = 1;
   t.shape[0] = tokens;
   t.holds = element::index;
+  t.is_input = true;
   for (axis a : axes)
     if (row(a).shares == part::sequences || row(a).shares == part::positions) t[a] = V(0);
   return t;
 }
 
+/// The dim of the sequences of a microbatch on all data-parallel ranks.
+constexpr dim sequences_of(const layer_context& c) { return {sequence_dim, c.tokens.size / c.seq}; }
+
 /// The type of an input of a step.
-constexpr type type_of(const named_input& input, const dim& tokens) {
-  if (input.of_step) {
+constexpr type type_of(const named_input& input, const layer_context& c) {
+  if (input.computed) {
     type number;
     number.ndim = 1;
     number.shape[0] = dim{input.name, 1};
     number.holds = input.holds;
     return number;
   }
-  type t = token_type(tokens);
+  type t = token_type(c.tokens);
   t.holds = input.holds;
-  if (input.features.size > 0) t.shape[t.ndim++] = input.features;
+  if (input.extent == input_extent::sequence) t.shape[0] = sequences_of(c);
+  if (input.extent == input_extent::step) {
+    t.shape[0] = input.features.size > 0 ? input.features : dim{"step", 1};
+    for (axis a : axes) t[a] = I;
+  } else if (input.features.size > 0) {
+    t.shape[t.ndim++] = input.features;
+  }
   for (axis a : axes)
     if (input.whole_sequences && row(a).shares == part::positions) t[a] = I;
   return t;
 }
+/// The type of the first layer's input: of tokens, or of the first input that the model declares.
+constexpr type first_type(const layer_context& c) { return type_of(c.inputs.front(), c); }
 
-/// The inputs of a step: those of the language, and those that the model declares in `inputs()`.
+/// The inputs of a step: those of the language, and those that the model declares in `inputs()`. The first is
+/// the input of the first layer.
 constexpr std::vector<named_input> inputs_of(const auto& model, const training& recipe) {
-  std::vector<named_input> all{inputs::tokens, inputs::targets};
-  if (recipe.has_documents()) all.push_back(inputs::starts);
-  if (recipe.ignores_labels()) all.push_back(inputs::label_count);
+  std::vector<named_input> all;
+  if (reads_tokens(model)) {
+    all = {inputs::tokens, inputs::targets};
+    if (recipe.has_documents()) all.push_back(inputs::starts);
+    if (recipe.ignores_labels()) all.push_back(inputs::label_count);
+  }
   if constexpr (requires { model.inputs(); })
     for (const named_input& declared : model.inputs()) all.push_back(declared);
   return all;
@@ -84,20 +100,20 @@ constexpr type statistics_type(const layer_context& c) {
   return t;
 }
 
-/// Adds the inputs of the step to a layer. The tokens are the first layer's own input `x`. On one device, a
-/// layer computes the numbers of the step itself.
+/// Adds the inputs of the step to a layer. The first of them is the first layer's own input `x`, and other
+/// layers do not get it. On one device, a layer computes the numbers of the step itself.
 constexpr void add_inputs(trace& t, value x, const layer_context& c) {
+  const int first = t.of(x).is_input ? x.id : -1;
   for (const named_input& each : c.inputs) {
-    if (each.of_step && c.on_one_device) continue;
-    if (each.name != inputs::tokens.name) t.inputs.push_back({each, t.add(type_of(each, c.tokens)).id});
-    else t.inputs.push_back({each, t.of(x).holds == element::index ? x.id : -1});
+    if (each.computed && c.on_one_device) continue;
+    t.inputs.push_back({each, t.inputs.empty() ? first : t.add(type_of(each, c)).id});
   }
 }
 
 /// Begins the router statistics in the first layer, and hands them to every other layer.
 constexpr void add_statistics(trace& t, value x, const layer_context& c) {
   if (!c.routers.any()) return;
-  const bool is_first = t.of(x).holds == element::index;
+  const bool is_first = t.of(x).is_input;
   const value s = is_first ? t.make(ops::zeros, statistics_type(c)) : t.add(statistics_type(c));
   t.carried.push_back({.name = carried_statistics, .in = is_first ? -1 : s.id, .result = s.id});
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention as one family of op rows. A layer calls `attention` or `ring_attention`, with or without
+// Attention as one family of op rows. A layer calls `attention` or `ring_attention`, with or without
 // documents. Lowering then chooses the row for the layout of the rank's tokens. Every row takes an
-// attention_setting: a window, a softcap and a scale of the scores.
+// attention_setting: a window, a softcap and a scale of the scores, and whether attention is causal.
 #pragma once
 #include <rankc/contract/attention_scratch.hpp>
 #include <rankc/contract/kernel_scratch.hpp>
@@ -38,6 +38,10 @@ constexpr void score_number(complaint& c, std::string_view name, double x, std::
 constexpr void scores(complaint& c, const attention_setting& s) {
   if (!c.said && s.window < 0)
     c.begin() << "its window is " << s.window << " tokens; expected at least 1, or 0 for no window";
+  if (!c.said && s.window > 0 && !s.causal)
+    c.begin() << "its window is " << s.window
+              << " tokens and it is not causal; a window is of causal attention: "
+              << "leave out the window, or causal = false";
   score_number(c, "softcap", s.softcap, "no softcap");
   score_number(c, "scale", s.scale, "1 / sqrt(head dim)");
 }
@@ -80,7 +84,13 @@ constexpr void attention_of(complaint& c, types in, type* out, const op& o) {
   constexpr bool in_ring = Form.layout == attention_layout::ring;
   if constexpr (Form.gradient) (in_ring ? ring_attention_gradient : attention_gradient)(c, in, out, o);
   else (in_ring ? ring_attention : attention)(c, in, out, o);
-  if constexpr (Form.documents) starts(c, in.back());
+  if constexpr (Form.documents) {
+    starts(c, in.back());
+    if (!c.said && !o.with.attention.causal)
+      c.begin()
+          << "it is not causal, and its sequences hold documents; this version masks the documents of causal "
+             "attention: leave out end_of_document, or causal = false";
+  }
   scores(c, o.with.attention);
 }
 }  // namespace placement_rules
@@ -95,9 +105,11 @@ constexpr cuda::attention_shape attention_shape(const op_sizes& s, const kernel_
       k.deterministic};
 }
 
-/// Twice the number of keys that a query sees on average: the length of a sequence without a window.
+/// Twice the number of keys that a query sees on average: of causal attention without a window the length
+/// of a sequence.
 constexpr double doubled_keys_per_query(const op_sizes& s) {
   const double seq = s("seq"), window = static_cast<double>(s.window());
+  if (!s.is_causal()) return 2 * seq;
   return window < seq ? window * (2 * seq - window) / seq : seq;
 }
 /// Floating-point operations: two matrix products forward, five backward.
@@ -237,7 +249,7 @@ constexpr void attention_backward(backward& b) {
 }
 }  // namespace ops
 
-/// Causal attention of each sequence, with grouped key-value heads.
+/// Attention of each sequence, with grouped key-value heads.
 /// Shapes: q (tokens, heads), k and v (tokens, kv_heads); all heads have one size; tokens = rows * seq.
 /// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.
 constexpr value attention(operand q, value k, value v, int rows, int seq, const attention_setting& by = {}) {

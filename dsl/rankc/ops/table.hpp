@@ -15,7 +15,9 @@
 #include <rankc/ops/parts.hpp>
 #include <rankc/ops/positions.hpp>
 #include <rankc/ops/router.hpp>
+#include <rankc/ops/sequences.hpp>
 #include <rankc/ops/softmax.hpp>
+#include <rankc/ops/squared_error.hpp>
 #include <rankc/trace/complete.hpp>
 
 #include <array>
@@ -123,7 +125,11 @@ inline constexpr const op_row* single[]{&replicate,
                                         &z_loss,
                                         &z_loss_grad,
                                         &overflow_loss,
-                                        &overflow_loss_grad};
+                                        &overflow_loss_grad,
+                                        &sequence_mean,
+                                        &sequence_mean_grad,
+                                        &squared_error,
+                                        &squared_error_grad};
 
 /// All rows.
 inline constexpr auto all = [] {

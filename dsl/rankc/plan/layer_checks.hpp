@@ -3,6 +3,7 @@
 #pragma once
 #include <rankc/models/one_device.hpp>
 #include <rankc/rules/layers/attention.hpp>
+#include <rankc/rules/layers/inputs.hpp>
 #include <rankc/rules/layers/layers.hpp>
 #include <rankc/rules/layers/linears.hpp>
 #include <rankc/rules/layers/loss.hpp>
@@ -95,7 +96,7 @@ class layer_checks {
         here_(here),
         alone_(alone),
         with_costs_(with_costs),
-        x_(token_type(here.tokens)) {}
+        x_(first_type(here)) {}
 
   /// Adds an entry of the model's stack. Entries with one `id` have equal layers.
   constexpr void add(const auto& entry, int id) {
@@ -103,6 +104,11 @@ class layer_checks {
     constexpr bool repeated = is_repeat<std::decay_t<decltype(entry)>>;
     const auto& layer = layer_of(entry);
     const int count = count_of(entry), kind = known_.find(id, x_);
+    if (repeated && x_.is_input && plan_.inputs.front() != inputs::tokens) {
+      refuse_repeated_input(plan_.diagnostics, layer.name, plan_.inputs.front());
+      typed_ = false;
+      return;
+    }
     plan_.runs.push_back({kind, count});
     if (kind == static_cast<int>(plan_.kinds.size()))
       plan_.kinds.push_back({layer.name, trace_layer(layer, x_, here_, plan_.recipe), 0, repeated});

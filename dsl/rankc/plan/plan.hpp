@@ -4,7 +4,6 @@
 #pragma once
 #include <rankc/plan/layer_checks.hpp>
 #include <rankc/recipe/cluster.hpp>
-#include <rankc/rules/layers/inputs.hpp>
 #include <rankc/mesh/layout.hpp>
 #include <rankc/recipe/training.hpp>
 #include <rankc/rules/values/batch.hpp>
@@ -32,7 +31,7 @@ constexpr void check_sizes_of(report& out, const auto& model, const parallel_dim
   const std::size_t before = out.size();
   model.check(out);
   if constexpr (!requires { model.sizes(); }) {
-    check_vocabulary_used(out, model.vocab, model.vocab_used);
+    if constexpr (requires { model.vocab; }) check_vocabulary_used(out, model.vocab, model.vocab_used);
     if (resolve(given).cp > 1) check_length(out, recipe.seq, given);
   } else {
     if (out.size() > before) return;  // only legal sizes have divisors
@@ -115,9 +114,9 @@ constexpr plan_data check_plan(const auto& model, const parallel_dims& given, co
 
   const int ranks = static_cast<int>(batch_ranks(p.dims));
   p.rows = recipe.global_batch / schedule.microbatches / ranks;
-  p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
+  if constexpr (requires { model.vocab; }) p.vocab_used = model.vocab_used ? model.vocab_used : model.vocab;
   p.inputs = detail::inputs_of(model, recipe);
-  detail::check_inputs(out, p.inputs);
+  detail::check_inputs(out, p.inputs, model, recipe);
   if (!accepts(out)) return p;
   detail::check_end_of_document(out, recipe, p.vocab_used);
   detail::layer_checks layers(p, given, detail::context_of(model, p),

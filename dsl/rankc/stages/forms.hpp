@@ -30,9 +30,9 @@ constexpr std::vector<std::vector<layer_form>> forms_by_stages(const plan_data& 
     std::vector<layer_form>& forms = stages.emplace_back();
     for (int k : kinds) {
       const layer_kind& kind = p.kinds[k];
-      const bool takes_ids = kind.ops.values[kind.ops.input].holds == element::index;
+      const bool reads_step = kind.ops.values[kind.ops.input].is_input;
       forms.push_back({k, kind.repeated && p.recipe.recompute.is_of(number),
-                       takes_ids || trains_before || !is_first, kind.repeated});
+                       reads_step || trains_before || !is_first, kind.repeated});
       number += kind.repeated;
       for (const weight_info& w : kind.ops.weights) trains_before |= w.trainable;
     }

@@ -75,22 +75,32 @@ struct plan_data {
   std::vector<trace> on_one_device = {};  // of each kind: with all degrees 1 and the whole batch of a step
 };
 
+/// The rows of an input of a microbatch on one rank.
+constexpr std::size_t rows_of_input(const plan_data& p, const named_input& i) {
+  if (i.extent == input_extent::step) return 1;
+  const int cp = i.whole_sequences ? 1 : p.dims.cp;
+  const std::size_t rows = static_cast<std::size_t>(p.rows);
+  return (i.extent == input_extent::token ? rows * p.recipe.seq : rows) / cp;
+}
 /// The elements of an input of a microbatch on one rank.
 constexpr std::size_t elements_of_input(const plan_data& p, const named_input& i) {
-  if (i.of_step) return 1;
-  const int tokens_of_sequence = i.whole_sequences ? p.recipe.seq : p.recipe.seq / p.dims.cp;
-  return static_cast<std::size_t>(p.rows) * tokens_of_sequence * i.width();
+  return rows_of_input(p, i) * i.width();
 }
-/// The size of an input of a microbatch on one rank. `wide` is the size of a wide number.
+/// The size of an input of a microbatch on one rank, for elements of `real` and `wide` bytes.
 /// Units: bytes.
-constexpr std::size_t bytes_of_input(const plan_data& p, const named_input& i, std::size_t wide) {
-  return elements_of_input(p, i) * (i.holds == element::index ? sizeof(std::int32_t) : wide);
+constexpr std::size_t bytes_of_input(const plan_data& p, const named_input& i, std::size_t real,
+                                     std::size_t wide) {
+  if (i.holds == element::index) return elements_of_input(p, i) * sizeof(std::int32_t);
+  return elements_of_input(p, i) * (i.holds == element::real ? real : wide);
 }
 /// The size of an input of all microbatches on one rank.
 /// Units: bytes.
-constexpr std::size_t bytes_in_step(const plan_data& p, const named_input& i, std::size_t wide) {
-  const std::size_t times = i.of_step ? 1 : static_cast<std::size_t>(p.actions.microbatches);
-  return times * bytes_of_input(p, i, wide);
+constexpr std::size_t bytes_in_step(const plan_data& p, const named_input& i, std::size_t real,
+                                    std::size_t wide) {
+  const std::size_t times = i.computed ? 1 : static_cast<std::size_t>(p.actions.microbatches);
+  return times * bytes_of_input(p, i, real, wide);
 }
+/// Whether the model of a plan reads tokens.
+constexpr bool reads_tokens(const plan_data& p) { return p.inputs.front() == inputs::tokens; }
 
 }  // namespace rankc

@@ -82,7 +82,7 @@ inline constexpr op_row zeros{.name = "zeros",
 }  // namespace ops
 
 constexpr void trace::give_gradient(int id, value g) {
-  if (of(g).bad || values[id].bad || values[id].holds == element::index) return;
+  if (of(g).bad || values[id].bad || values[id].is_input || values[id].holds == element::index) return;
   if (of(g) != cotangent(values[id]) && said.empty()) {
     complaint c{"backward", {}, backward_of};
     sentence& s = c.begin();

@@ -7,22 +7,31 @@
 
 namespace rankc {
 
-/// A tensor that every microbatch is given, with a row for each token, or a number of the whole step.
-///   holds            `index` (int32), or `wide` (f32, or f64 in a program of f64)
-///   features         numbers of a token; size 0: one number, and the tensor has the dim of tokens alone
+/// The rows of an input: one for each token, one for each sequence, or one for the step.
+enum class input_extent : unsigned char { token, sequence, step };
+
+/// A tensor that every microbatch is given.
+///   holds            `index` (int32), `wide` (f32, or f64 in a program of f64), or `real` (the precision of
+///                    the plan)
+///   features         numbers of a row; size 0: one number, and the tensor has the dim of rows alone
+///   extent           token: sharded as the tokens are. sequence: sharded over the data-parallel axes and cp,
+///                    and each rank has an equal number of rows. step: all ranks have the row
 ///   whole_sequences  true: a cp rank has the rows of all tokens of its sequences; false: of its tokens only
-///   of_step          true: one number, which the step computes from its other inputs before the first forward
+///   computed         true: one number, which the step computes from its other inputs before the first forward
+///   below            indices are at least 0 and below this; 0: any int32
 struct named_input {
   std::string_view name;
   element holds = element::index;
   dim features{"", 0};
+  input_extent extent = input_extent::token;
   bool whole_sequences = false;
-  bool of_step = false;
+  bool computed = false;
+  int below = 0;
   constexpr bool operator==(const named_input&) const = default;
   constexpr int width() const { return features.size > 0 ? features.size : 1; }
 };
 
-/// The inputs that the language declares for a model of tokens.
+/// The inputs that the language declares for a model that reads tokens.
 namespace inputs {
 /// Token ids, the input of the first layer.
 inline constexpr named_input tokens{"tokens"};
@@ -31,7 +40,8 @@ inline constexpr named_input targets{"targets"};
 /// The position at which each token's document begins. Only plans with documents have it.
 inline constexpr named_input starts{.name = "starts", .whole_sequences = true};
 /// The number of labels in the step that are not ignored. Only plans with an ignored label have it.
-inline constexpr named_input label_count{.name = "label_count", .holds = element::wide, .of_step = true};
+inline constexpr named_input label_count{
+    .name = "label_count", .holds = element::wide, .extent = input_extent::step, .computed = true};
 }  // namespace inputs
 
 /// The index of an input; -1 without an input of this name.

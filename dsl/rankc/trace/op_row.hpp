@@ -265,12 +265,15 @@ class op_sizes {
   constexpr void bind(int port, int dim, long long count, long long unit) {
     dims_[port][dim] = {count, unit};
   }
-  constexpr void bind_attributes(long long rows, long long seq, long long ring, long long window = 0) {
+  constexpr void bind_attributes(long long rows, long long seq, long long ring,
+                                 const attention_setting& attention = {}) {
     rows_ = rows;
     seq_ = seq;
     ring_ = ring;
-    window_ = window;
+    window_ = attention.window;
+    causal_ = attention.causal;
   }
+  constexpr bool is_causal() const { return causal_; }
   /// The number of keys that a query of attention sees, at most.
   constexpr long long window() const { return window_ > 0 && window_ < seq_ ? window_ : seq_; }
   /// Errors: no_such_name if no port has the symbol.
@@ -295,6 +298,7 @@ class op_sizes {
   const op_row& row_;
   bound dims_[max_ports][2]{};
   long long rows_ = 0, seq_ = 0, ring_ = 0, window_ = 0;
+  bool causal_ = true;
 };
 
 /// The backward rule of an op through which no gradient flows.

@@ -229,6 +229,7 @@ struct trace {
     if (c.said) refuse(c);
     for (int i = 0, made = kind.count(true); i < made && i < max_outputs; ++i) {
       outputs[i].bad = bad || c.said;
+      outputs[i].is_input = false;
       o.out[i] = add(outputs[i]).id;
     }
     ops.push_back(o);
@@ -456,7 +457,7 @@ constexpr op_sizes sizes_of(const trace& t, const op& o) {
     const type& v = t.values[use.is_written() ? o.out[written++] : o.in[read++]];
     for (int d = 0; d < v.ndim && d < use.shape.ndim; ++d) s.bind(p, d, v.shape[d].count(), v.shape[d].unit);
   }
-  s.bind_attributes(o.with.rows, o.with.seq, o.with.ring, o.with.attention.window);
+  s.bind_attributes(o.with.rows, o.with.seq, o.with.ring, o.with.attention);
   return s;
 }
 

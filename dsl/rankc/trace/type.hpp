@@ -61,6 +61,7 @@ struct type {
   element holds = element::real;
   bool pending_max = false;  // the pending reduction (P) is a maximum
   bool bad = false;          // the result of a refused op; it causes no further errors
+  bool is_input = false;     // an input of the step, which has no gradient
   // The last entry is for axes on which no values are placed; RC210 refuses their use.
   placement at[n_axes + 1]{};
   constexpr bool operator==(const type&) const = default;

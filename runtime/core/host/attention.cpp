@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention per sequence and head, as matrix products over blocks of queries. Scores are kept for one
-// block alone. The block [i, i + block) sees the keys [first, i + block), where `first` is the first key in
-// the window of query i. Other scores are not computed. Backward recomputes the probabilities from the saved
-// log-sum-exp.
+// Attention per sequence and head, as matrix products over blocks of queries. Scores are kept for one block
+// alone. The block [i, i + block) sees the keys [first, i + block), where `first` is the first key in the
+// window of query i, or all keys if attention is not causal. Other scores are not computed. Backward
+// recomputes the probabilities from the saved log-sum-exp.
 #include "gemm.hpp"
 #include "scores.hpp"
 
@@ -28,14 +28,14 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
       T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * seq;
       for (int i = 0; i < seq; i += query_block) {
         const int queries = std::min(query_block, seq - i), first = setting.first_key(i),
-                  keys = i + queries - first;
+                  keys = setting.last_key(i + queries - 1, seq) + 1 - first;
         const std::size_t here = (token + i) * q_width + static_cast<std::size_t>(h) * dim,
                           seen = kv + static_cast<std::size_t>(first) * kv_width;
         gemm(form::plain, form::transposed, queries, keys, dim, by.scale, on.at<T>(q) + here, q_width,
              on.at<T>(k) + seen, kv_width, T(0), scores, keys);
         for (int n = 0; n < queries; ++n) {
           T* line = scores + static_cast<std::size_t>(n) * keys;
-          const int begin = by.first_key(of, row, i + n) - first, last = i + n - first;
+          const int begin = by.first_key(of, row, i + n) - first, last = setting.last_key(i + n, seq) - first;
           by.cap(line, begin, last);
           sums[i + n] = seen_softmax(line, begin, last, keys);
         }
@@ -70,7 +70,7 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
       output_dots(delta, on.at<T>(dout) + head, on.at<T>(o) + head, seq, q_width, dim);
       for (int i = last_block; i >= 0; i -= query_block) {
         const int queries = std::min(query_block, seq - i), first = setting.first_key(i),
-                  keys = i + queries - first;
+                  keys = setting.last_key(i + queries - 1, seq) + 1 - first;
         const std::size_t here = head + static_cast<std::size_t>(i) * q_width,
                           seen = kv + static_cast<std::size_t>(first) * kv_width;
         gemm(form::plain, form::transposed, queries, keys, dim, by.scale, on.at<T>(q) + here, q_width,
@@ -79,7 +79,7 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
              on.at<T>(v) + seen, kv_width, T(0), dscores, keys);
         for (int n = 0; n < queries; ++n) {
           const std::size_t line = static_cast<std::size_t>(n) * keys;
-          const int begin = by.first_key(of, row, i + n) - first, last = i + n - first;
+          const int begin = by.first_key(of, row, i + n) - first, last = setting.last_key(i + n, seq) - first;
           by.cap(scores + line, begin, last);
           seen_softmax_grad(scores + line, dscores + line, sums[i + n], delta[i + n], by, begin, last, keys);
         }

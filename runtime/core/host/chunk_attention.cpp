@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention of the two chunks that a rank has of each sequence to the gathered keys of all ranks. A
-// query sees the chunks before its own, and its own chunk up to itself; with a window, the last of these
-// keys. Keys that no query of a block sees are not read.
+// Attention of the two chunks that a rank has of each sequence to the gathered keys of all ranks. A query
+// sees the chunks before its own, and its own chunk up to itself; with a window, the last of these keys;
+// all keys if attention is not causal. Keys that no query of a block sees are not read.
 #include "gemm.hpp"
 #include "scores.hpp"
 
@@ -15,10 +15,10 @@ namespace rankc::runtime::host {
 namespace {
 
 /// A block of the rank's queries. `place` is the index of the first among the rank's tokens, and `position`
-/// its position in the sequence. The block sees the keys from position `first` to its last query.
+/// its position in the sequence. The block sees the keys from position `first` on, and none from `end` on.
 struct queries {
-  int place, position, count, first;
-  int columns() const { return position + count - first; }
+  int place, position, count, first, end;
+  int columns() const { return end - first; }
 };
 
 /// Visits the rank's queries in blocks.
@@ -26,16 +26,16 @@ void each_block(const runtime::chunks& has, const attention_setting& setting, au
   const int length = has.length();
   for (int chunk = 0; chunk < has.count(); chunk += length)
     for (int i = 0; i < length; i += query_block) {
-      const int position = has.position(chunk + i);
-      visit(queries{chunk + i, position, std::min(query_block, length - i), setting.first_key(position)});
+      const int position = has.position(chunk + i), count = std::min(query_block, length - i);
+      visit(queries{chunk + i, position, count, setting.first_key(position),
+                    setting.last_key(position + count - 1, has.seq) + 1});
     }
 }
 
 /// Visits the keys that a block sees, a chunk at a time: the position of the first key, and their number.
 void each_chunk(const runtime::chunks& has, const queries& b, auto visit) {
-  const int end = b.position + b.count;
-  for (int begin = b.first, next = begin; begin < end; begin = next) {
-    next = std::min((begin / has.length() + 1) * has.length(), end);
+  for (int begin = b.first, next = begin; begin < b.end; begin = next) {
+    next = std::min((begin / has.length() + 1) * has.length(), b.end);
     visit(begin, next - begin);
   }
 }
@@ -66,7 +66,7 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
         for (int n = 0; n < b.count; ++n) {
           T* line = scores + static_cast<std::size_t>(n) * b.columns();
           const int position = b.position + n, begin = by.first_key(of, row, position) - b.first,
-                    last = position - b.first;
+                    last = setting.last_key(position, seq) - b.first;
           by.cap(line, begin, last);
           sums[b.place + n] = seen_softmax(line, begin, last, b.columns());
         }
@@ -114,7 +114,7 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
         for (int n = 0; n < b.count; ++n) {
           const std::size_t line = static_cast<std::size_t>(n) * b.columns();
           const int position = b.position + n, begin = by.first_key(of, row, position) - b.first,
-                    last = position - b.first;
+                    last = setting.last_key(position, seq) - b.first;
           by.cap(scores + line, begin, last);
           seen_softmax_grad(scores + line, dscores + line, sums[b.place + n], delta[b.place + n], by, begin,
                             last, b.columns());

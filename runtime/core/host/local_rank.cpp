@@ -53,34 +53,12 @@ void local_rank::set_batch(int microbatch, const std::int32_t* tokens, const std
   find_starts(tokens, about_.rows, about_.seq, about_.end_of_document, starts);
 }
 
-namespace {
-
-/// Copies the rows of a rank's tokens in the type of the input.
-template <class T>
-void copy_rows(const input_row& input, const named_array& given, int rows, const chunks& has, T* to) {
-  const auto width = static_cast<std::size_t>(input.width);
-  for (int row = 0; row < rows; ++row)
-    for (int place = 0; place < has.count(); ++place) {
-      const auto token = static_cast<std::size_t>(row) * static_cast<std::size_t>(has.seq) +
-                         static_cast<std::size_t>(has.position(place));
-      for (std::size_t i = 0; i < width; ++i) *to++ = static_cast<T>(given.values[token * width + i]);
-    }
-}
-
-}  // namespace
-
 void local_rank::set_inputs(int microbatch, std::span<const named_array> given) {
   const rank& r = main();
   for (const input_row& input : r.where->inputs) {
-    const chunks has = input.whole_sequences ? chunks{about_.seq, 1, 0} : about_.chunks_of(*r.row);
-    const std::size_t first = static_cast<std::size_t>(microbatch) * static_cast<std::size_t>(about_.rows) *
-                              static_cast<std::size_t>(has.count()) * static_cast<std::size_t>(input.width);
-    const auto copy = [&](auto* begin) {
-      copy_rows(input, *find_array(given, input.name), about_.rows, has, begin + first);
-    };
-    if (!input.is_wide) copy(r.at<std::int32_t>(input.where));
-    else if (about_.wide() == dtype::f64) copy(r.at<double>(input.where));
-    else copy(r.at<float>(input.where));
+    const std::size_t bytes = bytes_of_input(about_, *r.row, input);
+    store_input(about_, *r.row, input, find_array(given, input.name)->values,
+                r.arena + input.where.byte + static_cast<std::size_t>(microbatch) * bytes);
   }
 }
 

@@ -41,7 +41,8 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
                       int rows, int seq, int heads, int kv_heads, int dim, int ring, double step, int first,
                       const attention_setting& setting) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
-  const runtime::ring_step sees = runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first);
+  const runtime::ring_step sees =
+      runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first, setting.causal);
   const int q_width = heads * dim, kv_width = kv_heads * dim;
   const score_form<T> by(setting, dim);
   T* scores = on.at<T>(scratch);
@@ -77,7 +78,8 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
                            at lse, const documents& of, int rows, int seq, int heads, int kv_heads, int dim,
                            int ring, double step, int first, const attention_setting& setting) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
-  const runtime::ring_step sees = runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first);
+  const runtime::ring_step sees =
+      runtime::step_of_ring(rows, seq, ring, static_cast<int>(step), first, setting.causal);
   const int q_width = heads * dim, kv_width = kv_heads * dim;
   const score_form<T> by(setting, dim);
   const std::size_t of_block = attention_scratch(sees.count, sees.count, 1),

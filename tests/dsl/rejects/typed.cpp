@@ -636,7 +636,8 @@ template <int Which>
 struct scored : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
-    constexpr attention_setting settings[]{{.window = -4}, {.softcap = -30}, {.scale = 1e-40}};
+    constexpr attention_setting settings[]{
+        {.window = -4}, {.softcap = -30}, {.scale = 1e-40}, {.window = 4, .causal = false}};
     const attention_setting by = faulty ? settings[Which] : attention_setting{.window = 4};
     return x + linear(self_attention(q, k, v, c, by), whole(t, "wo", hidden, heads));  // @scored@
   }
@@ -653,6 +654,11 @@ inline constexpr auto scale_that_f32_rounds_to_zero = on_chunks<scored<2>>;
 // error: RC210: typed.cpp:@scored@: attention: its scale is 1e-40; expected a finite number of at least
 //        1.2e-38, or 0 for 1 / sqrt(head dim)
 static_assert(valid<scale_that_f32_rounds_to_zero>);
+
+inline constexpr auto window_of_full_attention = on_chunks<scored<3>>;
+// error: RC210: typed.cpp:@scored@: attention: its window is 4 tokens and it is not causal; a window is of
+//        causal attention: leave out the window, or causal = false
+static_assert(valid<window_of_full_attention>);
 
 struct turned_late : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {

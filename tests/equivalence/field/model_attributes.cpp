@@ -27,7 +27,7 @@ const std::vector<rows_of_model>& all_of_model() {
       {{"rope_grad"}, "dy", {"dy"}},
       {{"attention", "attention_grad", "document_attention", "document_attention_grad"},
        "q",
-       {"seq", "window", "softcap", "scale", "q", "k", "v"}},
+       {"seq", "window", "softcap", "scale", "causal", "q", "k", "v"}},
       {{"split_heads"}, "x", {"first", "second"}},
       {{"concat_heads"}, "first", {"first", "second"}},
       {{"layer_norm", "rms_norm", "head_norm", "scale", "normalize"}, "x", {"number"}},
@@ -39,7 +39,9 @@ const std::vector<rows_of_model>& all_of_model() {
        {"number", "whole"}},
       {{"cross_entropy", "cross_entropy_grad", "masked_cross_entropy", "masked_cross_entropy_grad"},
        "sums",
-       {"number"}}};
+       {"number"}},
+      {{"squared_error", "squared_error_grad"}, "x", {"number"}},
+      {{"sequence_mean", "sequence_mean_grad"}, "x", {"seq"}}};
   return all;
 }
 
@@ -69,6 +71,7 @@ double value_of(const call& c, std::string_view attribute) {
   if (attribute == "window") return c.attention.window;
   if (attribute == "softcap") return c.attention.softcap;
   if (attribute == "scale") return c.attention.scale;
+  if (attribute == "causal") return c.attention.causal;
   if (attribute == "rounding") return static_cast<double>(c.rounds);
   return static_cast<double>(c.wants(attribute) ? c.wanted(attribute).unit : c.in(attribute).is.unit);
 }

@@ -64,7 +64,7 @@ TEST_CASE(
     CHECK_FALSE(of_model.agree(find_row(row), attention_of(1, 2, 4)));
     CHECK_FALSE(of_model.agree(find_row(row), attention_of(1, 4, 2)));
     for (const rankc::attention_setting by :
-         {rankc::attention_setting{.window = 2}, {.softcap = 1}, {.scale = 1}}) {
+         {rankc::attention_setting{.window = 2}, {.softcap = 1}, {.scale = 1}, {.causal = false}}) {
       call c = attention_of(1, 4, 4);
       c.attention = by;
       CHECK_FALSE(of_model.agree(find_row(row), c));
@@ -80,10 +80,11 @@ TEST_CASE("the model says nothing of an operand that it does not have, or that t
   CHECK(of_model.agree(find_row("attention"), attention_of(1, 8, 4)));
 }
 
-TEST_CASE("a program whose attention has another window, softcap or scale than the model's differs") {
+TEST_CASE("a program whose attention has another window, softcap, scale or mask than the model's differs") {
   const auto changes = {+[](rankc::attention_setting& by) { by.window = 2; },
                         +[](rankc::attention_setting& by) { by.softcap += 1; },
-                        +[](rankc::attention_setting& by) { by.scale += 1; }};
+                        +[](rankc::attention_setting& by) { by.scale += 1; },
+                        +[](rankc::attention_setting& by) { by.causal = !by.causal; }};
   for (const rankc::plan_data& plan : rankc::test::some_of(windowed_plans())) {
     const subject s = subject_of(plan, 2);
     CAPTURE(s.name);

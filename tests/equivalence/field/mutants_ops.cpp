@@ -144,12 +144,13 @@ fault take_another_row(mutator& m) {
 }
 
 fault change_attention(mutator& m) {
-  const int way = m.below(4);
+  const int way = m.below(5);
   return m.done("attention", "", m.change([&](op& o) {
     const rankc::attention_setting before = o.attention;
     if (way == 0) o.attention.window += 1;
     else if (way == 1) o.attention.softcap += 0.5;
     else if (way == 2) o.attention.scale += 0.25;
+    else if (way == 3) o.attention.causal = !o.attention.causal;
     else o.attention = {};
     return o.attention != before;
   }));

@@ -156,6 +156,10 @@ static constexpr row table[]{
     {"masked_cross_entropy", "loss = sums targets count", losses::masked_cross_entropy, "",
      "masked_cross_entropy_grad d_sums = sums targets count"},
     {"masked_cross_entropy_grad", "dsums = sums targets count", losses::masked_cross_entropy_grad},
+    {"squared_error", "loss = x targets", losses::squared_error, "", "squared_error_grad d_x = x targets"},
+    {"squared_error_grad", "dx = x targets", losses::squared_error_grad, "", "", "dx:x"},
+    {"sequence_mean", "y = x", losses::sequence_mean, "", "sequence_mean_grad d_x = d_y x"},
+    {"sequence_mean_grad", "dx = dy x", losses::sequence_mean_grad, "", "", "dx:x"},
 
     {"linear_bias", "y = x w b", nullptr, "linear t = x w; bias y = t b"},
     {"linear_add", "y = x w residual", nullptr, "linear t = x w; add y = t residual", "", "y:residual"},

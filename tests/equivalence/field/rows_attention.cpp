@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention. What the exponential of a query's score with a key would be is drawn, keyed by both; the
+// Attention. What the exponential of a query's score with a key would be is drawn, keyed by both; the
 // rest is exact: what a query gets is the mean of the values by these weights, and for the log-sum-exp stands
 // their sum. Of parts over some of the keys, one is made by their sums.
 #include "attention_heads.hpp"
@@ -55,14 +55,16 @@ struct of_ring {
 };
 
 /// Visits the keys, by their rows, that a query sees: in its sequence, or in its document, and in its window.
+/// Causal attention sees no key behind the query.
 void each_key(const call& c, const matrix& k, const auto& by, const matrix* starts, std::int64_t t,
               auto visit) {
   const std::int64_t query = by.query(t), sequence = query / c.seq * c.seq,
                      first = sequence +
                              (starts ? static_cast<std::int64_t>(starts->of[static_cast<std::size_t>(query)])
                                      : 0);
+  const std::int64_t last = c.attention.causal ? query : sequence + c.seq - 1;
   for (std::int64_t s = 0; s < k.is.rows; ++s)
-    if (const std::int64_t key = by.key(s); key >= first && key <= query)
+    if (const std::int64_t key = by.key(s); key >= first && key <= last)
       if (c.attention.window == 0 || query - key < c.attention.window) visit(s);
 }
 

@@ -126,4 +126,49 @@ void masked_cross_entropy_grad(call& c) {
   }
 }
 
+void squared_error(call& c) {
+  const matrix &x = c.in("x"), &targets = c.in("targets");
+  expect(x.of.size() == targets.of.size(), "squared_error: sizes do not fit");
+  element total = 0;
+  for (std::size_t i = 0; i < x.of.size(); ++i) {
+    const element apart = add(x.of[i], negate(targets.of[i]));
+    total = add(total, multiply(apart, apart));
+  }
+  c.out("loss", 1, 1).of[0] = multiply(total, number(c.number));
+}
+
+void squared_error_grad(call& c) {
+  const matrix &x = c.in("x"), &targets = c.in("targets");
+  expect(x.of.size() == targets.of.size(), "squared_error_grad: sizes do not fit");
+  matrix& dx = c.out("dx", x.is.rows, x.is.cols);
+  const element twice = multiply(number(2), number(c.number));
+  for (std::size_t i = 0; i < x.of.size(); ++i)
+    dx.of[i] = multiply(twice, add(x.of[i], negate(targets.of[i])));
+}
+
+/// The tokens of each sequence.
+static std::int64_t share_of(const call& c, std::int64_t tokens) {
+  expect(c.rows > 0 && c.seq > 0 && tokens % c.rows == 0, "sequence_mean: no equal shares of sequences");
+  return tokens / c.rows;
+}
+
+void sequence_mean(call& c) {
+  const matrix& x = c.in("x");
+  const std::int64_t each = share_of(c, x.is.rows);
+  matrix& y = c.out("y", c.rows, x.is.cols);
+  for (std::int64_t t = 0; t < x.is.rows; ++t)
+    for (std::int64_t i = 0; i < x.is.cols; ++i) y.row(t / each)[i] = add(y.row(t / each)[i], x.row(t)[i]);
+  for (element& sum : y.of) sum = multiply(sum, inverse(number(static_cast<double>(c.seq))));
+}
+
+void sequence_mean_grad(call& c) {
+  const matrix &dy = c.in("dy"), &x = c.in("x");
+  const std::int64_t each = share_of(c, x.is.rows);
+  expect(dy.is.rows == c.rows && dy.is.cols == x.is.cols, "sequence_mean_grad: sizes do not fit");
+  matrix& dx = c.out("dx", x.is.rows, x.is.cols);
+  for (std::int64_t t = 0; t < x.is.rows; ++t)
+    for (std::int64_t i = 0; i < x.is.cols; ++i)
+      dx.row(t)[i] = multiply(dy.row(t / each)[i], inverse(number(static_cast<double>(c.seq))));
+}
+
 }  // namespace field::losses

@@ -54,6 +54,8 @@ struct fake_program {
       l.lanes = lanes;
       l.calls = calls;
     }
+    layouts.front().reads_tokens = true;
+    layouts.back().reads_targets = true;
     for (int p = 0; p < pp; ++p)
       for (int d = 0; d < dp; ++d)
         for (int t = 0; t < tp; ++t) ranks.push_back({.pp = p, .dp = d, .tp = t, .links = {}});
@@ -90,7 +92,6 @@ struct fake_program {
 
   /// Leave logits of the last microbatch after a forward.
   void leave_logits() {
-    layouts.back().reads_targets = true;
     layouts.back().logits = {.where = {},
                              .rows = about.rows * about.seq,
                              .columns = vocab / tp,
@@ -163,6 +164,7 @@ class fake_engine : public engine {
     to.assign(tokens, tokens + count);
     to.insert(to.end(), targets, targets + count);
   }
+  void set_inputs(int, int, std::span<const named_array>) override {}
 
   step_output step(const step_input& in) override {
     if (in.step == fail_at)

@@ -31,10 +31,12 @@ constexpr void check_shards(report& out, const trace& t, const parallel_dims& gi
     // Nobody writes a number of tokens: it follows from the length of a sequence.
     const bool of_sequences = s.name == c.tokens.name;
     const int each = of_sequences ? s.count() / c.seq : 1;
-    found.add(of_sequences ? "seq" : s.name,
-              find_nearest(s.count() / each, std::numeric_limits<int>::max() / each - 1,
-                           [&](int n) { return n * each % ways == 0; }));
+    if (s.name != sequence_dim)
+      found.add(of_sequences ? "seq" : s.name,
+                find_nearest(s.count() / each, std::numeric_limits<int>::max() / each - 1,
+                             [&](int n) { return n * each % ways == 0; }));
     put_shards(text, s.name, s.count(), over.view(), ways) << found.view();
+    if (s.name == sequence_dim) text << " (they are those of a microbatch: global_batch / microbatches)";
     if (!refused_before(text.view())) refuse(out, 202) << text.view();
   };
   auto check_dims_of = [&](const type& v) {
@@ -96,7 +98,7 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
                      << "' is token ids; expected rows of features, or a loss";
     return false;
   }
-  if (x.holds != element::index && t.gradients[t.input] < 0) {
+  if (!x.is_input && t.gradients[t.input] < 0) {
     refuse(out, 213) << "the result of layer '" << layer
                      << "' does not depend on its input, so that the layers before it "
                      << "are not trained; use the input";
@@ -142,20 +144,28 @@ constexpr void check_row_shards(report& out, const trace& t, const parallel_dims
   }
 }
 
-/// RC223: token ids are rows of the tables that they look up, and columns of the logits that they are targets
-/// of.
+/// RC223: indices are rows of the tables that they look up, and columns of the logits that they are targets
+/// of. Token ids and their targets are below `used`, and those of a declared input below its own limit.
 constexpr void check_vocabulary(report& out, const trace& t, std::string_view layer, int used) {
-  const auto refuse_rows = [&](std::string_view what, const dim& rows) {
-    refuse(out, 223) << what << " of layer '" << layer << "' has " << rows.name << "=" << rows.size
-                     << " for token ids below " << used
-                     << "; make it at least that large, or take vocab_used=" << rows.size;
+  const auto declared_by = [&](int v) -> const named_input* {
+    for (const input_value& i : t.inputs)
+      if (i.id == v && i.is != inputs::tokens && i.is != inputs::targets) return &i.is;
+    return nullptr;
+  };
+  const auto check_rows = [&](std::string_view what, const dim& rows, int indices) {
+    const named_input* const declared = declared_by(indices);
+    if (declared ? declared->below >= 1 && declared->below <= rows.size : rows.size >= used) return;
+    sentence& s = refuse(out, 223) << what << " of layer '" << layer << "' has " << rows.name << "="
+                                   << rows.size << " for ";
+    if (declared)
+      s << "the input '" << declared->name << "', which is declared with below=" << declared->below
+        << "; take below=" << rows.size << " or less, and at least 1";
+    else s << "token ids below " << used << "; make it at least that large, or take vocab_used=" << rows.size;
   };
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
-    if (o.kind == &ops::embedding && t.values[o.in[1]].shape[0].size < used)
-      refuse_rows("the embedding", t.values[o.in[1]].shape[0]);
-    if (o.kind == &ops::exp_sums && t.values[o.in[0]].shape[1].size < used)
-      refuse_rows("the loss", t.values[o.in[0]].shape[1]);
+    if (o.kind == &ops::embedding) check_rows("the embedding", t.values[o.in[1]].shape[0], o.in[0]);
+    if (o.kind == &ops::exp_sums) check_rows("the loss", t.values[o.in[0]].shape[1], o.in[2]);
   }
 }
 

@@ -25,7 +25,7 @@ constexpr std::vector<double> loss_factors(const trace& t) {
 /// What a layer reads, on one device with the batch of a step.
 constexpr type on_one_device(type x, const layer_context& one) {
   const type tokens = token_type(one.tokens);
-  x.shape[0] = one.tokens;
+  x.shape[0] = x.shape[0].name == sequence_dim ? sequences_of(one) : one.tokens;
   for (axis a : axes) x[a] = tokens[a];
   return x;
 }

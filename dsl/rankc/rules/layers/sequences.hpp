@@ -30,18 +30,19 @@ constexpr void check_documents(report& out, const trace& t, std::string_view lay
 constexpr void check_sequences(report& out, const trace& t, const parallel_dims& d, int seq_of_plan) {
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
-    const bool is_attention = ops::is_attention(*o.kind);
-    if (!is_attention &&
+    const bool is_attention = ops::is_attention(*o.kind),
+               takes_rows = is_attention || o.kind == &ops::sequence_mean;
+    if (!takes_rows &&
         !is_one_of(o.kind, {&ops::rope, &ops::position, &ops::document_position, &ops::all_to_all}))
       continue;
     const int tokens = t.values[o.in[0]].shape[0].size / static_cast<int>(batch_ranks(d)), seq = o.with.seq;
     const bool fills =
-        seq >= 1 && (is_attention ? static_cast<long long>(o.with.rows) * seq == tokens : tokens % seq == 0);
+        seq >= 1 && (takes_rows ? static_cast<long long>(o.with.rows) * seq == tokens : tokens % seq == 0);
     complaint c{o.kind->name, {}, o.from};
     if (fills && d.cp > 1 && seq != seq_of_plan)
       c.begin() << "it is of sequences of " << seq << " tokens, and the ranks of cp=" << d.cp
                 << " share out sequences of seq=" << seq_of_plan << "; take these, or cp=1";
-    if (!fills && is_attention) c.begin() << o.with.rows << " sequences of " << seq << " tokens are not";
+    if (!fills && takes_rows) c.begin() << o.with.rows << " sequences of " << seq << " tokens are not";
     else if (!fills) c.begin() << "sequences of " << seq << " tokens do not divide";
     if (!fills)
       c.text << " the " << tokens << " tokens of a microbatch on a data-parallel rank; rows * seq is";

@@ -54,9 +54,14 @@ template <class M>
 concept has_vocab_used = requires(const M m) {
   { m.vocab_used } -> std::convertible_to<int>;
 };
+/// A model without tokens has no vocabulary.
+template <class M>
+concept reads_no_tokens = requires { requires !M::reads_tokens; };
+template <class M>
+concept has_vocabulary = reads_no_tokens<M> || (has_vocab<M> && has_vocab_used<M>);
 /// A type that a plan accepts as its model.
 template <class M>
-concept a_model = has_stack<M> && checks_sizes<M> && has_vocab<M> && has_vocab_used<M>;
+concept a_model = has_stack<M> && checks_sizes<M> && has_vocabulary<M>;
 
 struct member {
   bool is_there;
@@ -84,11 +89,12 @@ constexpr void check_model_part(report& out, const Model&) {
     sentence& s = refuse(out, 232) << "the model";
     put_missing(s, {{has_stack<Model>, "stack()"},
                     {checks_sizes<Model>, "check(report&)"},
-                    {has_vocab<Model>, "vocab"},
-                    {has_vocab_used<Model>, "vocab_used"}});
+                    {has_vocab<Model> || reads_no_tokens<Model>, "vocab"},
+                    {has_vocab_used<Model> || reads_no_tokens<Model>, "vocab_used"}});
     s << "; a model has a const stack() of layers, a const check(report&), int vocab and int vocab_used, as "
-         "models::gpt2 "
-      << "has";
+         "models::gpt2 has; a model without tokens has static constexpr bool reads_tokens = false in place "
+         "of "
+         "the vocabulary";
   }
 }
 

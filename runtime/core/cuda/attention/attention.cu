@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention, forward: a block takes 64 queries of one head, walks the keys up to the diagonal in tiles
-// of 64, and keeps the running maximum and sum of each row's softmax. Only the output and the log-sum-exp
-// leave. This serves f32, and what the fused kernels do not take. Source: Milakov and Gimelshein 2018 (online
+// Attention, forward: a block takes 64 queries of one head, walks the keys that they see in tiles of 64,
+// and keeps the running maximum and sum of each row's softmax. Only the output and the log-sum-exp leave.
+// This serves f32, and what the fused kernels do not take. Source: Milakov and Gimelshein 2018 (online
 // softmax); FlashAttention (Dao et al. 2022).
 #include <rankc/runtime/cuda/kernels.hpp>
 
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(lanes* lanes)
   float sum[rows_each][D / lanes] = {}, top[rows_each], total[rows_each] = {};
   for (int i = 0; i < rows_each; ++i) top[i] = -INFINITY;
 
-  const int last = order.position((begin + tile < seq ? begin + tile : seq) - 1);
+  const int last = by.last_key(order, (begin + tile < seq ? begin + tile : seq) - 1);
   for (int keys = by.first_key(order, begin, row) / tile * tile; keys <= last; keys += tile) {
     __syncthreads();  // all have read the last tiles
     load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
@@ -50,12 +50,12 @@ __global__ void __launch_bounds__(lanes* lanes)
     float score[rows_each][rows_each];
     products<D>(score, q_tile, k_tile);
     for (int i = 0; i < rows_each; ++i) {
-      const int query = begin + threadIdx.y * rows_each + i, position = order.position(query),
+      const int query = begin + threadIdx.y * rows_each + i, end = by.last_key(order, query),
                 first = by.first_key(order, query, row);
       float most = top[i];
       for (int j = 0; j < rows_each; ++j) {
         const int key = keys + threadIdx.x + lanes * j;
-        score[i][j] = key >= first && key <= position ? by.capped(score[i][j] * scale) : -INFINITY;
+        score[i][j] = key >= first && key <= end ? by.capped(score[i][j] * scale) : -INFINITY;
         most = fmaxf(most, score[i][j]);
       }
       most = group_max(most);
@@ -118,10 +118,12 @@ bool has_fused_attention(const lane& on, bool gradient, std::initializer_list<at
 template <class T>
 void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                int kv_heads, int dim, int q_stride, int kv_stride, const attention_setting& by) {
-  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  const attention_sizes s{rows,     seq,       heads,       kv_heads,        dim,
+                          q_stride, kv_stride, heads * dim, keys_of(seq, by)};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.is_plain() ? attention_fused(on, o, lse, scratch, q, k, v, s)
-                      : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, {seq}, {seq}, true}, s, by))
+    if (by.has_plain_scores()
+            ? attention_fused(on, o, lse, scratch, q, k, v, s)
+            : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, {seq}, {seq}, true}, s, by))
       return;
   run<T>(on, o, lse, q, k, v, s, whole_sequences{seq}, by);
 }
@@ -143,11 +145,18 @@ template <class T>
 void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                     int kv_heads, int dim, int ring, double step, int first, const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
-  const step_of_ring order{{has, static_cast<int>(step)}, has};
-  const attention_sizes s{rows, order.sees.count, heads,          kv_heads,
-                          dim,  heads * dim,      kv_heads * dim, heads * dim};
+  const step_of_ring order{{has, static_cast<int>(step), by.causal}, has};
+  const attention_sizes s{rows,
+                          order.sees.count,
+                          heads,
+                          kv_heads,
+                          dim,
+                          heads * dim,
+                          kv_heads * dim,
+                          heads * dim,
+                          keys_of(order.sees.count, by)};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.is_plain()
+    if (by.has_plain_scores()
             ? ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)
             : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, has, order.sees.of_keys, false}, s, by))
       return;

@@ -21,8 +21,12 @@ inline constexpr int weight_stride = tile + 4;  // of a (tile, tile) matrix of w
 struct score_form {
   int window;
   float scale, cap;
+  bool causal;
   explicit score_form(const attention_setting& s)
-      : window(s.window), scale(static_cast<float>(s.scale)), cap(static_cast<float>(s.softcap)) {}
+      : window(s.window),
+        scale(static_cast<float>(s.scale)),
+        cap(static_cast<float>(s.softcap)),
+        causal(s.causal) {}
   __device__ float scale_of(int dim) const {
     return scale != 0.0f ? scale : 1.0f / sqrtf(static_cast<float>(dim));
   }
@@ -39,6 +43,15 @@ struct score_form {
     if (window == 0 || before <= 0) return first;
     const int in_window = order.first_from(before);
     return first < in_window ? in_window : first;
+  }
+  /// The index of the last key that a query sees, and of the first query that sees a key.
+  template <class Order>
+  __device__ int last_key(const Order& order, int query) const {
+    return causal ? order.position(query) : order.keys() - 1;
+  }
+  template <class Order>
+  __device__ int first_query(const Order& order, int key) const {
+    return causal ? order.first_query(key) : 0;
   }
 };
 

@@ -26,6 +26,9 @@ struct attention_sizes {
   std::int64_t keys_apart() const { return apart == 0 ? n_keys() : apart; }
 };
 
+/// The member `keys` for as many keys as queries.
+constexpr int keys_of(int seq, const attention_setting& by) { return by.causal ? 0 : seq; }
+
 /// What the generator has planned a call by.
 inline attention_shape shape_of(const lane& on, const attention_sizes& s) {
   return {s.rows,       std::max(s.seq, s.n_keys()), s.heads, s.kv_heads, s.dim,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of causal attention, with the weights recomputed from the log-sum-exp. Two kernels, so that
+// The gradient of attention, with the weights recomputed from the log-sum-exp. Two kernels, so that
 // every sum has one owner and a fixed order: one block per query tile for dq, one per key tile for dk and dv,
 // which walks the query heads that share its key head. Source: FlashAttention (Dao et al. 2022), algorithm 4;
 // delta = sum of dout o per row.
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(lanes* lanes)
   }
 
   float sum[rows_each][D / lanes] = {};
-  const int last = order.position((begin + tile < seq ? begin + tile : seq) - 1);
+  const int last = by.last_key(order, (begin + tile < seq ? begin + tile : seq) - 1);
   for (int keys = by.first_key(order, begin, row) / tile * tile; keys <= last; keys += tile) {
     __syncthreads();
     load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
@@ -70,7 +70,7 @@ __global__ void __launch_bounds__(lanes* lanes)
       for (int j = 0; j < rows_each; ++j) {
         const int query = begin + threadIdx.y * rows_each + i, key = keys + threadIdx.x + lanes * j;
         const bool seen =
-            key >= by.first_key(order, query, row) && key <= order.position(query) && query < seq;
+            key >= by.first_key(order, query, row) && key <= by.last_key(order, query) && query < seq;
         const float score = by.capped(s[i][j] * scale), p = seen ? expf(score - row_lse[i]) : 0.0f;
         s[i][j] = p * (dp[i][j] - row_delta[i]) * by.slope(score);
       }
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(lanes* lanes)
     const auto q_view = query_view(q, row, head, z);
     const auto dout_view = output_view(dout, row, head, z);
     const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
-    for (int queries = order.first_query(begin) / tile * tile; queries < seq; queries += tile) {
+    for (int queries = by.first_query(order, begin) / tile * tile; queries < seq; queries += tile) {
       if (by.window > 0 && by.first_key(order, queries, row) >= begin + tile) break;  // nor do later queries
       __syncthreads();
       load_tile<D, T>(q_tile, q_view, queries, seq, dim);
@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(lanes* lanes)
         const int first = by.first_key(order, query, row);
         for (int i = 0; i < rows_each; ++i) {
           const int key = begin + threadIdx.y * rows_each + i;
-          const bool seen = key >= first && key <= order.position(query) && query < seq;
+          const bool seen = key >= first && key <= by.last_key(order, query) && query < seq;
           const float score = by.capped(s[i][j] * scale);
           s[i][j] = seen ? expf(score - column_lse) : 0.0f;
           ds[i][j] = s[i][j] * (ds[i][j] - column_delta) * by.slope(score);
@@ -177,11 +177,12 @@ template <class T>
 void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
                     int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
                     const attention_setting& by) {
-  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  const attention_sizes s{rows,     seq,       heads,       kv_heads,        dim,
+                          q_stride, kv_stride, heads * dim, keys_of(seq, by)};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.is_plain() ? attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)
-                      : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                                                     {nullptr, {seq}, {seq}, true}, s, by))
+    if (by.has_plain_scores() ? attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)
+                              : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                                             {nullptr, {seq}, {seq}, true}, s, by))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, whole_sequences{seq}, by);
 }
@@ -205,11 +206,18 @@ void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dou
                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
                          int first, const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
-  const step_of_ring order{{has, static_cast<int>(step)}, has};
-  const attention_sizes s{rows, order.sees.count, heads,          kv_heads,
-                          dim,  heads * dim,      kv_heads * dim, heads * dim};
+  const step_of_ring order{{has, static_cast<int>(step), by.causal}, has};
+  const attention_sizes s{rows,
+                          order.sees.count,
+                          heads,
+                          kv_heads,
+                          dim,
+                          heads * dim,
+                          kv_heads * dim,
+                          heads * dim,
+                          keys_of(order.sees.count, by)};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.is_plain()
+    if (by.has_plain_scores()
             ? ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s)
             : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
                                            {nullptr, has, order.sees.of_keys, false}, s, by))

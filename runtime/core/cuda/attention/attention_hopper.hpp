@@ -26,9 +26,6 @@ struct masked_layout {
   bool gathered;
 };
 
-/// Whether these kernels compute scores of this setting: windows and scales, without softcap.
-constexpr bool is_by_masks(const attention_setting& by) { return by.softcap == 0; }
-
 /// Enqueue attention or its gradient with masks, of heads of 64 or 128. False where the kernels do not take the
 /// call: then nothing was enqueued.
 /// Shapes: scratch: attention_statistics_bytes.

@@ -18,7 +18,7 @@ bool has_kernel(const lane& on, const masked_layout& in, const attention_sizes& 
                 const attention_setting& by) {
   attention_shape shape = shape_of(on, s);
   shape.seq = in.queries.length();
-  return is_by_masks(by) && masked_attention_by_tiles(shape) && is_hopper(on) &&
+  return by.has_only_masks() && masked_attention_by_tiles(shape) && is_hopper(on) &&
          reinterpret_cast<std::uintptr_t>(in.starts) % start_alignment == 0;
 }
 

@@ -28,9 +28,10 @@ struct second_half {
         statistics(static_cast<std::size_t>(s.seq / 2) * sizeof(float)) {}
 };
 
-/// The sizes of the block that a step computes.
-const attention_sizes& sizes_of(const attention_blocks& of, const runtime::ring_step& sees) {
-  if (sees.causal) return of.own;
+/// The sizes of the block that a step computes. `s` are those of all queries and keys.
+const attention_sizes& sizes_of(const attention_blocks& of, const runtime::ring_step& sees,
+                                const attention_sizes& s) {
+  if (sees.causal || !s.is_causal()) return s;
   return sees.first_query > 0 ? of.behind : of.before;
 }
 
@@ -47,7 +48,7 @@ bool ring_attention_fused(const lane& on, at o, at lse, at scratch, at q, at k, 
                           const runtime::ring_step& sees, const attention_sizes& s) {
   const attention_blocks of(s);
   const bool behind = sees.first_query > 0;
-  const attention_sizes& sizes = sizes_of(of, sees);
+  const attention_sizes& sizes = sizes_of(of, sees, s);
   if (!is_aligned(on, {o, lse, q, k, v}) || !has_fused_attention(on, false, {sizes})) return false;
   const second_half to(s);
   if (!behind) return attention_fused(on, o, lse, scratch, q, k, v, sizes);
@@ -61,7 +62,7 @@ bool ring_attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, 
                                at o, at lse, const runtime::ring_step& sees, const attention_sizes& s) {
   const attention_blocks of(s);
   const bool behind = sees.first_query > 0;
-  const attention_sizes& sizes = sizes_of(of, sees);
+  const attention_sizes& sizes = sizes_of(of, sees, s);
   if (!is_aligned(on, {dq, dk, dv, scratch, dout, q, k, v, o, lse}) ||
       !has_fused_attention(on, true, {sizes}))
     return false;
@@ -70,7 +71,7 @@ bool ring_attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, 
   if (behind) clear_half_rows(on, dq, 2 * to.queries, s.rows);
   const std::size_t keys = static_cast<std::size_t>(s.seq) * s.kv_stride * sizeof(bf16);
   for (const at d : {dk, dv})
-    if (!behind && !sees.causal) clear_half_rows(on, d + keys / 2, keys, s.rows);
+    if (sees.keys < sees.count) clear_half_rows(on, d + keys / 2, keys, s.rows);
   return attention_grad_fused(on, dq + from, dk, dv, scratch, dout + from, q + from, k, v, o + from,
                               lse + statistic, sizes);
 }

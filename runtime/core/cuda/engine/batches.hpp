@@ -4,14 +4,15 @@
 #include "driver.hpp"
 
 #include <rankc/runtime/documents.hpp>
+#include <rankc/runtime/named_inputs.hpp>
 
 #include <algorithm>
 #include <vector>
 
 namespace rankc::runtime::cuda {
 
-/// Pinned tokens and targets of every data-parallel coordinate, and of each rank that shares out its
-/// sequences; and where the documents of each coordinate's sequences begin.
+/// Pinned tokens, targets and declared inputs of every data-parallel coordinate and each of its cp ranks, and
+/// the starts of the documents of each coordinate's sequences.
 class batches {
  public:
   /// In pinned memory that `owner` keeps.
@@ -29,6 +30,7 @@ class batches {
       of_.push_back({tokens, tokens + count, count * sizeof(std::int32_t), whole ? starts : nullptr,
                      whole * sizeof(std::int32_t)});
     }
+    pin_inputs(owner);
   }
 
   const batch& of(int dp, int cp) const { return of_[static_cast<std::size_t>(dp * about_.cp + cp)]; }
@@ -49,12 +51,52 @@ class batches {
     }
   }
 
+  /// Sets the declared inputs of a microbatch.
+  /// Errors: as check_batch and check_inputs.
+  void set_inputs(int dp, int microbatch, std::span<const named_array> given) {
+    check_batch(about_, dp, microbatch);
+    check_inputs(about_, given);
+    for (int cp = 0; cp < about_.cp; ++cp)
+      for (std::size_t i = 0; i < inputs_.size(); ++i) {
+        const pinned_input& to = of(dp, cp).inputs[i];
+        const std::size_t before =
+            to.bytes / static_cast<std::size_t>(about_.microbatches) * static_cast<std::size_t>(microbatch);
+        store_input(about_, rank_of(dp, cp), inputs_[i], find_array(given, to.name)->values,
+                    pinned_inputs_ + (to.from - pinned_inputs_) + before);
+      }
+  }
+
  private:
+  static rank_row rank_of(int dp, int cp) { return {.pp = 0, .dp = dp, .tp = 0, .links = {}, .cp = cp}; }
+
+  /// The declared inputs of each coordinate, one after another, as zeros.
+  void pin_inputs(context& owner) {
+    constexpr std::size_t apart = 16;
+    std::size_t of_coordinate = 0;
+    std::vector<pinned_input> each;
+    for (const input_row& i : inputs_) {
+      const std::size_t bytes =
+          bytes_of_input(about_, rank_of(0, 0), i) * static_cast<std::size_t>(about_.microbatches);
+      each.push_back({i.name, nullptr, bytes});
+      of_coordinate += (bytes + apart - 1) / apart * apart;
+    }
+    if (inputs_.empty()) return;
+    pinned_inputs_ = reinterpret_cast<std::byte*>(owner.more_pinned(of_coordinate * of_.size(), "batches"));
+    std::fill_n(pinned_inputs_, of_coordinate * of_.size(), std::byte{0});
+    const std::byte* next = pinned_inputs_;
+    for (batch& b : of_) {
+      b.inputs = each;
+      for (pinned_input& i : b.inputs) next = (i.from = next) + (i.bytes + apart - 1) / apart * apart;
+    }
+  }
+
   const description& about_;
   std::size_t microbatch_;  // tokens of one on a rank
   // (dp, cp, tokens | targets, microbatches, tokens of one), then (dp, microbatches, rows * seq)
   std::int32_t* all_ = nullptr;
   std::vector<batch> of_;
+  const std::vector<input_row> inputs_ = inputs_of(about_);
+  std::byte* pinned_inputs_ = nullptr;  // (dp, cp, inputs, microbatches, numbers of one)
 };
 
 }  // namespace rankc::runtime::cuda

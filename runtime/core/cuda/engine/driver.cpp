@@ -102,13 +102,16 @@ void driver::enqueue(kind what) {
   cudaStream_t compute = r[0].stream;
   const auto pp = static_cast<std::size_t>(r.row->pp);
   if (what != kind::evaluate) context_.copy_input();
-  const auto copy_in = [&](at to, const std::int32_t* from, std::size_t bytes) {
-    check(r, cudaMemcpyAsync(r.at<std::int32_t>(to), from, bytes, cudaMemcpyHostToDevice, compute),
+  const auto copy_in = [&](at to, const void* from, std::size_t bytes) {
+    check(r, cudaMemcpyAsync(r.at<std::byte>(to), from, bytes, cudaMemcpyHostToDevice, compute),
           "batch: cudaMemcpyAsync");
   };
   if (r.where->reads_tokens) copy_in(r.where->tokens, batch_.tokens, batch_.bytes);
   if (r.where->reads_targets) copy_in(r.where->targets, batch_.targets, batch_.bytes);
   if (r.where->reads_starts) copy_in(r.where->starts, batch_.starts, batch_.bytes_of_starts);
+  for (const input_row& input : r.where->inputs)
+    for (const pinned_input& given : batch_.inputs)
+      if (given.name == input.name) copy_in(input.where, given.from, given.bytes);
   context_.enqueue(what == kind::evaluate ? program_.evaluate[pp] : program_.train[pp]);
   const auto copy = [&](float* to, const float* from, std::size_t count) {
     check(r, cudaMemcpyAsync(to, from, count * sizeof(float), cudaMemcpyDefault, compute),

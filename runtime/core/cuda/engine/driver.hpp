@@ -27,12 +27,21 @@ struct report {
   std::exception_ptr first;  // the first failure; communicators may be gone once it is set
 };
 
-/// Tokens and targets of a data-parallel coordinate, in pinned memory. Null where nothing was set up.
+/// The values of an input that the model declares, of all microbatches, in pinned memory.
+struct pinned_input {
+  std::string_view name;
+  const std::byte* from;
+  std::size_t bytes;
+};
+
+/// Tokens, targets and declared inputs of a data-parallel coordinate, in pinned memory. Null where nothing
+/// was set up.
 struct batch {
   const std::int32_t *tokens = nullptr, *targets = nullptr;
   std::size_t bytes = 0;                 // of each
   const std::int32_t* starts = nullptr;  // of documents, in whole sequences; null: there are none
   std::size_t bytes_of_starts = 0;
+  std::vector<pinned_input> inputs = {};
 };
 
 /// A graph of a step. `train` and `evaluate` are captured in the install, `traced` before the first traced

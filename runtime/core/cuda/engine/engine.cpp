@@ -125,6 +125,9 @@ class cuda_engine final : public engine {
   void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override {
     batches_->set(dp, microbatch, tokens, targets);
   }
+  void set_inputs(int dp, int microbatch, std::span<const named_array> inputs) override {
+    batches_->set_inputs(dp, microbatch, inputs);
+  }
 
   step_output step(const step_input& input) override {
     if (!program_.about.trains) throw forwards_alone(program_.about);

@@ -5,22 +5,31 @@
 
 namespace rankc {
 
-/// A query at position i sees the keys from i - window + 1 to i. The score of a query q and a key k is
-/// s = scale q k, or softcap tanh(s / softcap).
+/// A query at position i sees the keys from i - window + 1 to i, or, if attention is not causal, all keys
+/// of its sequence. The score of a query q and a key k is s = scale q k, or softcap tanh(s / softcap).
 /// Units: window in tokens; 0 is no window, no softcap, and a scale of 1 / sqrt(head dim).
 /// Source: Longformer (Beltagy et al. 2020), as in Mistral, for the window; Gemma 2 for the softcap.
 struct attention_setting {
   int window = 0;
   double softcap = 0, scale = 0;
+  bool causal = true;
   constexpr bool operator==(const attention_setting&) const = default;
   /// True if each attribute has its default.
   constexpr bool is_plain() const { return *this == attention_setting{}; }
+  /// True if the scores are scale q k with the default scale, of a causal mask or of none.
+  constexpr bool has_plain_scores() const { return window == 0 && softcap == 0 && scale == 0; }
+  /// True if causal scores have a window or a scale of their own, and no softcap.
+  constexpr bool has_only_masks() const { return causal && softcap == 0; }
   /// The numbers that the hash of a call and the certificate's `given` have of a setting that is not plain.
-  constexpr std::array<double, 3> numbers() const { return {static_cast<double>(window), softcap, scale}; }
+  constexpr std::array<double, 4> numbers() const {
+    return {static_cast<double>(window), softcap, scale, causal ? 1.0 : 0.0};
+  }
   /// The first position that a query sees, in a sequence without documents.
   constexpr int first_key(int position) const {
     return window > 0 && position >= window ? position - window + 1 : 0;
   }
+  /// The last position that a query sees in a sequence of `seq` tokens.
+  constexpr int last_key(int position, int seq) const { return causal ? position : seq - 1; }
 };
 
 }  // namespace rankc

@@ -53,7 +53,8 @@ class embedded {
   embedded& operator=(embedded&&) noexcept;
   ~embedded();
 
-  /// A microbatch of this rank's data-parallel coordinate. Shapes: (rows, seq), row-major.
+  /// A microbatch of this rank's data-parallel coordinate. A program whose model reads no tokens takes empty
+  /// tokens and targets. Shapes: (rows, seq), row-major.
   /// `inputs` are the inputs that the model declares; a program without any takes an empty list.
   /// Errors: 1 for another size, for a token that is not in the vocabulary, for a label that is neither a
   /// token nor the program's ignored label, naming its place, and for an input that is missing or unknown.

@@ -32,7 +32,8 @@ struct step_input {
 };
 
 /// The values of an input that the model declares, for a microbatch of one data-parallel coordinate.
-/// Shapes: values (rows, seq, width), row-major.
+/// Shapes: values (rows, seq, width) of an input with a row for each token, (rows, width) with a row for each
+/// sequence, (width) with a row for the step; row-major.
 struct named_array {
   std::string_view name;
   std::span<const double> values;
@@ -195,8 +196,8 @@ class engine {
 
   /// Set the inputs that the model declares of a microbatch. A program with such inputs needs all of them
   /// before a step.
-  /// Errors: failure (1) where the target does not take such inputs, and as check_inputs.
-  virtual void set_inputs(int dp, int microbatch, std::span<const named_array>);
+  /// Errors: as check_inputs.
+  virtual void set_inputs(int dp, int microbatch, std::span<const named_array>) = 0;
 
   /// Run one training step on all ranks.
   /// Errors: failure (70) when a rank fails; no rank is left waiting. Failure (1) where the program has none.
@@ -245,9 +246,6 @@ class engine {
   virtual std::size_t arena_bytes(int rank) const = 0;
 };
 
-inline void engine::set_inputs(int, int, std::span<const named_array>) {
-  throw failure(1, "RC5074: this engine takes tokens and targets only, no inputs that a model declares");
-}
 inline step_output engine::step_by_calls(const step_input&, std::vector<traced>&) {
   throw failure(1, "RC5013: this engine does not time calls");
 }

@@ -52,7 +52,7 @@ struct hashed_places {
   static constexpr std::size_t none =
       ~std::size_t{0};  // the rank has no such tensor, or the step does not use it
   std::size_t arena_bytes = 0, tokens = none, targets = none, starts = none;
-  std::size_t loss = none;   // of a rank that reads targets
+  std::size_t loss = none;   // of a rank that ends a step with the loss
   std::size_t norm = none;   // of a training step
   std::uint64_t kept = 0;    // the sum of the hashes of kept tensors, which have no order
   std::uint64_t inputs = 0;  // the sum of the hashes of inputs that the model declares; 0: there are none

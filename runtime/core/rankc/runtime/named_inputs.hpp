@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of a step that the model declares in addition to tokens and targets: the list of a program, and
-// the checks of the values.
+// The inputs of a step that the model declares: the list of a program, and the checks of the values.
 #pragma once
+#include <rankc/runtime/bf16.hpp>
 #include <rankc/runtime/engine.hpp>
 
 #include <algorithm>
@@ -23,6 +23,12 @@ inline std::vector<input_row> inputs_of(const description& about) {
   return all;
 }
 
+/// Whether a step is given tokens and targets.
+inline bool reads_tokens(const description& about) {
+  return std::any_of(about.layouts.begin(), about.layouts.end(),
+                     [](const layout& l) { return l.reads_tokens || l.reads_targets; });
+}
+
 /// "weights, ages"; "none" if there are none.
 inline std::string names_of(const std::vector<input_row>& inputs) {
   std::string text;
@@ -37,22 +43,92 @@ inline const named_array* find_array(std::span<const named_array> given, std::st
   return at == given.end() ? nullptr : &*at;
 }
 
-/// Checks the numbers of one input for a microbatch.
-/// Errors: failure (1) for another number of values, and for an index that is no int32.
-inline void check_values(const description& about, const input_row& input, const named_array& given) {
-  const std::size_t wanted = about.tokens_of_microbatch() * static_cast<std::size_t>(input.width);
-  if (given.values.size() != wanted)
-    throw failure(1, "RC5072: input {} has {} numbers; it must have {} (rows {} x seq {} x width {})",
-                  input.name, given.values.size(), wanted, about.rows, about.seq, input.width);
-  if (input.is_wide) return;
-  using limits = std::numeric_limits<std::int32_t>;
-  const auto is_no_index = [](double x) {
-    return !(x >= limits::min() && x <= limits::max()) || x != std::floor(x);
+/// "rows 2 x seq 4 x width 3": the sizes of an input of a microbatch.
+inline std::string sizes_text(const description& about, const input_row& input) {
+  std::string text = "width " + std::to_string(input.width);
+  if (input.rows == input_rows::step) return text;
+  if (input.rows == input_rows::token) text = "seq " + std::to_string(about.seq) + " x " + text;
+  return "rows " + std::to_string(about.rows) + " x " + text;
+}
+/// The numbers of an input of a microbatch.
+inline std::size_t count_values(const description& about, const input_row& input) {
+  const std::size_t rows_of[]{about.tokens_of_microbatch(), static_cast<std::size_t>(about.rows), 1};
+  return rows_of[static_cast<std::size_t>(input.rows)] * static_cast<std::size_t>(input.width);
+}
+
+/// Neighbouring numbers of an input that a rank has.
+struct input_run {
+  std::size_t first, count;
+};
+inline std::size_t count_values(std::span<const input_run> runs) {
+  std::size_t all = 0;
+  for (const input_run& run : runs) all += run.count;
+  return all;
+}
+/// The numbers of an input of a microbatch that a rank has, in the order of its memory: those of its
+/// tokens, of its share of the sequences, or of the step.
+inline std::vector<input_run> runs_of(const description& about, const rank_row& r, const input_row& input) {
+  const auto width = static_cast<std::size_t>(input.width), rows = static_cast<std::size_t>(about.rows);
+  if (input.rows == input_rows::step) return {{0, width}};
+  if (input.rows == input_rows::sequence) {
+    const std::size_t share = rows / static_cast<std::size_t>(about.cp) * width;
+    return {{static_cast<std::size_t>(r.cp) * share, share}};
+  }
+  const chunks has = input.whole_sequences ? chunks{about.seq, 1, 0} : about.chunks_of(r);
+  std::vector<input_run> all;
+  for (std::size_t row = 0; row < rows; ++row)
+    for (int place = 0; place < has.count(); place += has.length()) {
+      const std::size_t token =
+          row * static_cast<std::size_t>(about.seq) + static_cast<std::size_t>(has.position(place));
+      all.push_back({token * width, static_cast<std::size_t>(has.length()) * width});
+    }
+  return all;
+}
+
+/// The size of an input of a microbatch on a rank.
+/// Units: bytes.
+inline std::size_t bytes_of_input(const description& about, const rank_row& r, const input_row& input) {
+  const std::size_t of_number[]{size_of(about.type), size_of(about.wide()), sizeof(std::int32_t)};
+  return count_values(runs_of(about, r, input)) * of_number[static_cast<std::size_t>(input.type)];
+}
+/// Stores the values of a microbatch that a rank has, in the type of the input.
+/// Shapes: values as named_array has them; to (bytes_of_input).
+inline void store_input(const description& about, const rank_row& r, const input_row& input,
+                        std::span<const double> values, std::byte* to) {
+  const auto store = [&](auto* at, auto convert) {
+    for (const input_run& run : runs_of(about, r, input))
+      at = std::transform(values.begin() + static_cast<std::ptrdiff_t>(run.first),
+                          values.begin() + static_cast<std::ptrdiff_t>(run.first + run.count), at, convert);
   };
+  const auto narrow = [](double x) { return static_cast<float>(x); };
+  if (input.type == input_type::index)
+    return store(reinterpret_cast<std::int32_t*>(to), [](double x) { return static_cast<std::int32_t>(x); });
+  switch (input.type == input_type::real ? about.type : about.wide()) {
+    case dtype::f64:
+      return store(reinterpret_cast<double*>(to), [](double x) { return x; });
+    case dtype::f32:
+      return store(reinterpret_cast<float*>(to), narrow);
+    case dtype::bf16:
+      return store(reinterpret_cast<bf16_bits*>(to), [&](double x) { return rounded_to_nearest(narrow(x)); });
+  }
+}
+
+/// Checks the numbers of one input for a microbatch.
+/// Errors: failure (1) for another number of values, and for an index that is no int32 or not in its range.
+inline void check_values(const description& about, const input_row& input, const named_array& given) {
+  const std::size_t wanted = count_values(about, input);
+  if (given.values.size() != wanted)
+    throw failure(1, "RC5072: input {} has {} numbers; it must have {} ({})", input.name, given.values.size(),
+                  wanted, sizes_text(about, input));
+  if (input.type != input_type::index) return;
+  using limits = std::numeric_limits<std::int32_t>;
+  const double least = input.below > 0 ? 0 : limits::min(),
+               most = input.below > 0 ? input.below - 1 : limits::max();
+  const auto is_no_index = [&](double x) { return !(x >= least && x <= most) || x != std::floor(x); };
   const auto wrong = std::find_if(given.values.begin(), given.values.end(), is_no_index);
   if (wrong != given.values.end())
-    throw failure(1, "RC5073: element {} of input {} is {}; it must be a whole number of 32 bits",
-                  wrong - given.values.begin(), input.name, *wrong);
+    throw failure(1, "RC5073: element {} of input {} is {}; it must be a whole number from {} to {}",
+                  wrong - given.values.begin(), input.name, *wrong, least, most);
 }
 
 /// Checks that a microbatch is given every input of the program, and no other.

@@ -153,14 +153,21 @@ struct call_row {
   double operations, bytes, least_ms;
 };
 
-/// An input of a step that the model declares in addition to tokens and targets.
-/// Shapes: where (microbatches, tokens of the rank, width).
+/// The type of an input's numbers: that of activations, f32 (f64 in a program of f64), or int32.
+enum class input_type { real, wide, index };
+/// An input has a row for each token, for each sequence, or for the step.
+enum class input_rows { token, sequence, step };
+
+/// An input of a step that the model declares.
+/// Shapes: where (microbatches, rows of the rank, width).
 struct input_row {
   const char* name;
   at where;
-  int width = 1;                 // numbers of a token
-  bool is_wide = true;           // f32, or f64 in a program of f64; false: int32
+  int width = 1;  // numbers of a row
+  input_type type = input_type::wide;
+  input_rows rows = input_rows::token;
   bool whole_sequences = false;  // the rank has all tokens of its sequences, not only its own
+  int below = 0;                 // indices are at least 0 and below this; 0: any
 };
 
 /// The arena of the ranks of one pipeline coordinate, and what lies in it.
@@ -182,6 +189,7 @@ struct layout {
   std::span<const lane_row> lanes;
   at starts = {};  // int32 (microbatches, rows * seq): of each token the position that its document begins at
   bool reads_starts = false;
+  bool has_loss = false;                   // the rank ends a step with the loss, and reads no targets
   std::span<const input_row> inputs = {};  // those that the ranks read
   logits_place logits = {};
   routers_place routers = {};
@@ -314,12 +322,17 @@ struct description {
   }
   /// The type of gradients and of other sums.
   constexpr dtype wide() const { return type == dtype::bf16 ? dtype::f32 : type; }
-  /// The pipeline coordinate that has the loss: the one that reads targets. Of two, where the pipeline runs
-  /// both ways, the last; the step leaves the whole loss with each.
+  /// The pipeline coordinate that has the loss: the last that reads targets, or, without targets, the last
+  /// that has the loss. Each such rank has the whole loss.
   constexpr int loss_at() const {
-    int at = pp - 1;
-    while (at > 0 && !layouts[static_cast<std::size_t>(at)].reads_targets) --at;
-    return at;
+    int found = 0;
+    bool reads_targets = false;
+    for (int pp_of = 0; pp_of < pp; ++pp_of) {
+      const layout& l = layouts[static_cast<std::size_t>(pp_of)];
+      if (l.reads_targets || (l.has_loss && !reads_targets)) found = pp_of;
+      reads_targets |= l.reads_targets;
+    }
+    return found;
   }
   constexpr int global_batch() const { return microbatches * rows * dp; }
   constexpr bool ignores_labels() const { return ignored_label != every_label_counts; }

@@ -5,9 +5,10 @@
 
 namespace rankc::runtime {
 
-/// Of the keys of the rank that is `step` before it a query sees: of its own those up to itself, in the order
-/// of the two chunks; of a rank whose chunk from the front lies before its own, the first half; of one behind
-/// it, the second half of the queries sees all.
+/// The keys that a query sees of the rank that is `step` before its own rank. In step 0 a query sees the
+/// keys up to itself, in the order of the two chunks. If the other rank's chunk from the front lies before
+/// the query's, the query sees the first half of the keys. If it lies behind, the second half of the
+/// queries sees all keys. If attention is not causal, each query sees all keys.
 /// Source: zig-zag ring attention (Zhu 2024), as in Megatron-LM.
 struct ring_step {
   chunks of_keys;  // the tokens of the rank that has them
@@ -15,12 +16,12 @@ struct ring_step {
       keys;  // of a sequence: queries, as many as keys; the first that sees any, and how many these see
   bool causal;
 
-  RANKC_HOST_DEVICE constexpr ring_step(const chunks& has, int step)
+  RANKC_HOST_DEVICE constexpr ring_step(const chunks& has, int step, bool is_causal = true)
       : of_keys{has.seq, has.ranks, (has.rank - step + has.ranks) % has.ranks},
         count(has.count()),
-        first_query(step > has.rank ? has.length() : 0),
-        keys(step == 0 || step > has.rank ? has.count() : has.length()),
-        causal(step == 0) {}
+        first_query(is_causal && step > has.rank ? has.length() : 0),
+        keys(!is_causal || step == 0 || step > has.rank ? has.count() : has.length()),
+        causal(is_causal && step == 0) {}
   /// The last key that a query sees; -1: none.
   RANKC_HOST_DEVICE constexpr int last_key(int query) const {
     if (causal) return query;
@@ -29,8 +30,9 @@ struct ring_step {
 };
 
 /// `first` is the place of the rank's first token among those of all.
-RANKC_HOST_DEVICE constexpr ring_step step_of_ring(int rows, int seq, int ring, int step, int first) {
-  return {chunks{seq, ring, first / (rows * (seq / ring))}, step};
+RANKC_HOST_DEVICE constexpr ring_step step_of_ring(int rows, int seq, int ring, int step, int first,
+                                                   bool is_causal = true) {
+  return {chunks{seq, ring, first / (rows * (seq / ring))}, step, is_causal};
 }
 
 }  // namespace rankc::runtime

@@ -29,6 +29,8 @@ class dataset {
   /// Errors: failure (1) for a token that is not below the vocabulary.
   void sample(std::uint64_t s, std::int32_t* tokens, std::int32_t* targets,
               data_part = data_part::trained) const;
+  /// Write all values of sample `s` of a part.
+  void sample(std::uint64_t s, const sample_view& to, data_part = data_part::trained) const;
 
   /// One line for the console.
   std::string text() const;
@@ -64,14 +66,15 @@ class dataset {
 std::vector<double> shares_of(const data_spec&);
 std::vector<double> shares_of(const std::vector<opened_source>&);
 
-/// The tokens and targets of a step.
-/// Shapes: (microbatches, dp, rows, seq) each.
+/// The tokens and targets of a step, if the model reads tokens, and its declared inputs.
+/// Shapes: (microbatches, dp, rows, seq) each; inputs (microbatches, dp, rows, numbers of a sample).
 struct batch {
   std::vector<std::int32_t> tokens, targets;
+  std::vector<std::vector<double>> inputs{};
 };
 
-/// Writes the tokens and targets of a sample. Shapes: (seq) each.
-using read_sample = std::function<void(std::uint64_t sample, std::int32_t* tokens, std::int32_t* targets)>;
+/// Writes the values of a sample.
+using read_sample = std::function<void(std::uint64_t sample, const sample_view& to)>;
 
 /// Reads samples 0 to global_batch - 1 into a batch.
 batch read_batch(const description&, const read_sample&);
@@ -79,6 +82,9 @@ batch read_batch(const description&, const read_sample&);
 /// then data-parallel ranks, then microbatches. With documents, data-parallel ranks share the samples of the step
 /// so that their attention costs alike.
 batch read_batch(const description&, const dataset&, std::uint64_t first, data_part = data_part::trained);
+
+/// " nats per token", of a model that reads tokens; of other models a loss has no unit.
+const char* unit_of_loss(const description&);
 
 /// Give an engine a batch.
 void set_batch(engine&, const batch&);

@@ -9,9 +9,9 @@
 namespace rankc::runtime {
 
 struct data_source {
-  enum class kind { arith, rand, files } from;
+  enum class kind { arith, rand, files, arrays } from;
   std::uint64_t seed = 0;  // arith, rand
-  std::string path;        // files
+  std::string path;        // files; arrays: a folder of .npy files
   double weight = 1;
 };
 
@@ -22,8 +22,8 @@ struct data_spec {
   std::vector<data_source> sources;
 };
 
-/// Read `arith:SEED`, `rand:SEED`, a file, a folder, a pattern of files, or several of these with weights:
-/// `A:0.7,B:0.3`.
+/// Read `arith:SEED`, `rand:SEED`, `arrays:DIR`, a file, a folder, a pattern of files, or several of these
+/// with weights: `A:0.7,B:0.3`.
 /// Errors: failure (2) for anything else.
 data_spec parse_data_spec(std::string_view text);
 

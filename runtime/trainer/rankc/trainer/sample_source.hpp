@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // One source of samples: each sample, for training or held out, is a function of its number.
 #pragma once
+#include <rankc/trainer/array_folder.hpp>
 #include <rankc/trainer/data_record.hpp>
 #include <rankc/trainer/data_spec.hpp>
 #include <rankc/trainer/megatron_order.hpp>
 #include <rankc/trainer/token_file.hpp>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,10 +27,18 @@ enum class data_part { trained, held_out };
 /// A source whose files are open.
 struct opened_source {
   data_source from;
-  std::optional<token_stream> tokens{};  // of files
+  std::optional<token_stream> tokens{};                  // of files
+  std::shared_ptr<const array_folder> arrays = nullptr;  // of arrays
+  bool has_files() const { return tokens || arrays; }
+  /// The tokens of files or arrays.
+  std::uint64_t size() const { return tokens ? tokens->size() : arrays->size(); }
 };
 
-/// Errors: failure (1) for files that cannot serve, by name.
+/// Opens the sources of a program's samples.
+/// Errors: failure (1) for files that cannot serve, by name; failure (2) for sources of tokens alone, if the
+/// program's model declares inputs.
+std::vector<opened_source> open_sources(const data_spec&, const description&);
+/// Opens sources of tokens.
 std::vector<opened_source> open_sources(const data_spec&, int vocab);
 
 /// The files of a source as they are now.
@@ -43,6 +53,10 @@ struct window_sequence {
   /// The first token of window `n`.
   std::uint64_t token(std::uint64_t n) const;
 };
+
+/// The first token of the windows that a share holds out, of `tokens` tokens.
+/// Errors: failure (1) where nothing would be left to train on.
+std::uint64_t held_from_windows(std::uint64_t tokens, const std::string& name, int seq, double share);
 
 /// Where the first held-out token lies when `share` is held out; nothing where `share` is 0.
 /// Errors: failure (1) where nothing would be left to train on.
@@ -63,6 +77,8 @@ class sample_source {
 
   /// Write the same as seq tokens, and as targets the tokens after them.
   void sample(data_part, std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) const;
+  /// Write all values of a sample.
+  void sample(data_part, std::uint64_t s, const sample_view& to) const;
 
   /// The samples of a part until one comes again; nothing where none does.
   std::optional<std::uint64_t> epoch(data_part) const;
@@ -73,6 +89,10 @@ class sample_source {
   std::string text() const;
 
  private:
+  bool has_files() const { return tokens_ || arrays_; }
+  std::uint64_t size() const { return tokens_ ? tokens_->size() : arrays_->size(); }
+  /// The first token of a sample of windows.
+  std::uint64_t first_token(data_part, std::uint64_t s) const;
   void arrange(const sample_order&);
   void arrange_as_megatron();
   int synthetic(std::uint64_t s, std::uint64_t t) const;
@@ -82,6 +102,7 @@ class sample_source {
   shuffle_spec shuffle_;
   std::uint64_t vocab_, seq_;
   std::optional<token_stream> tokens_;
+  std::shared_ptr<const array_folder> arrays_;
   source_place place_;
   window_sequence in_turn_{};
   std::uint64_t windows_ = 0, held_ = 0;  // of files: samples of an epoch, and held-out ones

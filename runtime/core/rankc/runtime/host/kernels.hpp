@@ -403,6 +403,21 @@ template <class T>
 void masked_cross_entropy_grad(const lane&, at dsums, at sums, at targets, at count, int tokens,
                                double scale);
 
+/// Means of sequences: y = sum over the tokens of a row / seq, of the tokens that the rank has of each of
+/// `rows` sequences. The gradient is dy / seq for each token; `x` is not read.
+/// Shapes: x, dx (tokens, width), y, dy (rows, width).
+template <class T>
+void sequence_mean(const lane&, at y, at x, int tokens, int width, int rows, int seq);
+template <class T>
+void sequence_mean_grad(const lane&, at dx, at dy, at x, int tokens, int width, int rows, int seq);
+
+/// loss += or = scale * sum of (x - targets)^2; dx = 2 scale (x - targets). dx may be x.
+/// Shapes: x, dx, targets (count).
+template <class T>
+void squared_error(const lane&, at loss, at x, at targets, std::size_t count, double scale, bool accumulate);
+template <class T>
+void squared_error_grad(const lane&, at dx, at x, at targets, std::size_t count, double scale);
+
 /// total = or += sum of squares of the gradients of all ranges.
 template <class T>
 void sum_squares(const lane&, at total, at gradients, std::span<const range>, bool accumulate);

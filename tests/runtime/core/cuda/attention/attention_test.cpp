@@ -24,13 +24,16 @@ constexpr shape shapes[] = {{1, 5, 1, 1, 8},    {2, 64, 2, 2, 32},   {1, 150, 4,
                             {2, 128, 2, 2, 24}, {1, 128, 2, 1, 72},  {1, 128, 2, 2, 96}, {1, 256, 2, 1, 120},
                             {2, 64, 3, 1, 64},  {1, 192, 2, 2, 64},  {1, 320, 3, 3, 64}, {1, 640, 6, 2, 64}};
 // Windows of one key, within a tile, of several tiles, and longer than the sequence. Shapes that the fused
-// kernels take without a setting, too.
+// kernels take without a setting, too. Attention that is not causal, by own and by fused kernels.
 constexpr shape settings[] = {
-    {2, 64, 2, 2, 32, {.window = 1}},     {1, 150, 4, 2, 64, {.window = 7}},
-    {1, 256, 2, 2, 128, {.window = 70}},  {1, 640, 6, 2, 64, {.window = 200}},
-    {2, 128, 2, 2, 16, {.window = 1000}}, {1, 256, 4, 2, 32, {.softcap = 2}},
-    {2, 256, 2, 2, 64, {.scale = 0.05}},  {1, 384, 4, 2, 64, {.window = 130, .softcap = 1.5, .scale = 0.2}},
-    {1, 448, 4, 4, 128, {.window = 64}},  {2, 320, 4, 2, 128, {.window = 65, .scale = 0.1}}};
+    {2, 64, 2, 2, 32, {.window = 1}},       {1, 150, 4, 2, 64, {.window = 7}},
+    {1, 256, 2, 2, 128, {.window = 70}},    {1, 640, 6, 2, 64, {.window = 200}},
+    {2, 128, 2, 2, 16, {.window = 1000}},   {1, 256, 4, 2, 32, {.softcap = 2}},
+    {2, 256, 2, 2, 64, {.scale = 0.05}},    {1, 384, 4, 2, 64, {.window = 130, .softcap = 1.5, .scale = 0.2}},
+    {1, 448, 4, 4, 128, {.window = 64}},    {2, 320, 4, 2, 128, {.window = 65, .scale = 0.1}},
+    {2, 70, 3, 1, 40, {.causal = false}},   {2, 128, 2, 2, 32, {.causal = false}},
+    {1, 256, 4, 2, 128, {.causal = false}}, {2, 192, 2, 2, 64, {.causal = false}},
+    {1, 640, 6, 2, 64, {.causal = false}},  {1, 256, 2, 2, 32, {.softcap = 2, .causal = false}}};
 // Documents of one token, within a tile, of about a tile, of several, and with a window. In bf16 heads of 64 and
 // 128 are those of the kernels for Hopper, where the tokens are a multiple of 64.
 constexpr shape in_documents[] = {{2, 64, 2, 2, 32, {}, 20},
@@ -71,10 +74,11 @@ struct reference {
         for (int t = 0; t < s.seq; ++t) {
           const std::size_t at_q = q_at(row, t, h);
           const int start = s.documents > 0 ? starts[static_cast<std::size_t>(row) * s.seq + t] : 0,
-                    first = s.by.window > 0 ? std::max(start, t - s.by.window + 1) : start;
-          numbers p(t + 1, 0.0), dp(t + 1, 0.0), slope(t + 1, 1.0);
+                    first = s.by.window > 0 ? std::max(start, t - s.by.window + 1) : start,
+                    last = s.by.last_key(t, s.seq);
+          numbers p(last + 1, 0.0), dp(last + 1, 0.0), slope(last + 1, 1.0);
           double total = 0.0, delta = 0.0;
-          for (int u = first; u <= t; ++u) {
+          for (int u = first; u <= last; ++u) {
             for (int d = 0; d < s.dim; ++d) p[u] += q[at_q + d] * k[k_at(row, u, h) + d] * scale;
             if (s.by.softcap != 0) {
               const double x = std::tanh(p[u] / s.by.softcap);
@@ -85,7 +89,7 @@ struct reference {
             total += p[u];
           }
           lse[(static_cast<std::size_t>(row) * s.heads + h) * s.seq + t] = std::log(total);
-          for (int u = first; u <= t; ++u) {
+          for (int u = first; u <= last; ++u) {
             p[u] /= total;
             for (int d = 0; d < s.dim; ++d) {
               o[at_q + d] += p[u] * v[k_at(row, u, h) + d];
@@ -94,7 +98,7 @@ struct reference {
             }
             delta += p[u] * dp[u];
           }
-          for (int u = first; u <= t; ++u)
+          for (int u = first; u <= last; ++u)
             for (int d = 0; d < s.dim; ++d) {
               dq[at_q + d] += scale * p[u] * (dp[u] - delta) * slope[u] * k[k_at(row, u, h) + d];
               dk[k_at(row, u, h) + d] += scale * p[u] * (dp[u] - delta) * slope[u] * q[at_q + d];

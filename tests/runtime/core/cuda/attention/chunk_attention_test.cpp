@@ -35,7 +35,10 @@ constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},
                             {2, 512, 2, 4, 2, 64, {}, 60},
                             {1, 1024, 4, 4, 1, 128, {}, 300},
                             {1, 1536, 3, 2, 1, 64, {}, 700},
-                            {2, 768, 3, 2, 1, 128, {.window = 150}, 200}};
+                            {2, 768, 3, 2, 1, 128, {.window = 150}, 200},
+                            {2, 24, 2, 2, 1, 16, {.causal = false}},
+                            {1, 1024, 4, 4, 1, 128, {.causal = false}},
+                            {2, 512, 2, 4, 2, 64, {.causal = false}}};
 
 /// Tokens of `width`, of all sequences, as they lie with a rank, or gathered.
 struct order {
@@ -81,10 +84,11 @@ struct reference {
           const std::size_t i = at(row, t, s.heads, h);
           const auto key = [&](int u) { return at(row, u, s.kv_heads, h / (s.heads / s.kv_heads)); };
           const int start = s.documents > 0 ? starts[static_cast<std::size_t>(row) * s.seq + t] : 0,
-                    first = s.by.window > 0 ? std::max(start, t - s.by.window + 1) : start;
-          numbers p(t + 1, 0.0), dp(t + 1, 0.0), slope(t + 1, 1.0);
+                    first = s.by.window > 0 ? std::max(start, t - s.by.window + 1) : start,
+                    last = s.by.last_key(t, s.seq);
+          numbers p(last + 1, 0.0), dp(last + 1, 0.0), slope(last + 1, 1.0);
           double total = 0, delta = 0;
-          for (int u = first; u <= t; ++u) {
+          for (int u = first; u <= last; ++u) {
             for (int d = 0; d < s.dim; ++d) p[u] += scale * q[i + d] * k[key(u) + d];
             if (s.by.softcap != 0) {
               const double x = std::tanh(p[u] / s.by.softcap);
@@ -94,7 +98,7 @@ struct reference {
             total += p[u] = std::exp(p[u]);
           }
           lse[(static_cast<std::size_t>(row) * s.seq + t) * s.heads + h] = std::log(total);
-          for (int u = first; u <= t; ++u) {
+          for (int u = first; u <= last; ++u) {
             p[u] /= total;
             for (int d = 0; d < s.dim; ++d) {
               o[i + d] += p[u] * v[key(u) + d];
@@ -103,7 +107,7 @@ struct reference {
             }
             delta += p[u] * dp[u];
           }
-          for (int u = first; u <= t; ++u)
+          for (int u = first; u <= last; ++u)
             for (int d = 0; d < s.dim; ++d) {
               dq[i + d] += scale * p[u] * (dp[u] - delta) * slope[u] * k[key(u) + d];
               dk[key(u) + d] += scale * p[u] * (dp[u] - delta) * slope[u] * q[i + d];

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples in a folder of .npy files: a file NAME.npy for each input of a step, with a row for each sample.
+#pragma once
+#include <rankc/runtime/named_inputs.hpp>
+#include <rankc/trainer/npy_file.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// Where the values of a sample are written. Pointers are null for inputs that the program does not have.
+/// Shapes: tokens, targets (seq); inputs: of each declared input the numbers of a sample.
+struct sample_view {
+  std::int32_t *tokens = nullptr, *targets = nullptr;
+  std::span<double* const> inputs{};
+};
+
+/// The numbers of an input in one sample.
+std::size_t count_of_sample(const description&, const input_row&);
+
+class array_folder {
+ public:
+  /// Opens the files of a program's inputs: tokens and targets, if its model reads them, and all declared
+  /// inputs. The rows of a file are samples, then tokens if the input has a row for each, then the numbers
+  /// of a row.
+  /// Errors: failure (1) for an input with a row for the step, a missing file, another shape, and numbers
+  /// that are not whole in the file of an index.
+  array_folder(const std::filesystem::path&, const description&);
+
+  std::uint64_t samples() const { return samples_; }
+  /// The tokens of a stream whose windows of seq tokens are these samples: one more than the windows have.
+  std::uint64_t size() const { return samples_ * seq_ + 1; }
+  std::vector<std::filesystem::path> paths() const;
+  /// "100 samples in patches.npy, labels.npy"
+  std::string text() const;
+
+  /// Writes the values of a sample.
+  /// Errors: failure (1) for an index that is not in its range, with the file and the sample.
+  void copy(std::uint64_t sample, const sample_view& to) const;
+
+ private:
+  struct array {
+    npy_file file;
+    input_row is;
+    std::size_t count;  // of a sample
+  };
+  void open(const std::filesystem::path& folder, const input_row&, const description&);
+  void read(const array&, std::uint64_t sample, double* to) const;
+
+  std::uint64_t samples_ = 0, seq_;
+  bool has_tokens_;
+  std::vector<array> arrays_;  // tokens and targets first, if the model reads them
+};
+
+}  // namespace rankc::runtime

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans of models that read dense features, each on one rank and split.
+#pragma once
+#include "../families/split_plan.hpp"
+
+namespace encoders {
+
+std::vector<split_plan> plans();
+
+}  // namespace encoders

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples in .npy files: what is read, in which order, and each sentence that refuses a file.
+#include <rankc/trainer/array_folder.hpp>
+#include <rankc/trainer/data.hpp>
+
+#include "../../said.hpp"
+#include "../../scratch_folder.hpp"
+#include "fake_engine.hpp"
+
+#include <doctest/doctest.h>
+#include <cstring>
+#include <fstream>
+#include <numeric>
+
+using namespace rankc::runtime;
+using rankc::test::said;
+using rankc::test::said_by;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+template <class T>
+void write_npy(const fs::path& file, const std::string& descr, const std::string& shape,
+               const std::vector<T>& numbers, const std::string& order = "False") {
+  std::string header =
+      "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }\n";
+  std::ofstream out(file, std::ios::binary);
+  out << std::string("\x93NUMPY\x01\x00", 8) << static_cast<char>(header.size()) << '\0' << header;
+  out.write(reinterpret_cast<const char*>(numbers.data()),
+            static_cast<std::streamsize>(numbers.size() * sizeof(T)));
+}
+
+/// A program without tokens that takes features (4 tokens x 3 numbers) and a label below 5.
+struct encoder_program : fake_program {
+  explicit encoder_program(int dp = 1) : fake_program(1, dp, 1) {
+    for (layout& l : layouts) l.reads_tokens = l.reads_targets = false;
+    layouts.front().inputs = inputs;
+  }
+  const input_row inputs[2]{
+      {.name = "features", .where = {}, .width = 3, .type = input_type::real},
+      {.name = "labels", .where = {}, .type = input_type::index, .rows = input_rows::sequence, .below = 5}};
+};
+
+/// A folder with 10 samples: the features of sample s begin at 100 s, and its label is s % 5.
+struct array_files {
+  array_files() {
+    std::vector<float> features(10 * 4 * 3);
+    for (std::size_t i = 0; i < features.size(); ++i)
+      features[i] = static_cast<float>(100 * (i / 12) + i % 12);
+    std::vector<std::int64_t> labels(10);
+    for (std::size_t i = 0; i < 10; ++i) labels[i] = static_cast<std::int64_t>(i % 5);
+    write_npy(folder / "features.npy", "<f4", "(10, 4, 3)", features);
+    write_npy(folder / "labels.npy", "<i8", "(10,)", labels);
+  }
+  fs::path path(const std::string& name) const { return folder / name; }
+  said refused() const {
+    return said_by([&] { array_folder(folder, program.about); });
+  }
+  const encoder_program program;
+  const rankc::scratch_folder scratch;
+  const fs::path folder = scratch.path;
+};
+
+std::vector<double> first_numbers(const batch& b) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < b.inputs.at(0).size(); i += 12) out.push_back(b.inputs[0][i]);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a batch has the values of its samples, in the order of the files or drawn") {
+  const array_files files;
+  const description& about = files.program.about;
+  const auto open = [&](const sample_order& order) {
+    const data_spec spec = parse_data_spec("arrays:" + files.folder.string());
+    return dataset(open_sources(spec, about), about.vocab_used, about.seq, {order}, {});
+  };
+  const dataset data = open({});
+  CHECK(data.epoch(data_part::trained) == 10);
+  const batch b = read_batch(about, data, 0);
+  CHECK(b.tokens.empty());
+  CHECK(first_numbers(b) == std::vector<double>{0, 100, 200, 300, 400, 500, 600, 700});
+  CHECK(b.inputs[0][12 + 11] == 111);
+  CHECK(b.inputs[1] == std::vector<double>{0, 1, 2, 3, 4, 0, 1, 2});
+  CHECK(first_numbers(read_batch(about, data, 8)) ==
+        std::vector<double>{800, 900, 0, 100, 200, 300, 400, 500});
+
+  const dataset held = open({.shuffle = {}, .held_out = 0.2});
+  CHECK(held.epoch(data_part::trained) == 8);
+  CHECK(held.epoch(data_part::held_out) == 2);
+  CHECK(first_numbers(read_batch(about, held, 0, data_part::held_out)) ==
+        std::vector<double>{800, 900, 800, 900, 800, 900, 800, 900});
+
+  const dataset drawn = open({.shuffle = parse_shuffle("7"), .held_out = 0});
+  std::vector<double> order = first_numbers(read_batch(about, drawn, 0));
+  CHECK(order != first_numbers(b));
+  const std::vector<double> rest = first_numbers(read_batch(about, drawn, 8));
+  order.insert(order.end(), rest.begin(), rest.begin() + 2);
+  std::sort(order.begin(), order.end());
+  CHECK(order == std::vector<double>{0, 100, 200, 300, 400, 500, 600, 700, 800, 900});
+}
+
+TEST_CASE("the inputs of samples go to microbatches, then data-parallel ranks, then rows") {
+  struct recorder : fake_engine {
+    using fake_engine::fake_engine;
+    void set_inputs(int dp, int microbatch, std::span<const named_array> given) override {
+      REQUIRE(given.size() == 2);
+      seen.push_back({static_cast<double>(microbatch), static_cast<double>(dp), given[0].values[0],
+                      given[1].values[1], static_cast<double>(given[0].values.size())});
+    }
+    std::vector<std::array<double, 5>> seen;
+  };
+  const array_files files;
+  const encoder_program two(2);
+  recorder e(two);
+  const array_folder folder(files.folder, two.about);
+  set_batch(e, read_batch(two.about, [&](std::uint64_t s, const sample_view& to) { folder.copy(s, to); }));
+  CHECK(e.seen == std::vector<std::array<double, 5>>{
+                      {0, 0, 0, 1, 24}, {0, 1, 200, 3, 24}, {1, 0, 400, 0, 24}, {1, 1, 600, 2, 24}});
+}
+
+TEST_CASE("files that do not fit are refused, each by one sentence") {
+  const array_files files;
+  const std::string features = files.path("features.npy").string(),
+                    labels = files.path("labels.npy").string();
+  const auto reset = [&] {
+    const array_files again;
+    fs::copy(again.folder, files.folder, fs::copy_options::overwrite_existing);
+  };
+  CHECK(files.refused() == said{});
+
+  std::ofstream(features) << "no array at all";
+  CHECK(files.refused() == said{6220, {features}});
+  write_npy<float>(features, "<f4", "(10, 3, 4)", std::vector<float>(120));
+  CHECK(files.refused() == said{6228, {features, "(10, 3, 4)", ", ", "4, 3"}});
+  write_npy<float>(features, "<f4", "(10, 4, 3)", std::vector<float>(119));
+  CHECK(files.refused() == said{6225, {features, "476", "(10, 4, 3", "120", "4"}});
+  write_npy<float>(features, ">f4", "(10, 4, 3)", std::vector<float>(120));
+  CHECK(files.refused() == said{6222, {features, "'>f4'"}});
+  write_npy<float>(features, "<f4", "(10, 4, 3)", std::vector<float>(120), "True");
+  CHECK(files.refused() == said{6223, {features}});
+  write_npy<float>(features, "<f4", "(ten, 4, 3)", std::vector<float>(120));
+  CHECK(files.refused() == said{6224, {features, "(ten, 4, 3"}});
+  write_npy<float>(features, "<f4", "(0, 4, 3)", {});
+  CHECK(files.refused() == said{6230, {features}});
+  reset();
+  write_npy<float>(labels, "<f4", "(10,)", std::vector<float>(10));
+  CHECK(files.refused() == said{6229, {labels, "labels"}});
+  write_npy<std::int32_t>(labels, "<i4", "(9,)", std::vector<std::int32_t>(9));
+  CHECK(files.refused() == said{6231, {labels, "9", features, "10"}});
+  fs::remove(labels);
+  CHECK(files.refused().id == 6101);
+
+  write_npy<std::uint8_t>(labels, "|u1", "(10, 1)", {0, 1, 2, 3, 4, 5, 0, 0, 0, 0});
+  const array_folder open(files.folder, files.program.about);
+  std::vector<double> numbers(12), label(1);
+  double* const into[]{numbers.data(), label.data()};
+  open.copy(4, {.inputs = into});
+  CHECK(label[0] == 4);
+  CHECK(said_by([&] { open.copy(5, {.inputs = into}); }) ==
+        said{6232, {labels, "5", "5", "labels", "0", "4"}});
+}
+
+TEST_CASE("sources of tokens alone are refused where the model declares inputs") {
+  const encoder_program program;
+  CHECK(said_by([&] { open_sources(parse_data_spec("arith:1"), program.about); }) ==
+        said{6090, {"fake", "features, labels", "arith:1"}});
+}
+
+TEST_CASE("files have no row for the step") {
+  const array_files files;
+  const input_row of_step[]{{.name = "weight", .where = {}, .rows = input_rows::step}};
+  encoder_program program;
+  program.layouts.front().inputs = of_step;
+  CHECK(said_by([&] { array_folder(files.folder, program.about); }) == said{6227, {"weight"}});
+}
