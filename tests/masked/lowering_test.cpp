@@ -44,6 +44,8 @@ TEST_CASE("programs with ignored labels are proven and are the model") {
   std::vector<rankc::plan_data> all;
   for (const split_plan& p : masked::plans()) all.push_back(p.plan);
   REQUIRE(all.size() == RANKC_PLANS);
+  for (const rankc::plan_data& p : all)
+    for (const rankc::trace& layer : p.on_one_device) CHECK(layer.said.empty());
   const training recipe{.seq = 16, .global_batch = 8, .ignored_label = -100};
   training eight_bits = recipe, adapting = recipe, rounded = recipe;
   eight_bits.linears = rankc::fp8;

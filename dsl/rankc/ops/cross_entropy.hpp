@@ -69,13 +69,11 @@ inline constexpr op_row cross_entropy{
     .dual = [](backward& b) { b.give("sums", b.apply(cross_entropy_grad, {b["sums"]})); },
     .sizes = "tokens number"};
 
-/// The number of labels that are not ignored.
+/// The number of labels that are not ignored. A layer that is traced on one device has the labels of the whole
+/// step. On the ranks of a plan, a step has this op, and no layer.
 inline constexpr op_row count_labels{.name = "count_labels",
                                      .ports = {sum("count", "1"), in("targets", "tokens").index()},
-                                     .rule =
-                                         [](complaint&, types in, type* out, const op&) {
-                                           for (axis a : axes) out[0][a] = in[0][a] == V(0) ? P : in[0][a];
-                                         },
+                                     .rule = [](complaint&, types, type*, const op&) {},
                                      .dual = stop_gradient,
                                      .sizes = "tokens"};
 /// Adds minus infinity to the squared norm of the gradients if no label counts. Then no rank applies the

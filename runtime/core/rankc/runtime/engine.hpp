@@ -20,7 +20,7 @@
 
 namespace rankc::runtime {
 
-/// What a step needs besides the batch. `step` counts from 1. `skipped` is the number of earlier steps that
+/// The settings of one training step. `step` counts from 1. `skipped` is the number of earlier steps that
 /// changed nothing, because no label counted. AdamW's bias correction leaves them out.
 struct step_input {
   double lr, weight_decay, clip, beta1, beta2, eps;
