@@ -2,6 +2,8 @@
 // Programs of encoders, lowered: their memory, their certificates, and programs that compute another
 // attention, another mean or another loss.
 #include <doctest/doctest.h>
+#include <emit/emit.hpp>
+#include <nlohmann/json.hpp>
 
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/equivalence.hpp>
@@ -105,6 +107,16 @@ TEST_CASE("programs for GPUs are the model, in f32 and in bf16") {
       ++programs;
     }
   CHECK(programs == 16);
+}
+
+TEST_CASE("describe lists the declared inputs") {
+  const lowered l = lower(find_plan(encoders::plans(), "vit", "one"), dtype::f64, target::host);
+  CHECK(describe_text(l).find("inputs: patches, 6 numbers of each token; labels, an index below 12 of each "
+                              "sequence\n") != std::string::npos);
+  const nlohmann::json inputs = nlohmann::json::parse(describe_json(l)).at("inputs");
+  CHECK(inputs.at(0).at("row_for_each") == "token");
+  CHECK(inputs.at(1).at("row_for_each") == "sequence");
+  CHECK(inputs.at(1).at("below") == 12);
 }
 
 TEST_CASE("dense features are refused with sequence parallelism, by one sentence") {
