@@ -201,10 +201,10 @@ target_link_libraries(rankc_inputs_test PRIVATE rankc_inputs_plans rankc::codege
 target_compile_definitions(rankc_inputs_test PRIVATE RANKC_FAMILIES=1 RANKC_PLANS=10)
 add_test(NAME inputs COMMAND rankc_inputs_test)
 
-# Plans whose attention has windows, softcaps and scales.
+# Plans whose attention has windows, softcaps, scales and sinks.
 rankc_family(attention attention/plans.cpp)
-rankc_sampled_programs(attention 1 5 28)
-add_executable(rankc_attention_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp attention/lowering_test.cpp attention/oracle_test.cpp)
+rankc_sampled_programs(attention 2 8 48)
+add_executable(rankc_attention_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp attention/lowering_test.cpp attention/oracle_test.cpp attention/sinks_test.cpp)
 target_include_directories(rankc_attention_test PRIVATE programs families)
 target_link_libraries(rankc_attention_test PRIVATE rankc_attention_plans rankc::codegen rankc::verify rankc_attention_host rankc_test_host_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_attention_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")

@@ -18,9 +18,7 @@ namespace {
 /// "{.window = 8, .scale = 0.25}"
 std::string setting_text(const attention_setting& s) {
   std::vector<std::string> members;
-  if (s.window != 0) members.push_back(fmt::format(".window = {}", s.window));
-  if (s.softcap != 0) members.push_back(fmt::format(".softcap = {}", s.softcap));
-  if (s.scale != 0) members.push_back(fmt::format(".scale = {}", s.scale));
+  s.each_set([&](const char* name, double x) { members.push_back(fmt::format(".{} = {}", name, x)); });
   return fmt::format("{{{}}}", fmt::join(members, ", "));
 }
 

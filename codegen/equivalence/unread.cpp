@@ -17,10 +17,7 @@ void check_attributes(const op& o, bool reads_rows, bool reads_seq, bool reads_n
   if (!reads_rows && o.rows != 0) refuse_attribute("rows", static_cast<double>(o.rows));
   if (!reads_seq && o.seq != 0) refuse_attribute("seq", static_cast<double>(o.seq));
   if (!reads_number && o.number != 0) refuse_attribute("number", o.number);
-  if (reads_attention) return;
-  if (o.attention.window != 0) refuse_attribute("window", o.attention.window);
-  if (o.attention.softcap != 0) refuse_attribute("softcap", o.attention.softcap);
-  if (o.attention.scale != 0) refuse_attribute("scale", o.attention.scale);
+  if (!reads_attention) o.attention.each_set(refuse_attribute);
 }
 
 void check_view(const view& v, bool has_units) {

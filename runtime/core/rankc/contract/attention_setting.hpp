@@ -2,6 +2,7 @@
 // The attributes of attention that change its scores, and the keys that a query sees.
 #pragma once
 #include <array>
+#include <cstddef>
 
 namespace rankc {
 
@@ -15,8 +16,15 @@ struct attention_setting {
   constexpr bool operator==(const attention_setting&) const = default;
   /// True if each attribute has its default.
   constexpr bool is_plain() const { return *this == attention_setting{}; }
-  /// The numbers that the hash of a call and the certificate's `given` have of a setting that is not plain.
+  static constexpr std::array<const char*, 3> names{"window", "softcap", "scale"};
+  /// The attributes in the order of `names`. The hash of a call and the certificate's `given` have them of a
+  /// setting that is not plain.
   constexpr std::array<double, 3> numbers() const { return {static_cast<double>(window), softcap, scale}; }
+  /// Visits the name and the number of each attribute that does not have its default.
+  constexpr void each_set(auto visit) const {
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (numbers()[i] != 0) visit(names[i], numbers()[i]);
+  }
   /// The first position that a query sees, in a sequence without documents.
   constexpr int first_key(int position) const {
     return window > 0 && position >= window ? position - window + 1 : 0;
