@@ -38,7 +38,7 @@ const std::vector<row>& rows();
 const std::vector<row>& chunk_rows();
 const std::vector<row>& ring_rows();
 const std::vector<row>& narrowed_rows();
-/// Those that stand in models alone.
+/// The rows that only models have.
 const std::vector<row>& modelled_rows();
 const row& find_row(std::string_view name);
 
