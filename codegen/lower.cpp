@@ -86,7 +86,7 @@ void add(fingerprint& f, const plan_data& plan, const body& b, const node& n) {
   }
   f.add(fmt::format("{} {} {}", n.rows, n.seq, n.number));
   if (const attention_setting& s = n.attention; !s.is_plain())
-    f.add(fmt::format("{} {} {}{}", s.window, s.softcap, s.scale, s.causal ? "" : " not causal"));
+    f.add(fmt::format("{}", fmt::join(s.numbers(), " ")));
   if (!n.row->communicates()) return;
   f.add(b.message(n));
   add(f, {static_cast<int>(role_over(n.over)), b.part(n).elements(), n.slab,

@@ -222,10 +222,10 @@ add_test(NAME masked COMMAND rankc_masked_test)
 rankc_every_program(masked_every_program rankc_masked_test masked)
 rankc_every_mutant(masked rankc_masked_test "programs with ignored labels*")
 
-# Plans whose attention has windows, softcaps and scales.
+# Plans whose attention has windows, softcaps, scales and sinks.
 rankc_family(attention attention/plans.cpp)
-rankc_sampled_programs(attention 1 5 28)
-add_executable(rankc_attention_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp attention/lowering_test.cpp attention/oracle_test.cpp)
+rankc_sampled_programs(attention 2 8 48)
+add_executable(rankc_attention_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp attention/lowering_test.cpp attention/oracle_test.cpp attention/sinks_test.cpp)
 target_include_directories(rankc_attention_test PRIVATE programs families)
 target_link_libraries(rankc_attention_test PRIVATE rankc_attention_plans rankc::codegen rankc::verify rankc_attention_host rankc_test_host_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_attention_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")

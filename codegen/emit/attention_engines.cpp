@@ -18,9 +18,7 @@ bool is_attention(const node& n) { return n.row->find("q") >= 0 && n.row->find("
 /// The attributes that are not plain: "window".
 std::vector<std::string> names_of(const attention_setting& s) {
   std::vector<std::string> names;
-  if (s.window != 0) names.push_back("window");
-  if (s.softcap != 0) names.push_back("softcap");
-  if (s.scale != 0) names.push_back("scale");
+  s.each_set([&](const char* name, double) { names.push_back(name); });
   return names;
 }
 

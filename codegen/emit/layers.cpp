@@ -18,10 +18,9 @@ namespace {
 /// "{.window = 8, .scale = 0.25}"
 std::string setting_text(const attention_setting& s) {
   std::vector<std::string> members;
-  if (s.window != 0) members.push_back(fmt::format(".window = {}", s.window));
-  if (s.softcap != 0) members.push_back(fmt::format(".softcap = {}", s.softcap));
-  if (s.scale != 0) members.push_back(fmt::format(".scale = {}", s.scale));
-  if (!s.causal) members.emplace_back(".causal = false");
+  s.each_set([&](std::string_view name, double x) {
+    members.push_back(name == "causal" ? ".causal = false" : fmt::format(".{} = {}", name, x));
+  });
   return fmt::format("{{{}}}", fmt::join(members, ", "));
 }
 

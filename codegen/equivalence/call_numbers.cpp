@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "call_numbers.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <stdexcept>
@@ -31,7 +32,8 @@ constexpr call_line call_lines[]{
      "rows seq k d cp"},
     {"ring_attention ring_attention_grad document_ring_attention document_ring_attention_grad",
      "rows seq k d ring number"},
-    {"merge_attention", "rows d"},
+    {"merge_attention add_sinks add_sinks_grad", "rows d"},
+    {"sink_scores", "d"},
     {"split_heads concat_heads", "h l r w"},
     {"keep_groups biased_keep_groups", "g e number"},
     {"arrange_limited", "rows seq number"},
@@ -62,17 +64,18 @@ double number_of(const op& o, const fact& f, const std::string& word) {
   if (word == "seq") return static_cast<double>(o.seq);
   if (word == "number" || word == "cp") return o.number;
   if (word == "ring") return static_cast<double>(o.rows * o.seq / length_of(o, f, 't'));
-  if (word == "window") return o.attention.window;
-  if (word == "softcap") return o.attention.softcap;
-  if (word == "scale") return o.attention.scale;
-  if (word == "causal") return o.attention.causal ? 1 : 0;
+  constexpr auto& of_attention = attention_setting::names;
+  const auto name = std::find(of_attention.begin(), of_attention.end(), word);
+  if (name != of_attention.end())
+    return o.attention.numbers()[static_cast<std::size_t>(name - of_attention.begin())];
   return static_cast<double>(length_of(o, f, word[0]));
 }
 
 /// The words of the op's call: those of its row, and those of an attention_setting that is not plain.
 std::vector<std::string> words_of(const op& o, const fact& f) {
   std::vector<std::string> all = f.numbers_of_call;
-  if (!o.attention.is_plain()) all.insert(all.end(), {"window", "softcap", "scale", "causal"});
+  constexpr auto& of_attention = attention_setting::names;
+  if (!o.attention.is_plain()) all.insert(all.end(), of_attention.begin(), of_attention.end());
   return all;
 }
 

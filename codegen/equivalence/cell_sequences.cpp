@@ -171,9 +171,9 @@ void cell::check_shares(const attributes& with) const {
                       with.rows, with.seq);
     before = sequence;
   }
-  for (std::size_t i = static_cast<std::size_t>(fact_.results); i < fact_.ports.size();
-       ++i)  // which lie sequence by sequence
-    if (const holding& h = *held_[i]; h.sum.size() == 1 && model_.sequence(h.sum[0].of) != with.seq)
+  for (std::size_t i = static_cast<std::size_t>(fact_.results); i < fact_.ports.size(); ++i)
+    if (const holding& h = *held_[i]; fact_.ports[i].name.starts_with("lse") && h.sum.size() == 1 &&
+                                      model_.sequence(h.sum[0].of) != with.seq)  // lies head by head
       throw refusal("RC7447: operand {} is made of sequences of {} tokens; the op is told of sequences of {}",
                     fact_.ports[i].name, model_.sequence(h.sum[0].of), with.seq);
 }

@@ -206,6 +206,23 @@ constexpr line lines[]{
      "dq = sum(j) d_o' q k v o lse; dk = sum(p) d_o' q k v o lse; dv = sum(p) d_o' q k v o lse",
      "ring like attention_grad groups", "seq attention"},
 
+    // ---- sinks of attention
+    {"sink_scores", "scores(t h) x(t h*d) sinks(h)", "scores = sinks'", "", "", "sinks = bias_grad(dscores)"},
+    {"add_sinks",
+     "o(t h*d)^o_before lse(t h)/wide^lse_before o_before(t h*d) lse_before(t h)/wide scores(t h)",
+     "o = o_before' lse_before scores; lse = lse_before scores", "shares"},
+    {"add_sinks_grad", "dscores(t h) d_o(t h*d) o(t h*d) lse(t h)/wide scores(t h)",
+     "dscores = sum(d) d_o' o lse scores", "shares"},
+    {"sink_attention", "o(t h*d) lse(t h)/wide q(t h*d) k(t k*d) v(t k*d) scores(t h)",
+     "u m = attention(q, k, v); o lse = add_sinks(u, m, scores)", "sequences groups modelled",
+     "seq attention",
+     "q k v = attention_grad(do, q, k, v, o, lse); scores = add_sinks_grad(do, o, lse, scores)"},
+    {"document_sink_attention", "o(t h*d) lse(t h)/wide q(t h*d) k(t k*d) v(t k*d) scores(t h) starts(n)/i32",
+     "u m = document_attention(q, k, v, starts); o lse = add_sinks(u, m, scores)",
+     "sequences documents groups modelled", "seq attention",
+     "q k v = document_attention_grad(do, q, k, v, o, lse, starts); "
+     "scores = add_sinks_grad(do, o, lse, scores)"},
+
     // ---- the same of documents that lie in sequences
     {"document_position", "y(t w)^x x(t w) table(s w) starts(n)/i32", "y = x table starts",
      "positions documents whole(s)", "seq", "x = dy; table = document_position_grad(dy, starts)"},

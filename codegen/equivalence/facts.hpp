@@ -56,7 +56,7 @@ namespace rankc::codegen::algebra {
 ///   "documents"    axis n is of all tokens of such sequences, in the order of their positions, as many
 ///                  sequences as its rows; those of axis t are among them, where the op takes them to be,
 ///   "shares"       axis t has the same number of tokens of each of the op's sequences: they are of the op's
-///                  seq, as many as its rows; operands are results of an op of such sequences,
+///                  seq, as many as its rows; log-sum-exps are results of an op of such sequences,
 ///   "like R"       its results are row R's,
 ///   "arranges"     its results say in which order the chosen slots of tokens lie: "t*l" are l slots of each
 ///                  token, in an order of their own,
@@ -74,7 +74,8 @@ namespace rankc::codegen::algebra {
 ///   "commutative"  the two operands may change places,
 ///   "groups"       each head of axis k is there with all heads of axis h that use it,
 ///   "scratch"      a user's kernel takes scratch, of a size that the check does not know,
-///   "converts"     the row stands in models and moves data between ranks: no kernel computes it.
+///   "converts"     the row stands in models and moves data between ranks: no kernel computes it,
+///   "modelled"     the row stands in models alone, and programs have the ops of its rule.
 ///
 /// `attributes`: which of "seq", "number", "attention" (window, softcap, scale, causal) a result depends on,
 /// and "parts": the sizes of axes l and r. A result always depends on the sizes of the row's units: on d of
@@ -146,7 +147,8 @@ struct fact {
   std::string whole, first;  // letters
   bool positions = false, listed = false, sequences = false, documents = false, chunks = false, ring = false,
        shares = false, groups = false, commutative = false, arranges = false, owns = false, grouped = false,
-       pooled = false, segments = false, counts = false, converts = false, scratch = false, of_user = false;
+       pooled = false, segments = false, counts = false, converts = false, modelled = false, scratch = false,
+       of_user = false;
   int by = -1;                               // of an operand that says where slots lie
   std::vector<std::string> needs;            // their words
   std::vector<std::string> numbers_of_call;  // the words of call_numbers.hpp

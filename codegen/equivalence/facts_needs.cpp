@@ -28,6 +28,7 @@ const std::map<std::string_view, std::vector<flag>> plain_needs{{"positions", {&
                                                                 {"segments", {&fact::segments}},
                                                                 {"counts", {&fact::counts}},
                                                                 {"converts", {&fact::converts}},
+                                                                {"modelled", {&fact::modelled}},
                                                                 {"scratch", {&fact::scratch}}};
 
 const std::map<std::string_view, flag> plain_attributes{

@@ -175,6 +175,9 @@ void interpreter::compute(const op& o) {
   const fact& f = fact_of(o.row);
   if (f.converts)
     throw refusal("RC7707: the kernel is {}, which moves data between ranks; expected a collective", o.row);
+  if (f.modelled)
+    throw refusal("RC7768: the kernel is {}, which only a model has; expected the ops that it consists of",
+                  o.row);
   kernel(o, f);
   check_number_types(o, f, program_.calls);
   check_scratch_bytes(o, f, program_.calls);

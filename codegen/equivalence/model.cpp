@@ -15,7 +15,7 @@ hasher begin_hash(const fact& f, int equation, const attributes& with) {
   h << word{f.key} << static_cast<word>(equation);
   if (f.seq) h << static_cast<word>(with.seq);
   if (f.number) h << with.number;
-  if (!with.attention.is_plain())
+  if (f.attention && !with.attention.is_plain())
     for (const double number : with.attention.numbers()) h << number;
   for (const char letter : f.sizes) h << static_cast<word>(with.size(letter));
   return h;
@@ -205,7 +205,7 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
         result = result_of(f, static_cast<int>(k), given.data(), with);
         know(result, where, nullptr);
         if (f.arranges) know_arrangement(f, result, given[0], with);
-        if (f.sequences) sequences_[result] = with.seq;
+        if (f.sequences || f.shares) sequences_[result] = with.seq;
         if (with.operands != specification::rounding::none) roundings_[result] = with.operands;
         break;
       case equation::kind::sum:

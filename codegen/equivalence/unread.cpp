@@ -9,7 +9,7 @@ namespace rankc::codegen::algebra {
 
 namespace {
 
-[[noreturn]] void refuse_attribute(const char* attribute, double found) {
+[[noreturn]] void refuse_attribute(std::string_view attribute, double found) {
   throw refusal("RC7720: the op has {} {}, which its row does not take; expected 0", attribute, found);
 }
 
@@ -18,12 +18,12 @@ void check_attributes(const op& o, bool reads_rows, bool reads_seq, bool reads_n
   if (!reads_seq && o.seq != 0) refuse_attribute("seq", static_cast<double>(o.seq));
   if (!reads_number && o.number != 0) refuse_attribute("number", o.number);
   if (reads_attention) return;
-  if (o.attention.window != 0) refuse_attribute("window", o.attention.window);
-  if (o.attention.softcap != 0) refuse_attribute("softcap", o.attention.softcap);
-  if (o.attention.scale != 0) refuse_attribute("scale", o.attention.scale);
-  if (!o.attention.causal)
-    throw refusal(
-        "RC7783: the op has attention that is not causal, which its row does not take; expected causal");
+  o.attention.each_set([](std::string_view name, double x) {
+    if (name == "causal")
+      throw refusal(
+          "RC7783: the op has attention that is not causal, which its row does not take; expected causal");
+    refuse_attribute(name, x);
+  });
 }
 
 void check_view(const view& v, bool has_units) {

@@ -39,10 +39,9 @@ void note_attributes(std::vector<std::string>& notes, int rows, int seq, double 
   if (rows) notes.push_back(fmt::format("rows {}", rows));
   if (seq) notes.push_back(fmt::format("seq {}", seq));
   if (number != 0) notes.push_back(fmt::format("number {}", number));
-  if (s.window != 0) notes.push_back(fmt::format("window {}", s.window));
-  if (s.softcap != 0) notes.push_back(fmt::format("softcap {}", s.softcap));
-  if (s.scale != 0) notes.push_back(fmt::format("scale {}", s.scale));
-  if (!s.causal) notes.emplace_back("not causal");
+  s.each_set([&](std::string_view name, double x) {
+    notes.push_back(name == "causal" ? "not causal" : fmt::format("{} {}", name, x));
+  });
 }
 
 // ---- typed ops

@@ -6,6 +6,7 @@
 #include <rankc/ops/table.hpp>
 #include <rankc/rules/layers/linears.hpp>
 
+#include <algorithm>
 #include <utility>
 
 #include "input_text.hpp"
@@ -30,6 +31,20 @@ specification::op recorded(const rankc::op& o) {
   made.scaling = o.with.scaling;
   made.attention = o.with.attention;
   return made;
+}
+
+/// Makes one op of a model of attention, which is the last recorded op with this result, and add_sinks.
+void add_sinks(const rankc::op& o, std::vector<specification::op>& recorded) {
+  const auto attention = std::find_if(recorded.begin(), recorded.end(), [&](const specification::op& made) {
+    return !made.out.empty() && made.out[0] == o.in[0];
+  });
+  specification::op whole = *attention;
+  recorded.erase(attention);
+  const bool of_documents = whole.in.size() > 3;
+  whole.row = (of_documents ? ops::document_sink_attention : ops::sink_attention).name;
+  whole.in.insert(whole.in.begin() + 3, o.in[2]);
+  whole.out = {o.out[0], o.out[1]};
+  recorded.push_back(std::move(whole));
 }
 
 /// The units in which an op takes dims of its values.
@@ -88,7 +103,8 @@ specification::layer recorded(std::string name, const trace& t,
   }
   std::size_t product = 0;
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
-    l.ops.push_back(recorded(t.ops[i]));
+    if (t.ops[i].kind == &ops::add_sinks) add_sinks(t.ops[i], l.ops);
+    else l.ops.push_back(recorded(t.ops[i]));
     if (t.ops[i].kind == &ops::linear) l.ops.back().operands = of_products.at(product++);
     record_units(t, t.ops[i], l.values);
   }

@@ -17,11 +17,14 @@ std::string text_of(const models::gpt2& m) {
       "models::gpt2{{.layers = {}, .hidden = {}, .heads = {}, .ffn = {}, .vocab = {}, .vocab_used = {}}}",
       m.layers, m.hidden, m.heads, m.ffn, m.vocab, m.vocab_used);
 }
-std::string text_of(const models::llama& m) {
+/// The text of a llama, or of another model with the same sizes.
+std::string llama_text(std::string_view family, const auto& m) {
   return fmt::format(
-      "models::llama{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .ffn = {}, .vocab = {}}}",
+      "models::{}{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .ffn = {}, .vocab = {}}}", family,
       m.layers, m.hidden, m.heads, m.kv_heads, m.ffn, m.vocab);
 }
+std::string text_of(const models::llama& m) { return llama_text("llama", m); }
+std::string text_of(const models::qwen2& m) { return llama_text("qwen2", m); }
 std::string text_of(const models::qwen3& m) {
   return fmt::format(
       "models::qwen3{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .head_dim = {}, .ffn = {}, "

@@ -60,7 +60,7 @@ constexpr named_cluster named_clusters[]{{&cost_model::h200, clusters::h200<1>},
                                          {&cost_model::b200, clusters::b200<1>},
                                          {&cost_model::gb200, clusters::gb200<1>}};
 static_assert(std::size(named_clusters) == std::size(cost_model::known));
-constexpr std::string_view families[]{"gpt2", "llama", "qwen3", "qwen3_moe", "mixtral"};
+constexpr std::string_view families[]{"gpt2", "llama", "qwen2", "qwen3", "qwen3_moe", "mixtral"};
 
 /// A model by its sizes; of what is none of its family's nothing is read, and so it is refused.
 any_model read_sizes_of_family(const json& given, report& out) {
@@ -84,6 +84,13 @@ any_model read_sizes_of_family(const json& given, report& out) {
                       .ffn = more("ffn"),
                       .vocab = vocab};
   if (family == 2)
+    m = models::qwen2{.layers = layers,
+                      .hidden = hidden,
+                      .heads = heads,
+                      .kv_heads = more("kv_heads"),
+                      .ffn = more("ffn"),
+                      .vocab = vocab};
+  if (family == 3)
     m = models::qwen3{.layers = layers,
                       .hidden = hidden,
                       .heads = heads,
@@ -91,7 +98,7 @@ any_model read_sizes_of_family(const json& given, report& out) {
                       .head_dim = more("head_dim"),
                       .ffn = more("ffn"),
                       .vocab = vocab};
-  if (family == 3)
+  if (family == 4)
     m = models::qwen3_moe{.layers = layers,
                           .hidden = hidden,
                           .heads = heads,
@@ -101,7 +108,7 @@ any_model read_sizes_of_family(const json& given, report& out) {
                           .top_k = more("top_k"),
                           .expert_ffn = more("expert_ffn"),
                           .vocab = vocab};
-  if (family == 4)
+  if (family == 5)
     m = models::mixtral{.layers = layers,
                         .hidden = hidden,
                         .heads = heads,

@@ -5,6 +5,7 @@
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>
 #include <rankc/models/mixtral.hpp>
+#include <rankc/models/qwen2.hpp>
 #include <rankc/models/qwen3.hpp>
 #include <rankc/models/qwen3_moe.hpp>
 #include <rankc/plan_search/ranking.hpp>
@@ -19,8 +20,8 @@
 
 namespace rankc::tool {
 
-using any_model =
-    std::variant<models::gpt2, models::llama, models::qwen3, models::qwen3_moe, models::mixtral>;
+using any_model = std::variant<models::gpt2, models::llama, models::qwen2, models::qwen3, models::qwen3_moe,
+                               models::mixtral>;
 
 /// What plans are for.
 struct plan_question : plan_search::question {

@@ -11,7 +11,8 @@ void search_flags::add_models(CLI::App& command) {
   const auto size = [&](const char* flag, const char* field, const char* help) {
     whole(command, flag, sizes_, field, help)->excludes(name)->group("A model by its sizes");
   };
-  text(command, "--family", sizes_, "family", "gpt2, llama, qwen3, qwen3_moe or mixtral; default: llama")
+  text(command, "--family", sizes_, "family",
+       "gpt2, llama, qwen2, qwen3, qwen3_moe or mixtral; default: llama")
       ->excludes(name)
       ->group("A model by its sizes");
   size("--layers", "layers", "transformer layers");
@@ -19,7 +20,7 @@ void search_flags::add_models(CLI::App& command) {
   size("--heads", "heads", "query heads");
   size("--kv-heads", "kv_heads", "key and value heads; not of gpt2");
   size("--head-dim", "head_dim", "width of a head; of qwen3 and qwen3_moe");
-  size("--ffn", "ffn", "width of the MLP; of gpt2, llama and qwen3");
+  size("--ffn", "ffn", "width of the MLP; of gpt2, llama, qwen2 and qwen3");
   size("--vocab", "vocab", "tokens of the vocabulary");
   size("--experts", "experts", "experts of a layer; of qwen3_moe and mixtral");
   size("--top-k", "top_k", "experts of a token; of qwen3_moe and mixtral");

@@ -83,6 +83,7 @@ rankc_unite(norms
   norms/norms_grad.cu
   norms/norms_narrow.cu)
 rankc_unite(other
+  attention/sinks.cu
   engine/warm_up.cu
   fp8/fp8.cu
   fp8/fp8_rows.cu

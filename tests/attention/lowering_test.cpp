@@ -11,7 +11,10 @@
 #include <rankc/step_time.hpp>
 
 #include <algorithm>
+#include <functional>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../families/check_lowered.hpp"
@@ -79,6 +82,69 @@ TEST_CASE("a program whose attention has another setting than the model's is ref
       CHECK(reason(sound, other) != "");
     }
   }
+}
+
+TEST_CASE("a program is refused if sinks are missing, of another layer, or not in the gradients") {
+  const std::vector<split_plan> all = attention_family::plans();
+  const auto nth = [](program& p, std::string_view row, std::size_t n) -> op& {
+    for (op& o : p.ranks[0].ops)
+      if (o.row == row && n-- == 0) return o;
+    throw std::logic_error("no such op");
+  };
+  const auto read_of = [](op& o, std::string_view port) -> access& {
+    const auto v =
+        std::find_if(o.views.begin(), o.views.end(), [&](const view& x) { return x.port == port; });
+    return o.reads[static_cast<std::size_t>(v->accesses.first)];
+  };
+  const std::vector<std::pair<const char*, std::function<void(program&)>>> mutants{
+      {"the attention's result without sinks",
+       [&](program& p) {
+         const op sinks = nth(p, "add_sinks", 0);
+         for (op& o : p.ranks[0].ops)
+           for (access& a : o.reads)
+             if (a.value == sinks.writes[0].value) a.value = sinks.reads[0].value;
+       }},
+      {"the log-sum-exp without sinks in a gradient",
+       [&](program& p) {
+         const op sinks = nth(p, "add_sinks", 0);
+         for (op& o : p.ranks[0].ops)
+           if (o.row.ends_with("attention_grad"))
+             for (access& a : o.reads)
+               if (a.value == sinks.writes[1].value) a.value = sinks.reads[1].value;
+       }},
+      {"the scores of another layer", [&](program& p) {
+         read_of(nth(p, "add_sinks", 0), "scores").value = read_of(nth(p, "add_sinks", 1), "scores").value;
+       }}};
+  for (const char* layout : {"one", "gathered", "ring", "ulysses"}) {
+    CAPTURE(layout);
+    const rankc::plan_data& plan = plan_of(all, "sunk", layout);
+    const program sound = expand_train(lower(plan, dtype::f64, target::host));
+    const specification model = specify(plan);
+    const verdict order = prove(sound);
+    REQUIRE(check_equivalence(sound, order, model).holds);
+    for (const auto& [what, change] : mutants) {
+      CAPTURE(what);
+      program p = sound;
+      change(p);
+      CHECK_FALSE(check_equivalence(p, order, model).holds);
+    }
+    specification without = model;
+    for (specification::op& o : without.layers[1].ops)
+      if (o.row == "sink_attention") {
+        o.row = "attention";
+        o.in.resize(3);
+      }
+    CHECK_FALSE(check_equivalence(sound, order, without).holds);
+  }
+}
+
+TEST_CASE("a program has no op that only a model has") {
+  const std::vector<split_plan> all = attention_family::plans();
+  const rankc::plan_data& plan = plan_of(all, "sunk", "one");
+  program p = expand_train(lower(plan, dtype::f64, target::host));
+  for (op& o : p.ranks[0].ops)
+    if (o.row == "attention") o.row = "sink_attention";
+  CHECK(reason(p, specify(plan)).find("RC7768") != std::string::npos);
 }
 
 TEST_CASE("attention alone has a setting of attention") {

@@ -8,7 +8,7 @@ namespace attention_family {
 using namespace rankc;
 
 struct alternating {
-  attention_setting first, second;
+  models::block_attention first, second;
   int layers = 4, vocab = 8, vocab_used = 0;
 
   constexpr void check(report& out) const { describe().check(out); }
@@ -49,6 +49,29 @@ struct mistral {
   constexpr auto stack() const {
     const models::decoder d = describe();
     return sequential(d.embedding(), repeat{2, d.block({.window = 8})}, d.head());
+  }
+};
+
+/// The decoder of oracles/sinks.
+struct sunk_oracle {
+  int vocab = 16, vocab_used = 0;
+
+  constexpr void check(report& out) const { describe().check(out); }
+  constexpr model_sizes sizes() const {
+    return {.layers = 2,
+            .hidden = 8,
+            .heads = 4,
+            .kv_heads = 2,
+            .ffn = 12,
+            .vocab = vocab,
+            .rotary = true,
+            .head_dim = 4};
+  }
+  constexpr models::decoder describe() const { return {.sizes = sizes(), .norm_eps = 1e-5, .theta = 100}; }
+  constexpr auto stack() const {
+    const models::decoder d = describe();
+    return sequential(d.embedding(),
+                      pattern{2, d.block({.window = 5, .sinks = true}), d.block({.sinks = true})}, d.head());
   }
 };
 

@@ -15,6 +15,7 @@ namespace {
 constexpr training recipe{.seq = 16, .global_batch = 12, .precision = f64},
     packed{.seq = 16, .global_batch = 12, .precision = f64, .end_of_document = 3};
 constexpr training of_oracle{.seq = 32, .global_batch = 4, .precision = f64};
+constexpr training of_sinks{.seq = 16, .global_batch = 4, .precision = f64};
 constexpr schedules::gpipe once{1};
 constexpr schedules::one_f_one_b three{3};
 constexpr auto ring = cp_attention::ring;
@@ -22,7 +23,8 @@ constexpr auto ring = cp_attention::ring;
 // A rank of cp=4 has chunks of two tokens: of a window of three tokens, most steps of its ring have no key.
 constexpr alternating local{.first = {.window = 5}, .second = {}},
     narrow{.first = {.window = 3, .scale = 0.8}, .second = {.window = 1}},
-    capped{.first = {.window = 6, .softcap = 0.5}, .second = {.softcap = 0.3, .scale = 1.25}};
+    capped{.first = {.window = 6, .softcap = 0.5}, .second = {.softcap = 0.3, .scale = 1.25}},
+    sunk{.first = {.window = 5, .sinks = true}, .second = {.sinks = true}};
 
 }  // namespace
 
@@ -58,6 +60,31 @@ std::vector<split_plan> plans() {
   l.add("packed", "gathered", capped, {.world = 2, .cp = 2}, three, packed);
   l.add("packed", "ring", capped, {.world = 2, .cp = 2, .cp_attention = ring}, once, packed);
   l.add("packed", "ulysses", capped, {.world = 2, .cp = 2, .ulysses = 2}, three, packed);
+
+  l.add("sunk", "one", sunk, {}, once);
+  l.add("sunk", "tp", sunk, {.world = 2, .tp = 2}, three);
+  l.add("sunk", "sp", sunk, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true}, three);
+  l.add("sunk", "gathered", sunk, {.world = 4, .cp = 2, .tp = 2}, once);
+  l.add("sunk", "ring", sunk, {.world = 4, .cp = 4, .cp_attention = ring}, once);
+  l.add("sunk", "ulysses", sunk, {.world = 2, .cp = 2, .ulysses = 2}, three);
+  l.add("sunk", "ulysses_tp", sunk, {.world = 4, .cp = 2, .tp = 2, .ulysses = 2}, once);
+  l.add("sunk", "pairs", sunk, {.world = 4, .cp = 4, .ulysses = 2, .cp_attention = ring}, once);
+  l.add("sunk", "shards", sunk, {.world = 4, .dp_shard = 4}, once);
+  l.add("sunk", "pp", sunk, {.world = 4, .dp_shard = 2, .pp = 2}, three);
+  l.add("sunk", "zbv", sunk, {.world = 2, .pp = 2}, schedules::zero_bubble_v{3},
+        again(recipe, {.attention = true}));
+  l.add("sunk", "dual_pipe_v", sunk, {.world = 2, .pp = 2}, schedules::dual_pipe_v{6});
+
+  l.add("sunk_packed", "one", sunk, {}, once, packed);
+  l.add("sunk_packed", "gathered", sunk, {.world = 2, .cp = 2}, three, packed);
+  l.add("sunk_packed", "ring", sunk, {.world = 2, .cp = 2, .cp_attention = ring}, once, packed);
+  l.add("sunk_packed", "ulysses", sunk, {.world = 2, .cp = 2, .ulysses = 2}, three, packed);
+
+  l.add("sunk_oracle", "one", sunk_oracle{}, {}, once, of_sinks);
+  l.add("sunk_oracle", "gathered_tp", sunk_oracle{}, {.world = 4, .cp = 2, .tp = 2}, once, of_sinks);
+  l.add("sunk_oracle", "ring", sunk_oracle{}, {.world = 2, .cp = 2, .cp_attention = ring},
+        schedules::gpipe{2}, of_sinks);
+  l.add("sunk_oracle", "ulysses", sunk_oracle{}, {.world = 2, .cp = 2, .ulysses = 2}, once, of_sinks);
 
   l.add("mistral", "one", mistral{}, {}, once, of_oracle);
   l.add("mistral", "gathered_tp", mistral{}, {.world = 4, .cp = 2, .tp = 2}, once, of_oracle);

@@ -73,8 +73,8 @@ double worst(const row& r, const operands& got, const operands& want, double sca
 /// What an axis is cut together with: all query heads of a key head.
 std::vector<cut> cuts_of(const row& r, const setting& s, char letter, unsigned seed) {
   // A token's position follows from its number where the row is not told of another.
-  const bool by_sequence =
-      letter == 't' && (r.is->sequences || r.is->pooled || (r.is->positions && first_letter(r) != 't'));
+  const bool by_sequence = letter == 't' && (r.is->sequences || r.is->pooled || r.is->shares ||
+                                             (r.is->positions && first_letter(r) != 't'));
   std::vector<cut> cuts;
   for (const interval& i : random_parts(s.size.at(letter), by_sequence ? s.seq() : 1, seed)) {
     cut c{{letter, i}};

@@ -63,6 +63,7 @@ TEST_CASE("coverage: rows and facts are of each other") {
   REQUIRE_NOTHROW(chunk_rows());
   REQUIRE_NOTHROW(ring_rows());
   REQUIRE_NOTHROW(narrowed_rows());
+  REQUIRE_NOTHROW(modelled_rows());
   for (const op_row* op : op_rows()) {
     INFO(op->name << " has no facts");
     CHECK(codegen::algebra::find_fact(op->name) >= 0);
@@ -182,7 +183,8 @@ TEST_CASE("coverage: what counts whole numbers has no others to give a gradient"
   }
 }
 
-// Operands that a derivative leaves out have none: constants, and what the loss does not depend on.
+// Operands that a derivative leaves out have none: constants, and what the loss does not depend on. The
+// derivative of sinks is that of attention with them, sink_attention.
 TEST_CASE("coverage: derivatives") {
   std::string without;
   for (const row& r : rows()) {
@@ -196,8 +198,9 @@ TEST_CASE("coverage: derivatives") {
     }
   }
   CHECK(without ==
-        "rope table\nrow_max logits\nexp_sums top\nmasked_cross_entropy count\nsoftmax_scores "
-        "logits\nsigmoid_scores logits\nkeep_groups "
+        "rope table\nsink_scores x\nadd_sinks o_before\nadd_sinks lse_before\nadd_sinks scores\nrow_max "
+        "logits\nexp_sums top\nmasked_cross_entropy count\nsoftmax_scores logits\nsigmoid_scores "
+        "logits\nkeep_groups "
         "scores\n"
         "biased_keep_groups scores\nbiased_keep_groups bias\nsoftmax_top_by scores\nsigmoid_top_by scores\n"
         "biased_softmax_top_by scores\nbiased_sigmoid_top_by scores\nbalance_loss whole\nlayer_balance_loss "

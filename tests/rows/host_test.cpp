@@ -57,6 +57,11 @@ TEST_CASE("derivatives") {
     for (std::size_t i = 0; i < 3; ++i)  // not the large sizes: each element is moved
       if (f64.has(r)) check_derivative(f64, r, settings(r)[i]);
 }
+TEST_CASE("derivatives of attention with sinks") {
+  CHECK(modelled_rows().size() == 2);
+  for (const row& r : modelled_rows())
+    for (std::size_t i = 0; i < 3; ++i) check_derivative(f64, r, settings(r)[i]);
+}
 TEST_CASE("chunks of sequences") {
   CHECK(chunk_rows().size() == 8);
   for (machine* on : {static_cast<machine*>(&f64), static_cast<machine*>(&f32)})
@@ -93,15 +98,18 @@ TEST_CASE("definitions of fused rows are what is fused") {
 // nothing wrong. All such rows stand here.
 TEST_CASE("what is needed has an effect") {
   CHECK(lines(needs_without_effect) ==
+        "add_sinks whole(d)\n"  // heads are whole in all rows
         "balance_loss_grad whole(r)\n"
-        "head_norm_dw whole(d)\n"  // heads are whole in all rows
+        "head_norm_dw whole(d)\n"
         "layer_balance_loss_grad whole(l)\n"
         "layer_balance_loss_grad whole(r)\n"
         "overflow_loss_grad whole(l)\n"
+        "sink_scores whole(d)\n"
         "z_loss_grad whole(l)\n");
 }
 TEST_CASE("what is not marked is not linear") {
   CHECK(lines(unmarked_and_linear) ==
+        "add_sinks_grad dscores o\n"
         "balance_loss loss whole\n"
         "balance_loss_grad ds whole\n"
         "head_norm_dw dgain statistics\n"

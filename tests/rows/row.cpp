@@ -57,14 +57,17 @@ std::vector<const op_row*> op_rows() {
   std::vector<const op_row*> all(std::begin(ops::all), std::end(ops::all));
   ops::each_fusion([&](const fusion& f) { all.push_back(f.into.kind); });
   ops::each_fp8_row([&](const op_row& r) { all.push_back(&r); });
+  all.push_back(&ops::sink_attention);
+  all.push_back(&ops::document_sink_attention);
   all.push_back(&ops::clear);
   all.push_back(&ops::copy);
   return all;
 }
 
 namespace {
-enum class shares { none, chunks, ring, fp8 };
+enum class shares { none, chunks, ring, fp8, modelled };
 shares shares_of(const row& r) {
+  if (r.is->modelled) return shares::modelled;
   const bool merges = r.is->equations[0].is == equation::kind::merge;
   if (std::any_of(r.op->used_ports().begin(), r.op->used_ports().end(),
                   [](const port& p) { return is_fp8(p.holds); }))
@@ -95,6 +98,11 @@ const std::vector<row>& ring_rows() {
 
 const std::vector<row>& narrowed_rows() {
   static const std::vector<row> all = make_rows(shares::fp8);
+  return all;
+}
+
+const std::vector<row>& modelled_rows() {
+  static const std::vector<row> all = make_rows(shares::modelled);
   return all;
 }
 
@@ -162,7 +170,7 @@ namespace {
 /// of two parts.
 setting fitted(const row& r, std::map<char, int> size, int first, int gap) {
   setting s{std::move(size), first_letter(r) ? first : 0, 0.37, gap};
-  if (r.is->sequences) s.size['t'] *= s.seq();
+  if (r.is->sequences || r.is->shares) s.size['t'] *= s.seq();
   if (r.is->groups) s.size['h'] *= s.size['k'];
   s.size['n'] = (s.first + s.size['t'] + s.seq() - 1) / s.seq() *
                 s.seq();  // of whole sequences, among them the op's tokens
@@ -204,7 +212,7 @@ setting small(const row& r) { return fitted(r, primes, 5, 3); }
 std::vector<setting> settings(const row& r) {
   std::vector<setting> all{small(r), fitted(r, one_token, 0, 1), fitted(r, ones, 0, 0)};
   for (sizes large : {past_tiles, tiles}) {
-    if (r.is->sequences || r.is->pooled) large['t'] = 2;
+    if (r.is->sequences || r.is->pooled || r.is->shares) large['t'] = 2;
     all.push_back(fitted(r, large, 150, 8));
   }
   return all;

@@ -38,6 +38,8 @@ const std::vector<row>& rows();
 const std::vector<row>& chunk_rows();
 const std::vector<row>& ring_rows();
 const std::vector<row>& narrowed_rows();
+/// The rows that only models have.
+const std::vector<row>& modelled_rows();
 const row& find_row(std::string_view name);
 
 /// What an op is called with: a size for each letter ('s' is the op's seq), and what no size says.

@@ -657,6 +657,34 @@ void merge_attention(const lane& on, at o, at lse, at o_before, at lse_before, a
 }
 
 template <class T>
+void sink_scores(const lane& on, at scores, at x, at sinks, int tokens, int heads, int dim) {
+  kernel(on, "sink_scores")
+      .out(scores, all<T>(tokens, heads))
+      .in(x, all<T>(tokens, heads, dim))
+      .in(sinks, all<T>(heads));
+}
+template <class T>
+void add_sinks(const lane& on, at o, at lse, at o_before, at lse_before, at scores, int rows, int tokens,
+               int heads, int dim) {
+  kernel(on, "add_sinks")
+      .out(o, all<T>(tokens, heads, dim))
+      .out(lse, all<wide<T>>(rows, heads, tokens / rows))
+      .in(o_before, all<T>(tokens, heads, dim))
+      .in(lse_before, all<wide<T>>(rows, heads, tokens / rows))
+      .in(scores, all<T>(tokens, heads));
+}
+template <class T>
+void add_sinks_grad(const lane& on, at dscores, at dout, at o, at lse, at scores, int rows, int tokens,
+                    int heads, int dim) {
+  kernel(on, "add_sinks_grad")
+      .out(dscores, all<T>(tokens, heads))
+      .in(dout, all<T>(tokens, heads, dim))
+      .in(o, all<T>(tokens, heads, dim))
+      .in(lse, all<wide<T>>(rows, heads, tokens / rows))
+      .in(scores, all<T>(tokens, heads));
+}
+
+template <class T>
 void clear(const lane& on, at out, std::size_t count) {
   if (call_recorder* const to = recorder_of(on)) return to->clear(on.index, out, count * sizeof(T));
   kernel(on, "clear").out(out, all<T>(count));
@@ -687,7 +715,7 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &grouped_linear_dw<T>, &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>,             \
       &to_experts<T>, &from_experts<T>, &to_e4m3<T>, &to_e5m2<T>, &linear_fp8<T>, &linear_dx_fp8<T>,         \
       &linear_dw_fp8<T>, &to_e4m3_rows<T>, &linear_fp8_rows<T>, &linear_dx_fp8_rows<T>,                      \
-      &linear_dw_fp8_rows<T>
+      &linear_dw_fp8_rows<T>, &sink_scores<T>, &add_sinks<T>, &add_sinks_grad<T>
 
 /// What may be kept in bf16, of weights or of moments.
 #define RANKC_RECORDED_UPDATES(T)                                                                   \

@@ -59,6 +59,10 @@ struct block_setting {
   bool biases = false;  // all linear layers of the block have biases
   norm_place norms = norm_place::before;
 
+  /// A norm of x with new parameters.
+  constexpr value add_norm(trace& t, value x, std::string_view gain, std::string_view shift) const {
+    return apply_norm(x, declare_norm(t, norm, t.of(x).shape[1], gain, shift), norm_eps);
+  }
   /// The norm at the start of a half, if it has one, then enter_tp.
   constexpr value enter(trace& t, value x, const half_names& names, const layer_context& c) const {
     if (norms != norm_place::after) x = as(names.normed, add_norm(t, x, names.norm, names.norm_shift));
@@ -82,11 +86,6 @@ struct block_setting {
     if (norms == norm_place::before) return y;
     return as(names.post_normed, add_norm(t, y, names.post_norm, names.post_norm_shift));
   }
-
- private:
-  constexpr value add_norm(trace& t, value x, std::string_view gain, std::string_view shift) const {
-    return apply_norm(x, declare_norm(t, norm, t.of(x).shape[1], gain, shift), norm_eps);
-  }
 };
 
 /// The first half of a block: x plus attention of x.
@@ -98,6 +97,7 @@ struct attention_half {
   bool head_norms = false;  // RMSNorm of each head of q and k before rotary positions
   bool qkv_biases = false;  // q, k and v have biases without `of.biases`, too
   attention_setting setting{};
+  bool has_sinks = false;  // each head has a sink
 
   constexpr value add_to(trace& t, value x, const layer_context& c) const {
     value h1 = of.enter(t, x, attention_names, c);
@@ -108,15 +108,20 @@ struct attention_half {
       q_gain = t.parameter("q_norm", {head}, {}, initial::ones);
       k_gain = t.parameter("k_norm", {head}, {}, initial::ones);
     }
+    const value sinks = has_sinks ? declare_sinks(t) : value{};
     const bool has_bias = of.biases || qkv_biases;
     value q = as("q", turn(of.column(t, h1, "wq", "wq.bias", heads, has_bias), q_gain, c));
     value k = as("k", turn(of.column(t, h1, "wk", "wk.bias", kv_heads, has_bias), k_gain, c));
     value v = as("v", of.column(t, h1, "wv", "wv.bias", kv_heads, has_bias));
-    value o = as("o", self_attention(q, k, v, c, setting));
+    value o = as("o", self_attention(q, k, v, c, setting, sinks));
     return as("x_mid", x + of.leave(t, o, attention_names, hidden, c));
   }
 
  private:
+  constexpr value declare_sinks(trace& t) const {
+    return t.parameter("sinks", {dim{heads.name, heads.count()}}, {{region_axis, heads.name}},
+                       initial::normal, initial_std);
+  }
   constexpr value turn(value x, value gain, const layer_context& c) const {
     if (head_norms) x = head_norm(x, gain, of.norm_eps);
     return theta != 0 ? rope(x, c.seq, theta, rope_scaling) : x;

@@ -7,6 +7,13 @@
 
 namespace rankc::models {
 
+/// The attention of one block: an attention_setting, and whether each head has a sink.
+struct block_attention {
+  int window = 0;
+  double softcap = 0, scale = 0;
+  bool sinks = false;
+};
+
 struct decoder {
   model_sizes sizes;
   double norm_eps = default_norm_eps;
@@ -33,10 +40,14 @@ struct decoder {
   }
 
   constexpr models::embedding embedding() const { return {table(), !sizes.rotary}; }
-  constexpr models::block block(const attention_setting& s = {}) const {
-    return {attention(s), dim{"ffn", sizes.ffn}, by};
+  constexpr models::block block(const block_attention& a = {}) const {
+    return {attention(a), dim{"ffn", sizes.ffn}, by};
   }
-  constexpr models::expert_block expert_block() const { return {attention(), experts}; }
+  constexpr models::expert_block expert_block(const block_attention& a = {}) const {
+    return {attention(a), experts};
+  }
+  /// The layers of a model whose blocks are equal.
+  constexpr auto stack() const { return sequential(embedding(), repeat{sizes.layers, block()}, head()); }
   constexpr models::head head() const {
     return {sizes.tied_embeddings ? table() : token_table(words(), hidden(), "lm_head"), norm_eps, norm};
   }
@@ -45,13 +56,20 @@ struct decoder {
   constexpr dim hidden() const { return {"hidden", sizes.hidden}; }
   constexpr dim words() const { return {"vocab", sizes.vocab}; }
   constexpr parameter_handle table() const { return token_table(words(), hidden()); }
-  constexpr attention_half attention(const attention_setting& s = {}) const {
+  constexpr attention_half attention(const block_attention& a) const {
     const int of_head = sizes.elements_of_head();
     const dim heads{"heads", sizes.heads * of_head, of_head, "head_dim"},
         kv_heads = sizes.kv_heads ? dim{"kv_heads", sizes.kv_heads * of_head, of_head, "head_dim"} : heads;
-    return {hidden(), heads,        kv_heads,   {sizes.layers, norm_eps, norm, biases, norms},
-            theta,    rope_scaling, head_norms, qkv_biases,
-            s};
+    return {.hidden = hidden(),
+            .heads = heads,
+            .kv_heads = kv_heads,
+            .of = {sizes.layers, norm_eps, norm, biases, norms},
+            .theta = theta,
+            .rope_scaling = rope_scaling,
+            .head_norms = head_norms,
+            .qkv_biases = qkv_biases,
+            .setting = {.window = a.window, .softcap = a.softcap, .scale = a.scale},
+            .has_sinks = a.sinks};
   }
 };
 

@@ -173,18 +173,35 @@ constexpr value exchange_slots(trace& t, value n2, value pick_weights, const arr
 
 }  // namespace detail
 
+namespace detail {
+/// RC210: experts have no biases, and one norm, which is before them.
+constexpr void check_expert_setting(trace& t, const block_setting& of) {
+  if (!of.biases && of.norms == norm_place::before) return;
+  complaint c{"add_experts", {}, {__builtin_FILE(), __builtin_LINE()}};
+  if (of.biases)
+    c.begin() << "its setting has biases; expected none, since experts and their router have no biases "
+                 "(attention_half's qkv_biases are those of attention)";
+  else
+    c.begin() << "its setting has norms after each half; expected norms before, since the half with experts "
+                 "has no other";
+  t.refuse(c);
+}
+}  // namespace detail
+
 /// x plus the experts' output for its norm.
 /// Shapes: x (tokens, hidden); the result has the type of x.
-/// Errors: RC210, RC258.
-constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int layers, double norm_eps,
+/// Errors: RC210, also for a setting with biases or with norms after; RC258.
+constexpr value add_experts(trace& t, value x, const experts_of_layer& e, const block_setting& of,
                             const layer_context& c) {
+  detail::check_expert_setting(t, of);
+  const int layers = of.layers;
   const dim hidden = t.of(x).shape[1];
   const bool spread = c.ep > 1;               // experts are sharded over ep
   const bool in_parts = spread && c.etp > 1;  // the columns of each expert are sharded over etp
   const dim shared{"shared_ffn", e.shared_ffn};
   const detail::expert_weights weights{dim{"experts", e.count * hidden.size, hidden.size, hidden.name},
                                        dim{"expert_ffn", e.ffn}, spread, in_parts};
-  value n2 = as("n2", rms_norm(x, t.parameter("norm2", {hidden}, {}, initial::ones), norm_eps));
+  value n2 = as("n2", of.add_norm(t, x, mlp_names.norm, mlp_names.norm_shift));
   value logits = as("logits", linear(n2, t.parameter("router", {dim{"experts", e.count}, hidden}, {},
                                                      initial::normal, initial_std)));
   const expert_limit limit = e.limit(c.seq);
@@ -214,6 +231,12 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int la
   return e.shared_ffn ? y + leave_tp(detail::shared_expert(t, enter_tp(n2, c), shared, layers), c) : y;
 }
 
+/// The same with an RMSNorm, in a model with `layers` layers.
+constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int layers, double norm_eps,
+                            const layer_context& c) {
+  return add_experts(t, x, e, {.layers = layers, .norm_eps = norm_eps}, c);
+}
+
 /// A block: attention and experts.
 /// Shapes: x (tokens, hidden); the result has the type of x.
 struct expert_block {
@@ -222,16 +245,7 @@ struct expert_block {
   experts_of_layer experts;
 
   constexpr value forward(trace& t, value x, const layer_context& c) const {
-    if (attention.of.norms != norm_place::before) refuse_norms(t);
-    return add_experts(t, attention.add_to(t, x, c), experts, attention.of.layers, attention.of.norm_eps, c);
-  }
-
- private:
-  constexpr void refuse_norms(trace& t) const {
-    complaint c{name, {}, {__builtin_FILE(), __builtin_LINE()}};
-    c.begin() << "its setting has norms after each half; expected norms before, since the half with experts "
-                 "has no other";
-    t.refuse(c);
+    return add_experts(t, attention.add_to(t, x, c), experts, attention.of, c);
   }
 };
 

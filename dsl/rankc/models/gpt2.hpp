@@ -63,10 +63,7 @@ struct gpt2 {
             .biases = true,
             .by = activation::gelu};
   }
-  constexpr auto stack() const {
-    const decoder d = describe();
-    return sequential(d.embedding(), repeat{layers, d.block()}, d.head());
-  }
+  constexpr auto stack() const { return describe().stack(); }
   /// An export without a folder writes dropout 0, as the plan trains. The default of transformers is 0.1.
   constexpr hugging_face_format hugging_face() const {
     return {.model_type = "gpt2",

@@ -202,16 +202,21 @@ constexpr value tokens_of_rank(operand x, const layer_context& c) {
   return all_to_all(x, axis::cp, c.tokens.name, c.seq, c.ring);
 }
 
-/// Attention to whole sequences, or inside documents; around a ring if the plan has one.
-/// Shapes: q (tokens, heads), k and v (tokens, kv_heads).
+/// Attention to whole sequences, or inside documents; around a ring if the plan has one. `scores` are those
+/// of sinks, if the heads have them.
+/// Shapes: q (tokens, heads), k and v (tokens, kv_heads), scores (tokens, number of heads).
 /// Errors: RC210.
 constexpr value attention(operand q, value k, value v, const layer_context& c,
-                          const attention_setting& by = {}) {
-  if (c.ring > 1)
-    return c.has_documents() ? ring_attention(q, k, v, c.input("starts"), c.rows, c.seq, c.ring, by)
-                             : ring_attention(q, k, v, c.rows, c.seq, c.ring, by);
-  return c.has_documents() ? attention(q, k, v, c.input("starts"), c.rows, c.seq, by)
-                           : attention(q, k, v, c.rows, c.seq, by);
+                          const attention_setting& by = {}, value scores = {}) {
+  const auto attend = [&] {
+    if (c.ring > 1)
+      return c.has_documents() ? ring_attention(q, k, v, c.input("starts"), c.rows, c.seq, c.ring, by)
+                               : ring_attention(q, k, v, c.rows, c.seq, c.ring, by);
+    return c.has_documents() ? attention(q, k, v, c.input("starts"), c.rows, c.seq, by)
+                             : attention(q, k, v, c.rows, c.seq, by);
+  };
+  const value o = attend();
+  return scores.in ? add_sinks({o, q.from.file, q.from.line}, scores) : o;
 }
 /// Learned positions in the sequence, or in the token's document.
 /// Shapes: x (tokens, width), table (seq, width).
@@ -221,19 +226,22 @@ constexpr value position(operand x, value table, const layer_context& c) {
 }
 
 /// Self-attention with the plan's form of context parallelism: keys and values are all-gathered, sent around
-/// a ring, or heads are exchanged (Ulysses). Ulysses groups may form a ring.
-/// Shapes: q (tokens, heads), k and v (tokens, kv_heads).
+/// a ring, or heads are exchanged (Ulysses). Ulysses groups may form a ring. `sinks` is a parameter, if the
+/// heads have sinks.
+/// Shapes: q (tokens, heads), k and v (tokens, kv_heads), sinks (number of heads).
 /// Errors: RC210, RC216.
 constexpr value self_attention(operand q, operand k, operand v, const layer_context& c,
-                               const attention_setting& by = {}) {
+                               const attention_setting& by = {}, value sinks = {}) {
+  value scores = sinks.in ? sink_scores(q, sinks) : value{};
   if (c.exchanges_heads) {
     const value queries = heads_of_rank(q, c), keys = heads_of_rank(k, c), values = heads_of_rank(v, c);
-    return tokens_of_rank(attention({queries, q.from.file, q.from.line}, keys, values, c, by), c);
+    if (scores.in) scores = heads_of_rank({scores, q.from.file, q.from.line}, c);
+    return tokens_of_rank(attention({queries, q.from.file, q.from.line}, keys, values, c, by, scores), c);
   }
-  if (c.ring > 1) return attention(q, k.v, v.v, c, by);
+  if (c.ring > 1) return attention(q, k.v, v.v, c, by, scores);
   value keys = all_gather(k, axis::cp, c.tokens.name);
   value values = all_gather(v, axis::cp, c.tokens.name);
-  return attention(q, keys, values, c, by);
+  return attention(q, keys, values, c, by, scores);
 }
 
 /// The loss of the targets: the mean cross entropy over the labels of a step that are not ignored, times a

@@ -39,10 +39,7 @@ struct llama {
   constexpr decoder describe() const {
     return {.sizes = sizes(), .norm_eps = norm_eps, .theta = theta, .rope_scaling = rope_scaling};
   }
-  constexpr auto stack() const {
-    const decoder d = describe();
-    return sequential(d.embedding(), repeat{layers, d.block()}, d.head());
-  }
+  constexpr auto stack() const { return describe().stack(); }
   constexpr hugging_face_format hugging_face() const {
     const decoder d = describe();
     return {.model_type = "llama",

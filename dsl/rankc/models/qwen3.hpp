@@ -47,10 +47,7 @@ struct qwen3 {
             .rope_scaling = rope_scaling,
             .head_norms = true};
   }
-  constexpr auto stack() const {
-    const decoder d = describe();
-    return sequential(d.embedding(), repeat{layers, d.block()}, d.head());
-  }
+  constexpr auto stack() const { return describe().stack(); }
   constexpr hugging_face_format hugging_face() const {
     const decoder d = describe();
     return {.model_type = "qwen3",

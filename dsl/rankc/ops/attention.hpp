@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention as one family of op rows. A layer calls `attention` or `ring_attention`, with or without
 // documents. Lowering then chooses the row for the layout of the rank's tokens. Every row takes an
-// attention_setting: a window, a softcap and a scale of the scores, and whether attention is causal.
+// attention_setting: a window, a softcap and a scale of the scores, and whether attention is causal. Sinks are
+// added after it (sinks.hpp).
 #pragma once
 #include <rankc/contract/attention_scratch.hpp>
 #include <rankc/contract/kernel_scratch.hpp>
 #include <rankc/ops/documents.hpp>
-#include <rankc/ops/ring.hpp>
+#include <rankc/ops/sinks.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -228,8 +229,8 @@ constexpr bool is_attention(const op_row& row) {
   return row.family == op_family::attention && row.find("q") >= 0;
 }
 
-/// Appends the backward op. In a ring each step's gradient is computed from the merged output and its
-/// log-sum-exp.
+/// Appends the backward op. The gradient is computed from the output and the log-sum-exp of all steps of a
+/// ring, and with the sinks.
 constexpr void attention_backward(backward& b) {
   const bool ring = b.of.kind->of_rings, documents = has_starts(*b.of.kind);
   value_pair whole{b["o"], b["lse"]}, kv{b["k"], b["v"]};
@@ -237,6 +238,7 @@ constexpr void attention_backward(backward& b) {
     whole = rankc::detail::whole_of(b.t, whole.first.id);
     kv = rankc::detail::handed_back(b.t, kv, b.of.with.ring);
   }
+  whole = rankc::detail::with_sinks(b.t, whole);
   const auto layout = ring ? attention_layout::ring : attention_layout::whole;
   const op_row& gradient = find_attention({true, layout, documents});
   const value dy = b.gradient("o"), q = b["q"];

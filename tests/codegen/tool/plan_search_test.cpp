@@ -89,6 +89,37 @@ TEST_CASE("what is predicted of a line is what the plan has") {
   }
 }
 
+TEST_CASE("a qwen2 is predicted as the plan of it, and written as one") {
+  static constexpr auto written = plan{
+      .model =
+          models::qwen2{.layers = 4, .hidden = 1024, .heads = 16, .kv_heads = 4, .ffn = 2816, .vocab = 32000},
+      .dims = parallel_dims{.world = 2, .dp_shard = 2},
+      .schedule = schedules::gpipe{.microbatches = 1},
+      .recipe = training{.seq = 8192, .global_batch = 32, .precision = bf16},
+      .cluster = clusters::h200<1>};
+  json line = line_of(2, 32);
+  line["model"] = small_model;
+  line["model"]["family"] = "qwen2";
+  const plan_data p = make_plan("written", written);
+  REQUIRE(accepts(p.diagnostics));
+  json asked = line;
+  asked["predict"] = {{"dp_shard", 2}, {"microbatches", 1}};
+  const json answer = search(asked);
+  REQUIRE(answer["ok"] == true);
+  CHECK(answer["memory_bytes"].get<std::size_t>() == rankc::detail::find_worst(p, target::cuda).bytes);
+  CHECK(answer["step_s"].get<double>() == cost_model::predict_step(p, cost_model::h200).step);
+  asked["model"]["family"] = "llama";  // without biases
+  CHECK(search(asked)["memory_bytes"] < answer["memory_bytes"]);
+  const scratch_folder s;
+  const std::string header = (s.path / "plan.hpp").string();
+  std::ostringstream errors;
+  REQUIRE(write_plans(line, {.header = header, .page = ""}, errors, false) == 0);
+  std::ostringstream text;
+  text << std::ifstream(header).rdbuf();
+  CHECK(text.str().find("models::qwen2{.layers = 4, .hidden = 1024, .heads = 16, .kv_heads = 4, .ffn = 2816, "
+                        ".vocab = 32000}") != std::string::npos);
+}
+
 TEST_CASE("a search answers with the plans that it ranks") {
   for (const auto& [gpus, gigabytes] : {std::pair{1, 20}, {2, 10}, {8, 6}}) {
     json line = line_of(gpus, 16);

@@ -4,9 +4,11 @@
 #include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace models_test {
 
@@ -179,6 +181,47 @@ TEST_CASE("layers without experts are those that the model names") {
   CHECK(kinds(m) == "1 dense 2 sparse 1 dense 1 sparse ");
   m.decoder_sparse_step = 2;
   CHECK(kinds(m) == "1 dense 1 sparse 3 dense ");
+}
+
+namespace {
+/// Blocks of attention and experts with one setting for both halves.
+struct set_experts {
+  models::norm_kind norm = models::norm_kind::rms;
+  bool biases = false;
+  models::norm_place norms = models::norm_place::before;
+  int layers = 2, vocab = 64, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const {
+    const models::decoder d{.sizes = {.layers = layers,
+                                      .hidden = 32,
+                                      .heads = 4,
+                                      .vocab = vocab,
+                                      .experts = 4,
+                                      .tied_embeddings = true},
+                            .norm = norm,
+                            .biases = biases,
+                            .norms = norms,
+                            .experts = {.count = 4, .picks = 2, .ffn = 16}};
+    return sequential(d.embedding(), repeat{layers, d.expert_block()}, d.head());
+  }
+};
+std::string sentence_of(const set_experts& m) {
+  const plan_data p =
+      make_plan("experts", m, {}, schedules::gpipe{1}, {.seq = 8, .global_batch = 4}, clusters::cpu);
+  return p.diagnostics.empty() ? "" : std::string(p.diagnostics[0].text.view());
+}
+}  // namespace
+
+TEST_CASE("experts have the kind of norm of their block, and refuse its biases and norms after") {
+  const plan_data p = on_one_rank(set_experts{.norm = models::norm_kind::layer});
+  std::vector<std::string> names;
+  for (const weight_info& w : p.kinds[1].ops.weights) names.push_back(w.name.text());
+  CHECK(std::count(names.begin(), names.end(), "norm2.bias") == 1);
+  for (const op& o : p.kinds[1].ops.ops) CHECK(o.kind != &ops::rms_norm);
+  CHECK(sentence_of({}) == "");
+  CHECK(sentence_of({.biases = true}).find("its setting has biases; expected none") != std::string::npos);
+  CHECK(sentence_of({.norms = models::norm_place::both}).find("its setting has norms after each half") !=
+        std::string::npos);
 }
 
 namespace {

@@ -660,6 +660,32 @@ inline constexpr auto window_of_full_attention = on_chunks<scored<3>>;
 //        causal attention: leave out the window, or causal = false
 static_assert(valid<window_of_full_attention>);
 
+template <int Which>
+struct sunk : layer {
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
+    const dim heads_with_sinks{"heads", faulty && Which == 0 ? 3 : 4};
+    value scores = sink_scores(q, t.parameter("sinks", {heads_with_sinks}, {}, initial::zeros));  // @sinks@
+    value keys = all_gather(k, axis::cp, c.tokens.name), values = all_gather(v, axis::cp, c.tokens.name);
+    value o = attention(q, keys, values, c.rows, c.seq);
+    value y = add_sinks(faulty && Which == 1 ? q : o, scores);  // @add_sinks@
+    if (faulty && Which == 2) y = y + o;                        // @without_sinks@
+    return x + linear(y, whole(t, "wo", hidden, heads));
+  }
+};
+inline constexpr auto sinks_of_other_heads = on_chunks<sunk<0>>;
+// error: RC210: typed.cpp:@sinks@: sink_scores 'sinks': the sinks are (heads=3); expected one number for each
+//        head, (heads=4)
+static_assert(valid<sinks_of_other_heads>);
+inline constexpr auto sinks_of_no_attention = on_chunks<sunk<1>>;
+// error: RC210: typed.cpp:@add_sinks@: add_sinks: the value is not a result of attention; expected that of
+//        attention or ring_attention
+static_assert(valid<sinks_of_no_attention>);
+inline constexpr auto attention_read_without_its_sinks = on_chunks<sunk<2>>;
+// error: RC210: typed.cpp:@without_sinks@: add_sinks: add reads the result of attention without its sinks;
+//        expected that add_sinks alone reads it
+static_assert(valid<attention_read_without_its_sinks>);
+
 struct turned_late : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value q = rope(features(t, x, "wq"), c.seq, 10000), k = features(t, x, "wk"), v = features(t, x, "wv");

@@ -72,6 +72,18 @@ struct parts_of_attention {
            "merge_attention: sizes do not fit");
   }
 };
+/// Complains unless o and scores have the tokens and heads of log-sum-exps.
+inline void expect_sinks(const call& c, const matrix& o, const matrix& lse, const matrix& scores) {
+  expect(c.rows > 0 && o.is.rows % c.rows == 0 && lse.is.rows == o.is.rows && scores.is.rows == o.is.rows &&
+             lse.is.cols == scores.is.cols && o.is.cols % lse.is.cols == 0,
+         "sinks: sizes do not fit");
+}
+/// The scores of sinks, a row for each token of x.
+inline void copy_sinks(call& c) {
+  const matrix &x = c.in("x"), &sinks = c.in("sinks");
+  matrix& scores = c.out("scores", x.is.rows, sinks.is.size());
+  for (std::int64_t t = 0; t < x.is.rows; ++t) std::copy(sinks.of.begin(), sinks.of.end(), scores.row(t));
+}
 inline void expect_gradient(const heads& n, const matrix& q, const matrix& d_o, const matrix& o,
                             const matrix& lse) {
   expect(d_o.is.rows == q.is.rows && d_o.is.cols == q.is.cols && o.is.rows == q.is.rows &&

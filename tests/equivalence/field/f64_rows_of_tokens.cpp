@@ -173,6 +173,36 @@ void merge_attention(call& c) {
   m.take(to_lse, lse);
 }
 
+void sink_scores(call& c) { copy_sinks(c); }
+
+void add_sinks(call& c) {
+  const matrix &before = c.in("o_before"), &lse_before = c.in("lse_before"), &scores = c.in("scores");
+  expect_sinks(c, before, lse_before, scores);
+  const std::int64_t tokens = before.is.rows, heads = scores.is.cols;
+  matrix &o = c.out("o", tokens, before.is.cols, before.is.unit), &lse = c.out("lse", tokens, heads);
+  kernel_memory m;
+  const rankc::runtime::at to_o = m.room(o), to_lse = m.room(lse), at_o = m.put(before),
+                           at_lse = m.put(lse_before), at_scores = m.put(scores);
+  host::add_sinks<double>(m.lane(), to_o, to_lse, at_o, at_lse, at_scores, whole(c.rows), whole(tokens),
+                          whole(heads), whole(o.is.cols / heads));
+  m.take(to_o, o);
+  m.take(to_lse, lse);
+}
+
+void add_sinks_grad(call& c) {
+  const matrix &d_o = c.in("d_o"), &o = c.in("o"), &lse = c.in("lse"), &scores = c.in("scores");
+  expect_sinks(c, o, lse, scores);
+  expect(d_o.is.rows == o.is.rows && d_o.is.cols == o.is.cols, "sinks: sizes do not fit");
+  const std::int64_t tokens = o.is.rows, heads = scores.is.cols;
+  matrix& dscores = c.out("dscores", tokens, heads);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(dscores), at_do = m.put(d_o), at_o = m.put(o), at_lse = m.put(lse),
+                           at_scores = m.put(scores);
+  host::add_sinks_grad<double>(m.lane(), to, at_do, at_o, at_lse, at_scores, whole(c.rows), whole(tokens),
+                               whole(heads), whole(o.is.cols / heads));
+  m.take(to, dscores);
+}
+
 }  // namespace attentions
 
 namespace losses {

@@ -91,6 +91,16 @@ static constexpr row table[]{
      attentions::document_ring_attention_grad},
     {"merge_attention", "o lse = o_before lse_before o_more lse_more", attentions::merge_attention, "", "",
      "o:o_before lse:lse_before"},
+    {"sink_scores", "scores = x sinks", attentions::sink_scores, "", "bias_grad d_sinks = d_scores"},
+    {"add_sinks", "o lse = o_before lse_before scores", attentions::add_sinks, "", "",
+     "o:o_before lse:lse_before"},
+    {"add_sinks_grad", "dscores = d_o o lse scores", attentions::add_sinks_grad},
+    {"sink_attention", "o lse = q k v scores", nullptr, "attention u m = q k v; add_sinks o lse = u m scores",
+     "attention_grad d_q d_k d_v = d_o q k v o lse; add_sinks_grad d_scores = d_o o lse scores"},
+    {"document_sink_attention", "o lse = q k v scores starts", nullptr,
+     "document_attention u m = q k v starts; add_sinks o lse = u m scores",
+     "document_attention_grad d_q d_k d_v = d_o q k v o lse starts; add_sinks_grad d_scores = d_o o lse "
+     "scores"},
 
     {"softmax_top", "weights chosen = logits", routers::softmax_top, "",
      "softmax_top_grad d_logits = d_weights logits chosen"},

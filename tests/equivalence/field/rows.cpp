@@ -73,6 +73,8 @@ void run_definition(const row& r, call& c) {
     inner.rows = c.rows;
     inner.seq = c.seq;
     inner.number = c.number;
+    inner.attention = c.attention;
+    inner.noted_by = c.noted_by;
     inner.rounds = c.rounds;
     inner.held_to = c.held_to;
     const signature& ports = ports_of(*s.does);

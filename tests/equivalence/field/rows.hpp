@@ -130,6 +130,7 @@ void ring_attention(call&), ring_attention_grad(call&), merge_attention(call&);
 void document_attention(call&), document_attention_grad(call&), document_chunk_attention(call&),
     document_chunk_attention_grad(call&);
 void document_ring_attention(call&), document_ring_attention_grad(call&);
+void sink_scores(call&), add_sinks(call&), add_sinks_grad(call&);
 }  // namespace attentions
 namespace experts {
 void arrange(call&), arrange_limited(call&), own_slots(call&), dropped_statistics(call&), dispatch(call&),

@@ -157,4 +157,38 @@ void merge_attention(call& c) {
     }
 }
 
+/// The exponential of a sink's score.
+static element sink_weight(element score) { return draw_nonzero(field::key_of(key_of("sink"), &score, 1)); }
+
+void sink_scores(call& c) { copy_sinks(c); }
+
+void add_sinks(call& c) {
+  const matrix &before = c.in("o_before"), &lse_before = c.in("lse_before"), &scores = c.in("scores");
+  expect_sinks(c, before, lse_before, scores);
+  const std::int64_t heads = scores.is.cols, dim = before.is.cols / heads;
+  matrix &o = c.out("o", before.is.rows, before.is.cols, before.is.unit),
+         &lse = c.out("lse", lse_before.is.rows, heads);
+  for (std::int64_t t = 0; t < o.is.rows; ++t)
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const std::size_t at = statistic(lse, c.rows, t, h);
+      lse.of[at] = add(lse_before.of[at], sink_weight(scores.row(t)[h]));
+      add_multiple(o.row(t) + h * dim, multiply(lse_before.of[at], inverse(lse.of[at])),
+                   before.row(t) + h * dim, dim);
+    }
+}
+
+void add_sinks_grad(call& c) {
+  const matrix &d_o = c.in("d_o"), &o = c.in("o"), &lse = c.in("lse"), &scores = c.in("scores");
+  expect_sinks(c, o, lse, scores);
+  expect(d_o.is.rows == o.is.rows && d_o.is.cols == o.is.cols, "sinks: sizes do not fit");
+  const std::int64_t heads = scores.is.cols, dim = o.is.cols / heads;
+  matrix& dscores = c.out("dscores", scores.is.rows, heads);
+  for (std::int64_t t = 0; t < o.is.rows; ++t)
+    for (std::int64_t h = 0; h < heads; ++h) {
+      const element share =
+          multiply(sink_weight(scores.row(t)[h]), inverse(lse.of[statistic(lse, c.rows, t, h)]));
+      dscores.row(t)[h] = negate(multiply(share, dot(d_o.row(t) + h * dim, o.row(t) + h * dim, dim)));
+    }
+}
+
 }  // namespace field::attentions

@@ -33,6 +33,7 @@ rankc_cuda_test(runtime_cuda_kernels 1
   runtime/core/cuda/elementwise/activations_test.cpp
   runtime/core/cuda/attention/attention_test.cpp
   runtime/core/cuda/attention/chunk_attention_test.cpp
+  runtime/core/cuda/attention/sinks_test.cpp
   runtime/core/cuda/elementwise/bias_test.cpp
   runtime/core/cuda/loss/cross_entropy_test.cpp
   runtime/core/cuda/elementwise/embedding_test.cpp

@@ -2,6 +2,7 @@
 // The attributes of attention that change its scores, and the keys that a query sees.
 #pragma once
 #include <array>
+#include <cstddef>
 
 namespace rankc {
 
@@ -20,9 +21,16 @@ struct attention_setting {
   constexpr bool has_plain_scores() const { return window == 0 && softcap == 0 && scale == 0; }
   /// True if causal scores have a window or a scale of their own, and no softcap.
   constexpr bool has_only_masks() const { return causal && softcap == 0; }
-  /// The numbers that the hash of a call and the certificate's `given` have of a setting that is not plain.
+  static constexpr std::array<const char*, 4> names{"window", "softcap", "scale", "causal"};
+  /// The attributes in the order of `names`. The hash of a call and the certificate's `given` have them of a
+  /// setting that is not plain.
   constexpr std::array<double, 4> numbers() const {
     return {static_cast<double>(window), softcap, scale, causal ? 1.0 : 0.0};
+  }
+  /// Visits the name and the number of each attribute that does not have its default.
+  constexpr void each_set(auto visit) const {
+    for (std::size_t i = 0; i < names.size(); ++i)
+      if (numbers()[i] != attention_setting{}.numbers()[i]) visit(names[i], numbers()[i]);
   }
   /// The first position that a query sees, in a sequence without documents.
   constexpr int first_key(int position) const {

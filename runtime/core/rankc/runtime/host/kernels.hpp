@@ -185,6 +185,19 @@ template <class T>
 void document_ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
                                   int dim, int ring, double step, int first, const attention_setting& = {});
+/// Attention sinks: one score for each head, which enters the sum of every softmax of the head and has no
+/// value. sink_scores gives each token a row of them; x is not read. add_sinks changes the result of attention
+/// and its log-sum-exp; o may be o_before, and lse lse_before. Its gradient takes the changed results.
+/// Shapes: scores and dscores (tokens, heads), sinks (heads), x, o and dout (tokens, heads, dim),
+///         lse (rows, heads, tokens / rows).
+template <class T>
+void sink_scores(const lane&, at scores, at x, at sinks, int tokens, int heads, int dim);
+template <class T>
+void add_sinks(const lane&, at o, at lse, at o_before, at lse_before, at scores, int rows, int tokens,
+               int heads, int dim);
+template <class T>
+void add_sinks_grad(const lane&, at dscores, at dout, at o, at lse, at scores, int rows, int tokens,
+                    int heads, int dim);
 
 /// GELU in its tanh form, and SwiGLU: y = silu(gate) * up. dx may be dy; y may be x or up.
 /// Source: Hendrycks and Gimpel 2016; Shazeer 2020.

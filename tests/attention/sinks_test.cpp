@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A decoder with attention sinks computes what PyTorch computes in float64, alone and split.
+#include <doctest/doctest.h>
+
+#include <rankc/trainer/safetensors.hpp>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "oracle.hpp"
+
+namespace attention_sinks_test {
+
+namespace {
+
+using rankc::runtime::region;
+
+const std::string folder = RANKC_TEST_ORACLES "/sinks/";
+
+std::vector<double> read(const rankc::runtime::safetensors_reader& file, const std::string& name) {
+  std::vector<double> values(file.tensors().at(name).count);
+  file.read(name, 0, values.size(), values.data());
+  return values;
+}
+
+void check_near(const std::vector<double>& got, const std::vector<double>& expected, double tolerance) {
+  REQUIRE(got.size() == expected.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    CHECK(std::abs(got[i] - expected[i]) <= tolerance);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("logits, the loss and every gradient of a decoder with sinks are those of PyTorch") {
+  const nlohmann::json expected = oracle::read_json(folder + "expected.json");
+  const rankc::runtime::safetensors_reader gradients(folder + "gradients.safetensors"),
+      logits(folder + "logits.safetensors");
+  int programs = 0;
+  for (const registered& program : host_registry) {
+    if (program.job != "sunk_oracle") continue;
+    CAPTURE(program.layout);
+    run r(program);
+    oracle::load_weights(r, folder, [](const std::string& name) { return name; });
+    oracle::set_batch(r, expected["rows"]);
+    CHECK(std::abs(r.engine->evaluate() - expected["loss"].get<double>()) <= 1e-13);
+    if (r.about.world() == 1) {
+      const std::vector<double> all = read(logits, "logits");
+      for (std::size_t token = 0; token < 16; ++token) {
+        std::vector<double> row(16);
+        r.engine->logits(0, token, row.data());
+        const auto begin = all.begin() + static_cast<std::ptrdiff_t>(16 * token);
+        check_near(row, {begin, begin + 16}, 1e-13);
+      }
+    }
+    oracle::step(r);
+    for (const auto& [name, gradient] : r.tensors(region::gradients)) {
+      CAPTURE(name);
+      check_near(gradient, read(gradients, name), 1e-14);
+    }
+    ++programs;
+  }
+  CHECK(programs >= 2);
+}
+
+}  // namespace attention_sinks_test

@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""The oracle of attention sinks, by PyTorch in float64: make_sinks.py OUT
+
+A decoder of two layers: grouped heads, rotary positions, and a sink for each head. The first layer has a window of
+5 tokens. A sink is one more column of the scores, whose weight is dropped after the softmax, as in transformers,
+models/gpt_oss. README.md says what each file has.
+"""
+import json
+import math
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+
+HIDDEN, HEADS, KV_HEADS, HEAD, FFN, VOCAB, SEQ, ROWS, LAYERS = 8, 4, 2, 4, 12, 16, 16, 4, 2
+WINDOWS, THETA, EPS = [5, SEQ], 100.0, 1e-5
+
+
+def weights():
+    g = torch.Generator().manual_seed(7)
+    shapes = {'wte': (VOCAB, HIDDEN), 'norm': (HIDDEN,), 'lm_head': (VOCAB, HIDDEN)}
+    for n in range(LAYERS):
+        of_layer = {'norm1': (HIDDEN,), 'wq': (HEADS * HEAD, HIDDEN), 'wk': (KV_HEADS * HEAD, HIDDEN),
+                    'wv': (KV_HEADS * HEAD, HIDDEN), 'sinks': (HEADS,), 'wo': (HIDDEN, HEADS * HEAD),
+                    'norm2': (HIDDEN,), 'w1': (FFN, HIDDEN), 'w3': (FFN, HIDDEN), 'w2': (HIDDEN, FFN)}
+        shapes.update({f'layers.{n}.{name}': shape for name, shape in of_layer.items()})
+    made = {}
+    for name, shape in shapes.items():
+        u = 2 * torch.rand(shape, generator=g) - 1
+        made[name] = (1 + 0.1 * u if 'norm' in name else u).contiguous()
+    return made
+
+
+def norm(x, gain):
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + EPS) * gain
+
+
+def rotate(x):
+    powers = torch.arange(0, HEAD, 2, dtype=torch.float64) / HEAD
+    angles = torch.arange(SEQ, dtype=torch.float64)[:, None] * THETA**-powers
+    cos, sin = angles.cos().repeat(1, 2)[:, None], angles.sin().repeat(1, 2)[:, None]
+    first, second = x.chunk(2, -1)
+    return x * cos + torch.cat((-second, first), -1) * sin
+
+
+def attention(w, n, x):
+    q, k, v = (x @ w[f'layers.{n}.{name}'].T for name in ('wq', 'wk', 'wv'))
+    q = rotate(q.view(ROWS, SEQ, HEADS, HEAD))
+    k, v = (t.view(ROWS, SEQ, KV_HEADS, HEAD) for t in (k, v))
+    k, v = (t.repeat_interleave(HEADS // KV_HEADS, 2) for t in (rotate(k), v))
+    scores = torch.einsum('bqhd,bkhd->bhqk', q, k) / math.sqrt(HEAD)
+    distance = torch.arange(SEQ)[:, None] - torch.arange(SEQ)
+    scores = scores.masked_fill((distance < 0) | (distance >= WINDOWS[n]), -math.inf)
+    sinks = w[f'layers.{n}.sinks'].view(1, HEADS, 1, 1).expand(ROWS, HEADS, SEQ, 1)
+    shares = torch.cat((scores, sinks), -1).softmax(-1)[..., :-1]
+    return torch.einsum('bhqk,bkhd->bqhd', shares, v).reshape(ROWS, SEQ, HEADS * HEAD)
+
+
+def logits(w, tokens):
+    x = w['wte'][tokens]
+    for n in range(LAYERS):
+        of = {name: w[f'layers.{n}.{name}'] for name in ('norm1', 'wo', 'norm2', 'w1', 'w2', 'w3')}
+        x = x + attention(w, n, norm(x, of['norm1'])) @ of['wo'].T
+        h = norm(x, of['norm2'])
+        x = x + (torch.nn.functional.silu(h @ of['w1'].T) * (h @ of['w3'].T)) @ of['w2'].T
+    return norm(x, w['norm']) @ w['lm_head'].T
+
+
+def main():
+    out = Path(sys.argv[1])
+    w = weights()
+    save_file(w, out / 'model.safetensors')
+    w = {name: t.double().requires_grad_() for name, t in w.items()}
+    g = torch.Generator().manual_seed(8)
+    rows = torch.randint(0, VOCAB, (ROWS, SEQ + 1), generator=g)
+    z = logits(w, rows[:, :-1])
+    loss = torch.nn.functional.cross_entropy(z.reshape(-1, VOCAB), rows[:, 1:].reshape(-1))
+    loss.backward()
+    save_file({name: t.grad for name, t in w.items()}, out / 'gradients.safetensors')
+    save_file({'logits': z[0].detach()}, out / 'logits.safetensors')
+    expected = {'torch': torch.__version__, 'loss': loss.item(), 'rows': rows.tolist()}
+    (out / 'expected.json').write_text(json.dumps(expected) + '\n')
+
+
+main()
