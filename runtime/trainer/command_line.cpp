@@ -81,10 +81,15 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
            "hash:SEED, FILE.safetensors, or a folder: with model.safetensors, of Hugging Face, or a "
            "checkpoint (default hash:1)");
   app.add_option("--seed", raw.seed, "the same as --init hash:S")->check(seed());
-  add_name(app, "--data", o.data,
-           "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
-           "of these, links to files included, or a quoted pattern; "
-           "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234)");
+  add_name(
+      app, "--data", o.data,
+      "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
+      "of these, links to files included, or a quoted pattern; "
+      "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234). FILE.mask beside FILE.bin says "
+      "which tokens are labels");
+  add_name(app, "--labels", o.labels,
+           "PREFIX.bin and PREFIX.idx of Megatron: a label for each token of --data, with which the token "
+           "itself is replaced as a target; the plan's .ignored_label is ignored (default: the tokens)");
   add_name(
       app, "--load", o.load,
       "continue from this checkpoint, with its data and recipe where not given here: each source goes on at "
@@ -223,7 +228,9 @@ void check(options& o, const raw_options& raw) {
   }
   if (o.init.empty() && o.load.empty()) o.init = "hash:1";
   hash_seed(o.init);
-  if (o.data) parse_data_spec(*o.data);
+  if (o.labels && !o.data)
+    throw failure(2, "RC6224: --labels {} needs --data, whose labels they are", *o.labels);
+  if (o.data) parse_data_spec(*o.data, o.labels.value_or(""));
   if (o.eval_data) parse_data_spec(*o.eval_data);
   if (o.shuffle) parse_shuffle(*o.shuffle);
   if (o.eval_data && o.eval_fraction)

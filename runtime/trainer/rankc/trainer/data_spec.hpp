@@ -13,6 +13,7 @@ struct data_source {
   std::uint64_t seed = 0;  // arith, rand
   std::string path;        // files
   double weight = 1;
+  std::string labels{};  // files of labels beside Megatron's; empty: the tokens are the labels
 };
 
 /// A source as --data spells it, without its weight.
@@ -23,9 +24,9 @@ struct data_spec {
 };
 
 /// Read `arith:SEED`, `rand:SEED`, a file, a folder, a pattern of files, or several of these with weights:
-/// `A:0.7,B:0.3`.
-/// Errors: failure (2) for anything else.
-data_spec parse_data_spec(std::string_view text);
+/// `A:0.7,B:0.3`. `labels` is the text of --labels.
+/// Errors: failure (2) for anything else, and for labels of several sources or of one without files.
+data_spec parse_data_spec(std::string_view text, const std::string& labels = {});
 
 /// The order of the windows of files: one after the other, drawn for each epoch, or Megatron's order.
 struct shuffle_spec {

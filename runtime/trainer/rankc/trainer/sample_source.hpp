@@ -25,11 +25,15 @@ enum class data_part { trained, held_out };
 /// A source whose files are open.
 struct opened_source {
   data_source from;
-  std::optional<token_stream> tokens{};  // of files
+  std::optional<token_stream> tokens{};   // of files
+  std::optional<token_stream> labels{};   // of --labels; none: the tokens are the labels
+  std::optional<std::int32_t> ignored{};  // the label that the loss ignores
 };
 
-/// Errors: failure (1) for files that cannot serve, by name.
-std::vector<opened_source> open_sources(const data_spec&, int vocab);
+/// Open the files of sources. `ignored` is the label that the plan ignores.
+/// Errors: failure (1) for files that cannot serve, by name, and for a mask where the plan ignores no label.
+std::vector<opened_source> open_sources(const data_spec&, int vocab,
+                                        std::optional<std::int32_t> ignored = std::nullopt);
 
 /// The files of a source as they are now.
 std::vector<file_mark> marks_of(const opened_source&);
@@ -42,6 +46,11 @@ struct window_sequence {
   std::uint64_t epoch() const { return end / seq; }  // windows of a complete one
   /// The first token of window `n`.
   std::uint64_t token(std::uint64_t n) const;
+};
+
+/// Tokens of a stream that lie one after the other.
+struct token_range {
+  std::uint64_t first, count;
 };
 
 /// Where the first held-out token lies when `share` is held out; nothing where `share` is 0.
@@ -61,7 +70,8 @@ class sample_source {
   /// run trains on.
   void sample(data_part, std::uint64_t s, std::int32_t* tokens) const;
 
-  /// Write the same as seq tokens, and as targets the tokens after them.
+  /// Write the same as seq tokens, and as targets the labels of the tokens after them: the tokens themselves,
+  /// those of --labels, or the ignored label where a mask says so.
   void sample(data_part, std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) const;
 
   /// The samples of a part until one comes again; nothing where none does.
@@ -76,12 +86,14 @@ class sample_source {
   void arrange(const sample_order&);
   void arrange_as_megatron();
   int synthetic(std::uint64_t s, std::uint64_t t) const;
-  void sample_of_order(std::uint64_t s, std::int32_t* tokens) const;
+  std::vector<token_range> ranges_of(data_part, std::uint64_t s) const;
+  std::vector<token_range> ranges_of_order(std::uint64_t s) const;
 
   data_source from_;
   shuffle_spec shuffle_;
   std::uint64_t vocab_, seq_;
-  std::optional<token_stream> tokens_;
+  std::optional<token_stream> tokens_, labels_;
+  std::optional<std::int32_t> ignored_;
   source_place place_;
   window_sequence in_turn_{};
   std::uint64_t windows_ = 0, held_ = 0;  // of files: samples of an epoch, and held-out ones
