@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/command_line.hpp>
 
+#include "chat/chat_form.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/named_inputs.hpp>
 #include <rankc/trainer/data.hpp>
@@ -181,6 +182,13 @@ void add_options_of_generation(CLI::App& app, options& o) {
       "are its tokens (default: the tokenizer.json of the Hugging Face folder that the run began with, "
       "else bytes)")
       ->excludes("--prompt-tokens");
+  CLI::Option* const chat = add_name(app, "--chat", o.chat,
+                                     "the prompt is a user's message: write it by the chat template of a "
+                                     "family, and end with the assistant's turn: " +
+                                         chat_form_names());
+  chat->needs(prompt);
+  add_name(app, "--date", o.date, "the date that the template gpt-oss states, such as 2025-08-05")
+      ->needs(chat);
   app.add_option("--tokens", o.tokens, "to generate (default 200)")->check(whole_number(1));
   app.add_option("--temperature", o.temperature,
                  "0: always the likeliest token; 1: by the model's own chances (default 0.8)")
@@ -314,6 +322,7 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   if (!export_weights->parsed()) refuse_declared_inputs(about);
   if (generating->parsed()) {
     if (o.prompt && o.prompt->empty()) refuse_empty("--prompt");
+    if (!o.chat.empty()) check_chat_date(chat_form_of(o.chat), o.date);
     o.run = options::command::generate;
     return o;
   }

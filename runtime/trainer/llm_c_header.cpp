@@ -13,20 +13,7 @@ namespace {
 
 constexpr std::int32_t evaluation_magic = 20240522;
 
-/// The form that begins with a magic number; null where none does.
-const llm_c_form* form_of(std::int32_t magic) {
-  if (magic == narrow_llm_c.magic) return &narrow_llm_c;
-  return magic == wide_llm_c.magic ? &wide_llm_c : nullptr;
-}
-
 }  // namespace
-
-bool begins_as_llm_c(std::string_view beginning) {
-  std::int32_t magic = 0;
-  if (beginning.size() < sizeof magic) return false;
-  std::memcpy(&magic, beginning.data(), sizeof magic);
-  return form_of(magic) != nullptr;
-}
 
 llm_c_header read_llm_c_header(const mapped_file& file) {
   const std::string& name = file.name();
@@ -37,7 +24,7 @@ llm_c_header read_llm_c_header(const mapped_file& file) {
   std::array<std::int32_t, 3> header;
   std::memcpy(header.data(), bytes.data(), sizeof header);
   const auto [magic, version, count] = header;
-  const llm_c_form* const form = form_of(magic);
+  const llm_c_form* const form = llm_c_form_of(magic);
   if (magic == evaluation_magic)
     throw failure(
         1,

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace rankc::runtime {
@@ -19,8 +20,19 @@ inline constexpr llm_c_form narrow_llm_c{20240520, 1, token_type::u16},
     wide_llm_c{20240801, 7, token_type::u32};
 inline constexpr std::size_t llm_c_header_bytes = 256 * sizeof(std::int32_t);
 
+/// The form that begins with a magic number; null where none does.
+constexpr const llm_c_form* llm_c_form_of(std::int32_t magic) {
+  if (magic == narrow_llm_c.magic) return &narrow_llm_c;
+  return magic == wide_llm_c.magic ? &wide_llm_c : nullptr;
+}
+
 /// Whether a file begins as a token file of llm.c does.
-bool begins_as_llm_c(std::string_view beginning);
+inline bool begins_as_llm_c(std::string_view beginning) {
+  std::int32_t magic = 0;
+  if (beginning.size() < sizeof magic) return false;
+  std::memcpy(&magic, beginning.data(), sizeof magic);
+  return llm_c_form_of(magic) != nullptr;
+}
 
 struct llm_c_header {
   token_type type;

@@ -23,7 +23,7 @@ constexpr std::size_t checked_whole = std::size_t{1}
                                       << 28;  // bytes of a file that is checked when it is opened
 fs::path index_beside(fs::path bin) { return bin.replace_extension(".idx"); }
 
-/// Whether a file of a folder belongs to one of tokens beside it.
+/// Whether a file is the index or the mask of a token file in the same folder.
 bool belongs_to_tokens(const fs::path& file) {
   return file.extension() == ".idx" ||
          (file.extension() == ".mask" && fs::exists(fs::path(file).replace_extension(".bin")));
@@ -119,7 +119,7 @@ void token_stream::add_llm_c(mapped_file file) {
   add_mask(tokens);
 }
 
-/// Open the mask beside the last file, where there is one.
+/// Open the mask next to the last file, where there is one.
 void token_stream::add_mask(std::uint64_t tokens) {
   const std::string& file = files_.back().name();
   masks_.resize(files_.size());

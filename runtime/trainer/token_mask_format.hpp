@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file FILE.mask beside FILE.bin: this header, then one byte for each token of FILE.bin.
+// FILE.mask next to FILE.bin: this header, then one byte for each token of FILE.bin.
 #pragma once
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels that the loss ignores: by a mask beside a token file, and by files of labels.
+// Labels that the loss ignores: by a mask next to a token file, and by files of labels.
 #include <rankc/trainer/data.hpp>
 #include <packed_examples.hpp>
 #include <token_mask_format.hpp>
@@ -52,7 +52,7 @@ dataset open(const std::string& file, int seq, const sample_order& order = {},
   return dataset(std::move(sources), 65536, seq, orders, {});
 }
 
-/// What counting() has as target of window `first`, masked at each third token.
+/// The targets of the window of counting() at `first`, where each third token is ignored.
 numbers masked_window(int first, int seq) {
   numbers out;
   for (int i = first + 1; i <= first + seq; ++i) out.push_back(i % 3 == 0 ? ignored : i);

@@ -29,6 +29,7 @@ struct options {
   std::string prompt_tokens;
   std::string requests;       // of score
   std::string tokenizer;      // of generate: a file, a folder or "bytes"
+  std::string chat, date;     // of generate: the chat template of the prompt, and the date that it states
   std::int64_t tokens = 200;  // to generate
   double temperature = 0.8;
   int top_k = 0;

@@ -13,7 +13,7 @@ struct data_source {
   std::uint64_t seed = 0;  // arith, rand
   std::string path;        // files
   double weight = 1;
-  std::string labels{};  // files of labels beside Megatron's; empty: the tokens are the labels
+  std::string labels{};  // files of labels for Megatron's tokens; empty: the tokens are the labels
 };
 
 /// A source as --data spells it, without its weight.

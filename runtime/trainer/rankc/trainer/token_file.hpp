@@ -66,7 +66,7 @@ class token_stream {
   /// The same within a piece.
   void copy(const token_piece&, std::uint64_t first, std::uint64_t count, std::int32_t* to) const;
 
-  /// Of `labels`, which are tokens [first, first + count), replace those that a mask ignores by `ignored`.
+  /// Replace labels that a mask ignores by `ignored`. `labels` are tokens [first, first + count).
   void mask(std::uint64_t first, std::uint64_t count, std::int32_t ignored, std::int32_t* labels) const;
   /// The first mask that ignores a token; null where no mask does.
   const token_mask* first_mask() const;
@@ -85,7 +85,7 @@ class token_stream {
   void add_folder(const std::vector<std::filesystem::path>& files);
   std::uint64_t first_of_file(std::uint32_t file) const;
   void check() const;
-  const token_mask* mask_of(const token_piece&) const;  // null: its file has none
+  const token_mask* mask_of(const token_piece&) const;  // null: its file has no mask
   [[noreturn]] void refuse(const token_piece&, std::uint64_t place) const;
   template <class Visit>
   void for_each_part(std::uint64_t first, std::uint64_t count, const Visit& visit) const;

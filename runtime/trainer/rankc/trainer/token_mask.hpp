@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mask beside a token file: which tokens are labels of the loss.
+// The mask next to a token file. It says which tokens are labels of the loss.
 #pragma once
 #include <rankc/trainer/mapped_file.hpp>
 
