@@ -30,7 +30,8 @@ add_library(rankc_tool_commands STATIC
   tool/search.cpp tool/search_read.cpp tool/search_table.cpp
   tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp
   tool/calibrate.cpp tool/calibrate_fit.cpp
-  tool/init.cpp tool/tokens.cpp tool/text_encoder.cpp tool/documents.cpp tool/byte_source.cpp tool/explain.cpp tool/rules_text.cpp
+  tool/init.cpp tool/tokens.cpp tool/token_writer.cpp tool/text_examples.cpp tool/chat_examples.cpp tool/packer.cpp
+  tool/text_encoder.cpp tool/documents.cpp tool/byte_source.cpp tool/explain.cpp tool/rules_text.cpp
   "${starter_embedded}" "${plans_page}" "${messages}")
 target_include_directories(rankc_tool_commands
   PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/tool" PRIVATE "${CMAKE_CURRENT_BINARY_DIR}/include")
@@ -63,7 +64,7 @@ foreach(library IN ITEMS ZLIB ZSTD)
 endforeach()
 set_source_files_properties(tool/byte_source.cpp PROPERTIES COMPILE_DEFINITIONS "${compressions}" SKIP_UNITY_BUILD_INCLUSION ON)
 
-add_executable(rankc_tool tool/main.cpp tool/beside.cpp tool/dims_flags.cpp tool/search_flags.cpp)
+add_executable(rankc_tool tool/main.cpp tool/beside.cpp tool/dims_flags.cpp tool/search_flags.cpp tool/tokens_flags.cpp)
 add_dependencies(rankc_tool rankc_verify_program)
 add_executable(rankc::rankc ALIAS rankc_tool)
 set_target_properties(rankc_tool_commands PROPERTIES UNITY_BUILD ON)

@@ -54,22 +54,26 @@ class line_reader {
   std::size_t at_ = 0;
 };
 
-void visit_lines(const fs::path& file, const std::string& field,
-                 const std::function<void(std::string)>& visit) {
-  line_reader lines(file);
-  for (std::size_t number = 1; const std::optional<std::string> line = lines.next(); ++number) {
-    if (line->find_first_not_of(" \t\r") == line->npos) continue;
+void visit_fields(const fs::path& file, const std::string& field,
+                  const std::function<void(std::string)>& visit) {
+  for_each_line(file, [&](const std::string& line, std::size_t number) {
     const std::string name = fmt::format("{}:{} (--field {})", file.string(), number, field);
-    const auto object = runtime::parse_json<nlohmann::json>(*line, name, 1, line_limits);
+    const auto object = runtime::parse_json<nlohmann::json>(line, name, 1, line_limits);
     visit(runtime::required<std::string>(object, field.c_str(), "", name, 1));
-  }
+  });
 }
 
 }  // namespace
 
+void for_each_line(const fs::path& file, const std::function<void(const std::string&, std::size_t)>& visit) {
+  line_reader lines(file);
+  for (std::size_t number = 1; const std::optional<std::string> line = lines.next(); ++number)
+    if (line->find_first_not_of(" \t\r") != line->npos) visit(*line, number);
+}
+
 void for_each_document(const fs::path& file, const std::string& field,
                        const std::function<void(std::string text)>& visit) {
-  if (!field.empty()) return visit_lines(file, field, visit);
+  if (!field.empty()) return visit_fields(file, field, visit);
   const auto from = open_bytes(file);
   std::string text;
   while (append_block(*from, file, text)) {

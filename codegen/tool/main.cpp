@@ -21,6 +21,7 @@
 #include "search.hpp"
 #include "search_flags.hpp"
 #include "tokens.hpp"
+#include "tokens_flags.hpp"
 
 int main(int argc, char** argv) {
   using namespace rankc::tool;
@@ -79,26 +80,8 @@ int main(int argc, char** argv) {
   CLI::App* explaining = app.add_subcommand("explain", "print the long form of a rule, or list all");
   explaining->add_option("rule", id, "such as RC201, rc201 or 201");
   tokens_options tokenizing;
-  CLI::App* making = app.add_subcommand("tokens", "write a token file of text, for --data");
-  making
-      ->add_option("files", tokenizing.files,
-                   "texts, one after the other; those of gzip and zstd are decompressed")
-      ->required();
-  making->add_option("--out", tokenizing.out, "FILE.bin, in the form of llm.c")->required();
-  making->add_option(
-      "--model", tokenizing.model,
-      "tokenizer.json of byte-level BPE, a model of SentencePiece, or a folder of one; default: a "
-      "text's bytes are its tokens");
-  making->add_flag("--eos", tokenizing.ends, "the model's end-of-sentence behind each text");
-  making->add_flag("--bos", tokenizing.begins, "the model's begin-of-sentence before each text");
-  making->add_option("--field", tokenizing.field,
-                     "the files are JSON lines, each an object with a text in this field; default: a file is "
-                     "a text");
-  making->footer(
-      "Examples:\n"
-      "  rankc tokens --out train.bin book.txt letters.txt\n"
-      "  rankc tokens --model tokenizer.model --eos --out train.bin *.txt\n"
-      "  rankc tokens --model Qwen3-0.6B --eos --field text --out train.bin corpus.jsonl.zst");
+  CLI::App* making = app.add_subcommand("tokens", "write a token file of text or conversations, for --data");
+  add_tokens_options(*making, tokenizing);
   const auto is_named = [&](const CLI::App* command) { return command->get_name() == argv[1]; };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
     const std::string text = say("RC8050: {} is not a command of rankc", argv[1]);

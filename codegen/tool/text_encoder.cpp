@@ -24,6 +24,17 @@ text_encoder of_bytes() {
                 const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
                 return std::vector<int>(bytes, bytes + text.size());
               },
+          .encode_with_ends =
+              [](const std::string& text, std::vector<int>& ids, std::vector<std::size_t>& ends) {
+                for (std::size_t i = 0; i < text.size(); ++i) {
+                  ids.push_back(static_cast<unsigned char>(text[i]));
+                  ends.push_back(i + 1);
+                }
+              },
+          .id_of =
+              [](const std::string& token) {
+                return token.size() == 1 ? static_cast<unsigned char>(token.front()) : -1;
+              },
           .name = "bytes",
           .vocab = 256,
           .begin = {},
@@ -38,6 +49,9 @@ text_encoder of_tokenizer_json(const fs::path& file) {
                 by->encode(runtime::repaired_utf8(std::move(text), replaced), ids);
                 return ids;
               },
+          .encode_with_ends = [=](const std::string& text, std::vector<int>& ids,
+                                  std::vector<std::size_t>& ends) { by->encode(text, ids, ends); },
+          .id_of = [=](const std::string& token) { return by->id_of(token); },
           .name = file.string(),
           .vocab = by->size(),
           .begin = by->begin(),
@@ -45,11 +59,62 @@ text_encoder of_tokenizer_json(const fs::path& file) {
 }
 
 #ifdef RANKC_SENTENCEPIECE
+using sentencepiece_model = sentencepiece::SentencePieceProcessor;
+
+/// Whether the tokens of a text keep its white space and put nothing before it.
+bool keeps_text(const sentencepiece_model& by) {
+  const std::string probe = "a\n\n b  c\n";
+  std::vector<std::string> pieces;
+  std::string decoded;
+  const bool is_read = by.Encode(probe, &pieces).ok() && by.Decode(pieces, &decoded).ok();
+  return is_read && decoded == probe && pieces.front().starts_with('a');
+}
+
+/// Encodes a text, in which SentencePiece does not find control tokens such as <bos>.
+class text_with_control_tokens {
+ public:
+  explicit text_with_control_tokens(std::shared_ptr<sentencepiece_model> by) : by_(std::move(by)) {
+    for (int id = 0; id < by_->GetPieceSize(); ++id)
+      if (by_->IsControl(id)) tokens_.emplace_back(by_->IdToPiece(id), id);
+  }
+
+  void encode(const std::string& text, std::vector<int>& ids, std::vector<std::size_t>& ends) const {
+    for (std::size_t at = 0; at < text.size();) {
+      std::size_t next = text.size();
+      const std::pair<std::string, int>* found = nullptr;
+      for (const auto& token : tokens_)
+        if (const std::size_t place = text.find(token.first, at); place < next) {
+          next = place;
+          found = &token;
+        }
+      encode_piece(text, at, next, ids, ends);
+      at = next;
+      if (found == nullptr) continue;
+      at += found->first.size();
+      ids.push_back(found->second);
+      ends.push_back(at);
+    }
+  }
+
+ private:
+  void encode_piece(const std::string& text, std::size_t begin, std::size_t end, std::vector<int>& ids,
+                    std::vector<std::size_t>& ends) const {
+    const auto encoded = by_->EncodeAsImmutableProto(std::string_view(text).substr(begin, end - begin));
+    for (const auto& piece : encoded.pieces()) {
+      ids.push_back(static_cast<int>(piece.id()));
+      ends.push_back(begin + piece.end());
+    }
+  }
+
+  std::shared_ptr<sentencepiece_model> by_;
+  std::vector<std::pair<std::string, int>> tokens_;
+};
+
 std::vector<int> one_or_none(int id) { return id < 0 ? std::vector<int>{} : std::vector<int>{id}; }
 
 text_encoder of_sentencepiece(const fs::path& model) {
   codegen::require_readable(model, runtime::input_file(model));
-  const auto processor = std::make_shared<sentencepiece::SentencePieceProcessor>();
+  const auto processor = std::make_shared<sentencepiece_model>();
   if (const auto status = processor->Load(model.string()); !status.ok())
     throw runtime::failure(
         1,
@@ -64,6 +129,15 @@ text_encoder of_sentencepiece(const fs::path& model) {
                                          status.ToString());
                 return ids;
               },
+          .encode_with_ends = [=, controls = text_with_control_tokens(processor)](
+                                  const std::string& text, std::vector<int>& ids,
+                                  std::vector<std::size_t>& ends) { controls.encode(text, ids, ends); },
+          .id_of =
+              [=](const std::string& token) {
+                const int id = processor->PieceToId(token);
+                return processor->IsUnknown(id) ? -1 : id;
+              },
+          .keeps_text = keeps_text(*processor),
           .name = model.string(),
           .vocab = processor->GetPieceSize(),
           .begin = one_or_none(processor->bos_id()),

@@ -3,88 +3,50 @@
 
 #include <command_line.hpp>
 #include <fmt/format.h>
+#include <llm_c_header.hpp>
 #include <rankc/runtime/output_rules.hpp>
+#include <rankc/runtime/parse.hpp>
 
-#include <array>
 #include <cstdint>
-#include <cstring>
-#include <limits>
+#include <optional>
 #include <ostream>
-#include <stdexcept>
 #include <utility>
 
-#include "documents.hpp"
+#include "chat_examples.hpp"
+#include "packer.hpp"
 #include "text_encoder.hpp"
+#include "text_examples.hpp"
+#include "token_writer.hpp"
 
 namespace rankc::tool {
 
 namespace {
 
-constexpr std::int32_t narrow_magic = 20240520, wide_magic = 20240801;  // of llm.c
+bool writes_mask(const tokens_options& o) { return !o.chat.empty() || o.pack > 0; }
 
-bool is_token_file(std::string_view beginning) {
-  std::int32_t magic = 0;
-  if (beginning.size() >= sizeof magic) std::memcpy(&magic, beginning.data(), sizeof magic);
-  return magic == narrow_magic || magic == wide_magic;
-}
-
-/// Errors: failure (2) where the output is one of the inputs, or a file that holds something else.
+/// Errors: failure (2) where an output is one of the inputs, or a file that holds something else.
 void refuse_other_files(const tokens_options& o) {
   std::vector<runtime::named_file> inputs;
   for (const auto& file : o.files) inputs.push_back({"the text " + file.string(), file});
   if (!o.model.empty()) inputs.push_back({"--model " + o.model.string(), o.model});
   const runtime::named_file out{"--out " + o.out.string(), o.out};
   runtime::refuse_same_file(out, inputs);
-  runtime::refuse_other_kind(out, "a token file of llm.c", is_token_file);
+  runtime::refuse_other_kind(out, "a token file of llm.c", runtime::begins_as_llm_c);
+  const std::filesystem::path mask_file = runtime::mask_beside(o.out);
+  const runtime::named_file mask{"the mask " + mask_file.string(), mask_file};
+  std::error_code error;
+  if (!writes_mask(o) && std::filesystem::exists(mask_file, error))
+    throw runtime::failure(2,
+                           "RC8145: {} would be read as the mask of --out {}, which gets none; remove it, or "
+                           "give another --out",
+                           mask_file, o.out);
+  if (!writes_mask(o)) return;
+  runtime::refuse_same_file(mask, inputs);
+  runtime::refuse_other_kind(mask, "a mask of tokens", is_token_mask);
 }
 
-/// Tokens of one width.
-template <class T>
-void append(runtime::durable_file& out, const std::vector<int>& ids) {
-  const std::vector<T> narrow(ids.begin(), ids.end());
-  out.append(narrow.data(), narrow.size() * sizeof(T));
-}
-
-/// Write the tokens of all documents. `note` gets the sentences about texts that were changed.
-/// Returns: the number of tokens.
-std::size_t write_tokens(const tokens_options& o, const text_encoder& by, std::ostream& note) {
-  const bool wide = by.vocab > 65536;
-  runtime::remove_unfinished(o.out.parent_path(), o.out.filename().string());
-  runtime::output_file to(o.out, 1);
-  runtime::durable_file& out = to.file();
-  std::array<std::int32_t, 256> header{wide ? wide_magic : narrow_magic, wide ? 7 : 1};
-  out.append(header.data(), sizeof header);
-  std::size_t count = 0;
-  const auto write = [&](const std::vector<int>& ids) {
-    count += ids.size();
-    if (count > std::numeric_limits<std::int32_t>::max())
-      throw runtime::failure(1,
-                             "RC8114: {} would hold more than the 2^31 - 1 tokens that its header can count; "
-                             "write several files",
-                             o.out);
-    (wide ? append<std::uint32_t> : append<std::uint16_t>)(out, ids);
-  };
-  for (const auto& file : o.files) {
-    std::size_t replaced = 0;
-    for_each_document(file, o.field, [&](std::string text) {
-      if (o.begins) write(by.begin);
-      write(by.encode(std::move(text), replaced));
-      if (o.ends) write(by.end);
-    });
-    if (replaced > 0)
-      note << "note: "
-           << runtime::say("RC8119: {} has {} sequences of bytes that are not UTF-8; each is read as U+FFFD",
-                           file, replaced)
-           << "\n";
-  }
-  header[2] = static_cast<std::int32_t>(count);
-  out.replace(0, {reinterpret_cast<const char*>(header.data()), sizeof header});
-  to.put_in_place();
-  return count;
-}
-
-/// Errors: failure where an option names a token that the model does not have.
-void check_ends(const tokens_options& o, const text_encoder& by) {
+/// Errors: failure (1 or 2) for options that the model or other options do not allow.
+void check_options(const tokens_options& o, const text_encoder& by) {
   const auto check = [&](bool is_asked, const char* option, const char* name, const std::vector<int>& ids) {
     if (!is_asked || !ids.empty()) return;
     if (o.model.empty())
@@ -97,9 +59,76 @@ void check_ends(const tokens_options& o, const text_encoder& by) {
   };
   check(o.begins, "--bos", "begin-of-sentence", by.begin);
   check(o.ends, "--eos", "end-of-sentence", by.end);
+  if (o.loss != "assistant" && o.loss != "all")
+    throw runtime::failure(2, "RC8146: --loss {} is unknown; give assistant or all", o.loss);
+  if (o.pack > 0 && o.end_of_document.empty())
+    throw runtime::failure(2,
+                           "RC8147: --pack {} needs --end-of-document TOKEN, which follows each example and "
+                           "fills up sequences; the plan names it as .end_of_document",
+                           o.pack);
+}
+
+/// The token of --end-of-document; nothing where it is not given.
+/// Errors: failure (1) for a token that the model lacks.
+std::optional<int> end_of_document(const tokens_options& o, const text_encoder& by) {
+  if (o.end_of_document.empty()) return std::nullopt;
+  const int id = runtime::parse_number<int>(o.end_of_document).value_or(by.id_of(o.end_of_document));
+  if (id >= 0 && id < by.vocab) return id;
+  throw runtime::failure(
+      1,
+      "RC8148: --end-of-document {} is not a token of {}; give the text of one, or a number "
+      "from 0 to {}",
+      o.end_of_document, by.name, by.vocab - 1);
+}
+
+/// Packs examples into sequences, and writes these.
+std::string write_packed(const tokens_options& o, int filler, token_writer& to, std::ostream& note,
+                         const std::function<void(const visit_example&)>& visit_all) {
+  packer packs(static_cast<std::size_t>(o.pack), filler,
+               [&](const example& sequence) { to.append(sequence.ids, sequence.labels); });
+  visit_all([&](example one) { packs.add(std::move(one)); });
+  packs.finish();
+  to.append({filler}, {runtime::label_is_ignored});  // the target of the last sequence's last token
+  const packing_counts& n = packs.counts();
+  if (n.cut > 0)
+    note << "note: "
+         << runtime::say(
+                "RC8150: {} of {} examples are longer than --pack {} and lose their ends, {} tokens in "
+                "all",
+                n.cut, n.examples, o.pack, n.lost)
+         << "\n";
+  const auto room = static_cast<double>(n.sequences) * o.pack;
+  return fmt::format("packed: {} examples in {} sequences of {} tokens, {:.2f} % full\n", n.examples,
+                     n.sequences, o.pack,
+                     n.sequences == 0 ? 0.0 : 100 * static_cast<double>(n.tokens) / room);
+}
+
+void write_tokens(const tokens_options& o, std::ostream& out, std::ostream& note) {
+  const text_encoder by = encoder_of(o.model);
+  check_options(o, by);
+  const std::optional<int> end = end_of_document(o, by);
+  const auto visit_all = [&](const visit_example& visit) {
+    if (o.chat.empty()) return visit_texts(o, by, end, visit, note);
+    chat_examples chats(o, by, end);
+    for (const auto& file : o.files) chats.for_each(file, visit);
+    chats.note(note);
+  };
+  token_writer to(
+      o.out,
+      {.wide = by.vocab > 65536, .masks = writes_mask(o), .packed = static_cast<std::uint32_t>(o.pack)});
+  std::string packed;
+  if (o.pack > 0) packed = write_packed(o, *end, to, note, visit_all);
+  else visit_all([&](const example& one) { to.append(one.ids, one.labels); });
+  to.finish();
+  out << fmt::format("{}: {} tokens of {} files by {}, for a plan with vocab {} or more{}\n", o.out.string(),
+                     to.tokens(), o.files.size(), by.name, by.vocab,
+                     writes_mask(o) ? fmt::format("; {} are labels", to.labels()) : "")
+      << packed;
 }
 
 }  // namespace
+
+std::string chat_templates() { return runtime::chat_form_names(); }
 
 int tokens(const tokens_options& o, std::ostream& out, std::ostream& errors) {
   try {
@@ -107,11 +136,7 @@ int tokens(const tokens_options& o, std::ostream& out, std::ostream& errors) {
       throw runtime::failure(1, "RC8115: --out {} does not end in .bin, by which --data knows a token file",
                              o.out);
     refuse_other_files(o);
-    const text_encoder by = encoder_of(o.model);
-    check_ends(o, by);
-    const std::size_t count = write_tokens(o, by, errors);
-    out << fmt::format("{}: {} tokens of {} files by {}, for a plan with vocab {} or more\n", o.out.string(),
-                       count, o.files.size(), by.name, by.vocab);
+    write_tokens(o, out, errors);
     return 0;
   } catch (const std::exception& e) {
     errors << "error: " << codegen::sentence_of(e) << "\n";

@@ -38,7 +38,10 @@ std::string order_of(const run_state& state, const description& about, const std
 
 /// Commands that do not train read data of their own whole and in its order.
 void set_data(run_state& state, const description& about, const options& o) {
-  if (o.data) state.data = *o.data;
+  if (o.data) {
+    state.data = *o.data;
+    state.labels = o.labels.value_or("");
+  }
   if (o.data && o.run != options::command::train) {
     state.shuffle.clear();
     state.eval_data.clear();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/command_line.hpp>
 
+#include "chat/chat_form.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/named_inputs.hpp>
 #include <rankc/trainer/data.hpp>
@@ -86,7 +87,11 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
       "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
       "of these, links to files included, or a quoted pattern; "
       "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234); arrays:DIR, a folder with a file "
-      "NAME.npy for each input of a model that declares inputs");
+      "NAME.npy for each input of a model that declares inputs. FILE.mask beside FILE.bin says which tokens are "
+      "labels");
+  add_name(app, "--labels", o.labels,
+           "PREFIX.bin and PREFIX.idx of Megatron: a label for each token of --data, with which the token "
+           "itself is replaced as a target; the plan's .ignored_label is ignored (default: the tokens)");
   add_name(
       app, "--load", o.load,
       "continue from this checkpoint, with its data and recipe where not given here: each source goes on at "
@@ -178,6 +183,13 @@ void add_options_of_generation(CLI::App& app, options& o) {
       "are its tokens (default: the tokenizer.json of the Hugging Face folder that the run began with, "
       "else bytes)")
       ->excludes("--prompt-tokens");
+  CLI::Option* const chat = add_name(app, "--chat", o.chat,
+                                     "the prompt is a user's message: write it by the chat template of a "
+                                     "family, and end with the assistant's turn: " +
+                                         chat_form_names());
+  chat->needs(prompt);
+  add_name(app, "--date", o.date, "the date that the template gpt-oss states, such as 2025-08-05")
+      ->needs(chat);
   app.add_option("--tokens", o.tokens, "to generate (default 200)")->check(whole_number(1));
   app.add_option("--temperature", o.temperature,
                  "0: always the likeliest token; 1: by the model's own chances (default 0.8)")
@@ -225,7 +237,9 @@ void check(options& o, const raw_options& raw) {
   }
   if (o.init.empty() && o.load.empty()) o.init = "hash:1";
   hash_seed(o.init);
-  if (o.data) parse_data_spec(*o.data);
+  if (o.labels && !o.data)
+    throw failure(2, "RC6224: --labels {} needs --data, whose labels they are", *o.labels);
+  if (o.data) parse_data_spec(*o.data, o.labels.value_or(""));
   if (o.eval_data) parse_data_spec(*o.eval_data);
   if (o.shuffle) parse_shuffle(*o.shuffle);
   if (o.eval_data && o.eval_fraction)
@@ -308,6 +322,7 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   if (generating->parsed()) {
     refuse_declared_inputs(about, "generate");
     if (o.prompt && o.prompt->empty()) refuse_empty("--prompt");
+    if (!o.chat.empty()) check_chat_date(chat_form_of(o.chat), o.date);
     o.run = options::command::generate;
     return o;
   }

@@ -47,6 +47,14 @@ data_source parse_source(std::string_view text, std::string_view whole) {
                 whole, text);
 }
 
+[[noreturn]] void refuse_labels(const std::string& labels, std::string_view data) {
+  throw failure(
+      2,
+      "RC6218: --labels {} belongs to one source of Megatron's files, but --data is {}; give --data "
+      "PREFIX alone, or leave --labels out",
+      labels, data);
+}
+
 }  // namespace
 
 std::string source_text(const data_source& source) {
@@ -55,9 +63,14 @@ std::string source_text(const data_source& source) {
   return (source.from == data_source::kind::arith ? "arith:" : "rand:") + std::to_string(source.seed);
 }
 
-data_spec parse_data_spec(std::string_view text) {
-  if (text.find(',') == text.npos || std::filesystem::exists(std::filesystem::path(text)))
-    return {{parse_source(text, text)}};
+data_spec parse_data_spec(std::string_view text, const std::string& labels) {
+  if (text.find(',') == text.npos || std::filesystem::exists(std::filesystem::path(text))) {
+    data_source only = parse_source(text, text);
+    if (!labels.empty() && only.from != data_source::kind::files) refuse_labels(labels, text);
+    only.labels = labels;
+    return {{std::move(only)}};
+  }
+  if (!labels.empty()) refuse_labels(labels, text);
   data_spec spec;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());

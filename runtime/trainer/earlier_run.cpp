@@ -17,8 +17,9 @@ namespace fs = std::filesystem;
 /// Whether two states are of the same run: the same plan, started with the same options.
 bool is_same_run(const run_state& a, const run_state& b) {
   const auto options_of = [](const run_state& s) {
-    return std::tuple(s.plan_hash, s.init, s.data, s.shuffle, s.eval_data, s.eval_fraction, s.last_step,
-                      s.train.lr, s.train.weight_decay, s.train.clip, schedule_text(schedule_of(s.train)));
+    return std::tuple(s.plan_hash, s.init, s.data, s.labels, s.shuffle, s.eval_data, s.eval_fraction,
+                      s.last_step, s.train.lr, s.train.weight_decay, s.train.clip,
+                      schedule_text(schedule_of(s.train)));
   };
   return options_of(a) == options_of(b);
 }

@@ -25,6 +25,7 @@
 #include <numeric>
 #include <optional>
 
+#include "chat/chat_form.hpp"
 #include "hugging_face_origin.hpp"
 
 namespace rankc::runtime {
@@ -75,10 +76,11 @@ std::optional<std::filesystem::path> origin_of(const description& about, const s
   return std::nullopt;
 }
 
-/// The text of a prompt and of what follows it, as tokens and as it is printed.
+/// The tokens of a prompt, the tokens that end the text after it, and the text of each token.
 struct conversation {
   std::vector<std::int32_t> opening, prompt;  // the opening is not printed
   std::function<std::string(std::int32_t)> printed;
+  std::vector<std::int32_t> ends{};
 };
 
 conversation begin_conversation(const description& about, const options& o) {
@@ -90,8 +92,10 @@ conversation begin_conversation(const description& about, const options& o) {
   const auto origin = o.tokenizer.empty() ? origin_of(about, o.load, notes) : std::nullopt;
   const auto text = std::make_shared<prompt_text>(about, o.tokenizer, origin, notes);
   for (const std::string& note : notes) say_error("{}: note: {}\n", about.name, printable(note));
-  return {text->opening(), text->tokens_of(o.prompt.value_or("\n")),
-          [text](std::int32_t token) { return text->text_of(token); }};
+  const auto printed = [text](std::int32_t token) { return text->text_of(token); };
+  if (o.chat.empty()) return {text->opening(), text->tokens_of(o.prompt.value_or("\n")), printed};
+  const chat_form& form = chat_form_of(o.chat);
+  return {{}, text->tokens_of_chat(form, o.prompt.value(), o.date), printed, text->ends_of(form)};
 }
 
 }  // namespace
@@ -139,7 +143,8 @@ void generate(const description& about, const install_engine& install, const opt
   for (std::int64_t i = 0; i < o.tokens; ++i) {
     tokens.push_back(choose_token(next_logits(*e, tokens), how, tokens.size()));
     print_result(text.printed(tokens.back()));
-    if (tokens.back() == about.end_of_document) break;  // the model has ended the text
+    const bool ends_turn = std::find(text.ends.begin(), text.ends.end(), tokens.back()) != text.ends.end();
+    if (ends_turn || tokens.back() == about.end_of_document) break;
   }
   print_result("\n");
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

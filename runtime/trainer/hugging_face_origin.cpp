@@ -13,9 +13,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int longest_chain = 64;
-constexpr const char* names_copied[]{"added_tokens.json", "chat_template.jinja",     "generation_config.json",
-                                     "merges.txt",        "special_tokens_map.json", "tokenizer.json",
-                                     "tokenizer.model",   "tokenizer_config.json",   "vocab.json"};
+constexpr const char* names_copied[]{
+    "added_tokens.json", "chat_template.jinja",     "chat_template.json", "generation_config.json",
+    "merges.txt",        "special_tokens_map.json", "tekken.json",        "tokenizer.json",
+    "tokenizer.model",   "tokenizer_config.json",   "vocab.json"};
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/megatron_index.hpp>
 
+#include "token_bytes.hpp"
 #include <rankc/runtime/failure.hpp>
 
 #include <cstring>
@@ -49,11 +50,6 @@ token_type type_of_code(int code, const std::string& name) {
 }
 
 }  // namespace
-
-std::size_t size_of(token_type t) {
-  constexpr std::size_t sizes[]{1, 1, 2, 4, 8, 2, 4};
-  return sizes[static_cast<std::size_t>(t)];
-}
 
 megatron_index read_megatron_index(const std::filesystem::path& path, std::size_t bytes) {
   const mapped_file file(path);

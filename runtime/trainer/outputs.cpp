@@ -34,6 +34,7 @@ void refuse_inputs(const options& o, const run_state& state) {
   if (o.metrics.empty() && o.trace.empty()) return;
   std::vector<named_file> inputs;
   add_files_of("--data", state.data, inputs);
+  add_files_of("--labels", state.labels, inputs);
   add_files_of("--eval-data", state.eval_data, inputs);
   if (!o.init.empty() && !hash_seed(o.init)) inputs.push_back(named("--init", o.init));
   if (!o.metrics.empty()) refuse_same_file(named("--metrics", o.metrics), inputs);

@@ -8,6 +8,7 @@
 
 #include <utility>
 
+#include "chat/chat_text.hpp"
 #include "tokenizer/tokenizer.hpp"
 #include "tokenizer/utf8.hpp"
 
@@ -40,11 +41,12 @@ prompt_text::prompt_text(const description& about, const std::string& asked,
                   "RC6068: --prompt is read as bytes, which are tokens 0 to 255, but this plan's vocabulary "
                   "has {}; give --tokenizer or --prompt-tokens FILE",
                   about.vocab_used);
+  name_ = asked.empty() && origin ? origin->string() : asked;
   if (by_ != nullptr && by_->size() > about.vocab_used)
     throw failure(1,
                   "RC6070: the tokenizer of {} has {} tokens, but this plan's vocabulary has {}; give the "
                   "tokenizer of this model, or --tokenizer bytes",
-                  asked.empty() ? origin->string() : asked, by_->size(), about.vocab_used);
+                  name_, by_->size(), about.vocab_used);
 }
 
 prompt_text::~prompt_text() = default;
@@ -60,6 +62,27 @@ std::vector<std::int32_t> prompt_text::tokens_of(const std::string& text) const 
   else
     for (const char byte : text) ids.push_back(static_cast<unsigned char>(byte));
   return ids;
+}
+
+std::vector<std::int32_t> prompt_text::tokens_of_chat(const chat_form& form, const std::string& message,
+                                                      const std::string& date) const {
+  if (by_ != nullptr)
+    for (const std::string& token : form.special_tokens())
+      if (by_->id_of(token) < 0)
+        throw failure(1,
+                      "RC6073: the tokenizer of {} has no token {}, which the template {} writes; give the "
+                      "template of this model: {}",
+                      name_, token, form.name, chat_form_names());
+  std::size_t replaced = 0;
+  return tokens_of(write_chat_prompt(form, repaired_utf8(message, replaced), date));
+}
+
+std::vector<std::int32_t> prompt_text::ends_of(const chat_form& form) const {
+  std::vector<std::int32_t> ends;
+  if (by_ == nullptr) return ends;
+  for (const std::string_view end : {form.assistant().end, form.last_end})
+    if (!end.empty()) ends.push_back(by_->id_of(end));
+  return ends;
 }
 
 std::string prompt_text::text_of(std::int32_t token) const {

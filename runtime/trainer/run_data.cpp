@@ -3,6 +3,7 @@
 
 #include "document_ends.hpp"
 #include "mean_loss.hpp"
+#include "packed_examples.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/resume.hpp>
 #include <rankc/trainer/skip_batches.hpp>
@@ -42,6 +43,10 @@ void refuse_trained_data(const std::string& spec, const std::vector<file_mark>& 
     }
 }
 
+std::vector<opened_source> open_trained(const description& about, const run_state& state) {
+  return open_sources(parse_data_spec(state.data, state.labels), about);
+}
+
 /// Open the data of --eval-data for a run. Returns a note where it has changed since the checkpoint.
 std::string open_held_out(const description& about, run_state& state, const run_state* saved,
                           run_data& data) {
@@ -63,8 +68,8 @@ std::string open_held_out(const description& about, run_state& state, const run_
 
 run_data open_data(const description& about, const run_state& state) {
   const double held_out = state.eval_data.empty() ? state.eval_fraction : 0;
-  std::vector<opened_source> sources = open_sources(parse_data_spec(state.data), about);
-  const std::vector<sample_order> orders(sources.size(), {parse_shuffle(state.shuffle), held_out});
+  std::vector<opened_source> sources = open_trained(about, state);
+  const std::vector orders(sources.size(), sample_order{parse_shuffle(state.shuffle), held_out});
   return {dataset(std::move(sources), about.vocab_used, about.seq, orders, {}), std::nullopt, held_out > 0};
 }
 
@@ -74,7 +79,7 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
   };
   const run_state* const saved = b.from ? &b.from->state : nullptr;
   run_state& state = b.state;
-  std::vector<opened_source> sources = open_sources(parse_data_spec(state.data), about);
+  std::vector<opened_source> sources = open_trained(about, state);
   planned_data plan = saved == nullptr ? begin_data(about, state, sources)
                                        : resume_data(about, {*saved, b.from->folder}, state, o, sources);
   if (o.skipped)
@@ -83,6 +88,7 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
         plan.record));
   for (const std::string& text : plan.notes) note(text);
   for (const std::string& text : notes_on_documents(about, sources)) note(text);
+  for (const std::string& text : notes_on_packing(about, sources)) note(text);
   run_data data{dataset(std::move(sources), about.vocab_used, about.seq, plan.orders, plan.record),
                 std::nullopt, false};
   state.read = std::move(plan.record);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/sample_source.hpp>
 
+#include "ignored_label.hpp"
+
 #include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/hash.hpp>
 #include <rankc/trainer/permutation.hpp>
@@ -23,6 +25,29 @@ std::uint64_t held_of(std::uint64_t all, double share) {
   return std::max<std::uint64_t>(1,
                                  static_cast<std::uint64_t>(std::llround(share * static_cast<double>(all))));
 }
+
+/// Open the labels of a source: as many as it has tokens, in the same sequences.
+token_stream open_labels(const data_source& from, const token_stream& tokens, int vocab,
+                         std::optional<std::int32_t> ignored) {
+  token_stream labels(from.labels, {.vocab = vocab, .ignored = ignored, .are_labels = true});
+  if (!tokens.has_sequences() || !labels.has_sequences())
+    throw failure(1,
+                  "RC6220: --labels {} and --data {} must both be .bin files of Megatron with a .idx file; a "
+                  "mask is beside a .bin of llm.c",
+                  from.labels, from.path);
+  const auto &of_tokens = tokens.pieces(), &of_labels = labels.pieces();
+  const auto [t, l] =
+      std::mismatch(of_tokens.begin(), of_tokens.end(), of_labels.begin(), of_labels.end(),
+                    [](const token_piece& a, const token_piece& b) { return a.count == b.count; });
+  if (t == of_tokens.end() && l == of_labels.end()) return labels;
+  const auto length_of = [](auto at, auto end) { return at == end ? 0 : at->count; };
+  throw failure(
+      1,
+      "RC6221: --labels {} has {} labels in sequence {}, but --data {} has {} tokens there; give each "
+      "token of each sequence a label",
+      from.labels, length_of(l, of_labels.end()), t - of_tokens.begin(), from.path,
+      length_of(t, of_tokens.end()));
+}
 }  // namespace
 
 std::vector<opened_source> open_sources(const data_spec& spec, const description& about) {
@@ -40,24 +65,34 @@ std::vector<opened_source> open_sources(const data_spec& spec, const description
           "RC6090: the plan {} takes the inputs {}, and {} has tokens and targets only; give --data "
           "arrays:DIR, a folder with a file NAME.npy for each",
           about.name, names_of(inputs), source_text(from));
-    opened.push_back(std::move(open_sources({{from}}, about.vocab_used).front()));
+    opened.push_back(std::move(open_sources({{from}}, about.vocab_used, ignored_label_of(about)).front()));
   }
   return opened;
 }
 
-std::vector<opened_source> open_sources(const data_spec& spec, int vocab) {
+std::vector<opened_source> open_sources(const data_spec& spec, int vocab,
+                                        std::optional<std::int32_t> ignored) {
   std::vector<opened_source> opened;
   for (const data_source& from : spec.sources) {
-    opened.push_back({.from = from});
-    if (from.from == data_source::kind::files) opened.back().tokens.emplace(from.path, vocab);
+    opened_source& source = opened.emplace_back(opened_source{.from = from, .ignored = ignored});
+    if (from.from != data_source::kind::files) continue;
+    source.tokens.emplace(from.path, vocab);
+    const token_mask* const mask = source.tokens->first_mask();
+    if (mask != nullptr && !ignored)
+      throw failure(1,
+                    "RC6219: {} says which labels the loss ignores, but this plan ignores none; give it "
+                    "training{{.ignored_label = -100}}, or remove the mask to train on all tokens",
+                    mask->name());
+    if (!from.labels.empty()) source.labels = open_labels(from, *source.tokens, vocab, ignored);
   }
   return opened;
 }
 
 std::vector<file_mark> marks_of(const opened_source& source) {
   std::vector<file_mark> marks;
-  if (source.tokens)
-    for (const std::filesystem::path& path : source.tokens->paths()) marks.push_back(mark_of(path));
+  for (const std::optional<token_stream>* stream : {&source.tokens, &source.labels})
+    if (*stream)
+      for (const std::filesystem::path& path : (*stream)->paths()) marks.push_back(mark_of(path));
   if (source.arrays)
     for (const std::filesystem::path& path : source.arrays->paths()) marks.push_back(mark_of(path));
   return marks;
@@ -102,6 +137,8 @@ sample_source::sample_source(opened_source source, int vocab, int seq, const sam
       seq_(static_cast<std::uint64_t>(seq)),
       tokens_(std::move(source.tokens)),
       arrays_(std::move(source.arrays)),
+      labels_(std::move(source.labels)),
+      ignored_(source.ignored),
       place_(place) {
   if (has_files()) arrange(order);
 }
@@ -155,25 +192,19 @@ int sample_source::synthetic(std::uint64_t s, std::uint64_t t) const {
 }
 
 void sample_source::sample(data_part which, std::uint64_t s, std::int32_t* tokens) const {
-  const bool held = which == data_part::held_out;
   if (!tokens_) {
-    const std::uint64_t n = (held ? first_synthetic_held : place_.first_sample) + s;
+    const std::uint64_t n = (which == data_part::held_out ? first_synthetic_held : place_.first_sample) + s;
     for (std::uint64_t t = 0; t <= seq_; ++t) tokens[t] = synthetic(n, t);
     return;
   }
-  if (order_ && !held) return sample_of_order((place_.first_sample + s) % windows_, tokens);
-  tokens_->copy(first_token(which, s), seq_ + 1, tokens);
-}
-
-std::uint64_t sample_source::first_token(data_part which, std::uint64_t s) const {
-  if (which == data_part::held_out) return *place_.held_from + s % held_ * seq_;
-  const std::uint64_t n = place_.first_sample + s;
-  const bool drawn = shuffle_.how == shuffle_spec::kind::windows;
-  return drawn ? permuted(n % windows_, windows_, shuffle_.seed, n / windows_) * seq_ : in_turn_.token(n);
+  for (const token_range& range : ranges_of(which, s)) {
+    tokens_->copy(range.first, range.count, tokens);
+    tokens += range.count;
+  }
 }
 
 void sample_source::sample(data_part which, std::uint64_t s, const sample_view& to) const {
-  if (arrays_) return arrays_->copy(first_token(which, s) / seq_, to);
+  if (arrays_) return arrays_->copy(ranges_of(which, s).front().first / seq_, to);
   sample(which, s, to.tokens, to.targets);
 }
 
@@ -182,20 +213,38 @@ void sample_source::sample(data_part which, std::uint64_t s, std::int32_t* token
   std::vector<std::int32_t> window(seq_ + 1);
   sample(which, s, window.data());
   std::copy_n(window.begin(), seq_, tokens);
+  std::int32_t* to = window.data();  // becomes the labels
+  if (labels_ || (tokens_ && ignored_))
+    for (const auto& [first, count] : ranges_of(which, s)) {
+      if (labels_) labels_->copy(first, count, to);
+      else tokens_->mask(first, count, *ignored_, to);
+      to += count;
+    }
   std::copy_n(window.begin() + 1, seq_, targets);
 }
 
-void sample_source::sample_of_order(std::uint64_t s, std::int32_t* tokens) const {
+/// The tokens of sample `s`, and the one after them.
+std::vector<token_range> sample_source::ranges_of(data_part which, std::uint64_t s) const {
+  const auto window_at = [&](std::uint64_t first) { return std::vector<token_range>{{first, seq_ + 1}}; };
+  if (which == data_part::held_out) return window_at(*place_.held_from + s % held_ * seq_);
+  const std::uint64_t n = place_.first_sample + s;
+  if (order_) return ranges_of_order(n % windows_);
+  if (shuffle_.how == shuffle_spec::kind::none) return window_at(in_turn_.token(n));
+  return window_at(permuted(n % windows_, windows_, shuffle_.seed, n / windows_) * seq_);
+}
+
+std::vector<token_range> sample_source::ranges_of_order(std::uint64_t s) const {
+  std::vector<token_range> ranges;
   auto [d, offset] = order_->starts[order_->shuffle[s]];
   for (std::uint64_t missing = seq_ + 1; missing > 0; ++d, offset = 0) {
     const token_piece& piece =
         tokens_->pieces()[static_cast<std::size_t>(order_->sequences[static_cast<std::size_t>(d)])];
     const std::uint64_t skipped = static_cast<std::uint64_t>(offset),
                         count = std::min(missing, piece.count - skipped);
-    tokens_->copy(piece, skipped, count, tokens);
-    tokens += count;
+    ranges.push_back({piece.first + skipped, count});
     missing -= count;
   }
+  return ranges;
 }
 
 std::optional<std::uint64_t> sample_source::epoch(data_part which) const {
@@ -209,6 +258,9 @@ std::string sample_source::text() const {
   if (arrays_) return fmt::format("{}: {}", from_.path, arrays_->text());
   std::string out = fmt::format("{}: {} tokens", from_.path, tokens_->size());
   if (tokens_->files() != 1) out += fmt::format(" in {} files", tokens_->files());
+  if (const std::uint64_t labels = tokens_->labels(); labels < tokens_->size())
+    out += fmt::format(", of which {} are labels", labels);
+  if (labels_) out += fmt::format(", with the labels of {}", from_.labels);
   if (tokens_->is_text()) out += fmt::format("; byte entropy {:.4f} nats", byte_entropy(*tokens_));
   if (const auto& skipped = tokens_->skipped(); !skipped.empty()) {
     const std::size_t named = std::min<std::size_t>(skipped.size(), 3);

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/token_file.hpp>
 
+#include "llm_c_header.hpp"
+#include "token_bytes.hpp"
+#include "token_mask_format.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/data_files.hpp>
 #include <rankc/trainer/megatron_index.hpp>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <string_view>
 #include <utility>
 
@@ -17,92 +18,34 @@ namespace rankc::runtime {
 namespace {
 
 namespace fs = std::filesystem;
-static_assert(std::endian::native == std::endian::little, "token files are little endian");
 
 constexpr std::size_t checked_whole = std::size_t{1}
                                       << 28;  // bytes of a file that is checked when it is opened
-constexpr std::size_t header_bytes = 256 * sizeof(std::int32_t);
-
-struct header_form {
-  std::int32_t magic, version;
-  token_type type;
-};
-constexpr header_form header_forms[]{{20240520, 1, token_type::u16}, {20240801, 7, token_type::u32}};
-constexpr std::int32_t evaluation_magic = 20240522;
-
 fs::path index_beside(fs::path bin) { return bin.replace_extension(".idx"); }
+
+/// Whether a file is the index or the mask of a token file in the same folder.
+bool belongs_to_tokens(const fs::path& file) {
+  return file.extension() == ".idx" ||
+         (file.extension() == ".mask" && fs::exists(fs::path(file).replace_extension(".bin")));
+}
 
 /// Whether a file of a folder is one of tokens.
 bool is_token_file(const fs::path& file) {
   if (file.extension() != ".bin") return false;
   if (fs::exists(index_beside(file))) return true;
   const mapped_file mapped(file);
-  std::int32_t magic = 0;
-  if (mapped.bytes().size() >= header_bytes) std::memcpy(&magic, mapped.bytes().data(), sizeof magic);
-  return std::any_of(std::begin(header_forms), std::end(header_forms),
-                     [&](const header_form& f) { return f.magic == magic; });
+  return mapped.bytes().size() >= llm_c_header_bytes && begins_as_llm_c(mapped.bytes());
 }
 
-template <class T>
-std::uint64_t copy_as(const char* from, std::uint64_t count, std::int64_t below, std::int32_t* to) {
-  for (std::uint64_t i = 0; i < count; ++i) {
-    T token;
-    std::memcpy(&token, from + i * sizeof(T), sizeof(T));
-    if (static_cast<std::int64_t>(token) < 0 || static_cast<std::int64_t>(token) >= below) return i;
-    to[i] = static_cast<std::int32_t>(token);
-  }
-  return count;
-}
-
-/// Copy tokens up to one that is not below `below`; returns how many.
-std::uint64_t copy_of_type(token_type t, const char* from, std::uint64_t count, std::int64_t below,
-                           std::int32_t* to) {
-  switch (t) {
-    case token_type::u8:
-      return copy_as<std::uint8_t>(from, count, below, to);
-    case token_type::i8:
-      return copy_as<std::int8_t>(from, count, below, to);
-    case token_type::i16:
-      return copy_as<std::int16_t>(from, count, below, to);
-    case token_type::i32:
-      return copy_as<std::int32_t>(from, count, below, to);
-    case token_type::i64:
-      return copy_as<std::int64_t>(from, count, below, to);
-    case token_type::u16:
-      return copy_as<std::uint16_t>(from, count, below, to);
-    case token_type::u32:
-      return copy_as<std::uint32_t>(from, count, below, to);
-  }
-  return 0;
-}
-
-std::int64_t token_at(token_type t, const char* from) {
-  const auto read = [&]<class T>(T token) {
-    std::memcpy(&token, from, sizeof token);
-    return static_cast<std::int64_t>(token);
-  };
-  switch (t) {
-    case token_type::u8:
-      return read(std::uint8_t{});
-    case token_type::i8:
-      return read(std::int8_t{});
-    case token_type::i16:
-      return read(std::int16_t{});
-    case token_type::i32:
-      return read(std::int32_t{});
-    case token_type::i64:
-      return read(std::int64_t{});
-    case token_type::u16:
-      return read(std::uint16_t{});
-    case token_type::u32:
-      return read(std::uint32_t{});
-  }
-  return 0;
+/// The program that has compressed a file, by its first bytes; empty where none has.
+std::string_view compression_of(std::string_view bytes) {
+  if (bytes.starts_with("\x1f\x8b")) return "gzip";
+  return bytes.starts_with("\x28\xb5\x2f\xfd") ? "zstd" : "";
 }
 
 }  // namespace
 
-token_stream::token_stream(const fs::path& path, int vocab) : vocab_(vocab) {
+token_stream::token_stream(const fs::path& path, const legal_tokens& legal) : legal_(legal) {
   data_files found = find_data_files(path);
   skipped_ = std::move(found.skipped);
   if (fs::is_directory(path)) add_folder(found.files);
@@ -115,17 +58,25 @@ void token_stream::add_folder(const std::vector<fs::path>& files) {
   const bool of_tokens = std::any_of(files.begin(), files.end(), is_token_file);
   for (const fs::path& file : files) {
     if (of_tokens && is_token_file(file)) add_file(file);
-    else if (of_tokens && file.extension() != ".idx") skipped_.push_back(file.string() + " (no tokens)");
+    else if (of_tokens && !belongs_to_tokens(file)) skipped_.push_back(file.string() + " (no tokens)");
     if (of_tokens) continue;
     mapped_file mapped(file);
-    if (mapped.bytes().find('\0') == std::string_view::npos) add_text(std::move(mapped));
-    else skipped_.push_back(file.string() + " (binary)");
+    const bool is_compressed = !compression_of(mapped.bytes()).empty();
+    if (is_compressed || mapped.bytes().find('\0') != std::string_view::npos)
+      skipped_.push_back(file.string() + (is_compressed ? " (compressed)" : " (binary)"));
+    else add_text(std::move(mapped));
   }
 }
 
 void token_stream::add_file(const fs::path& file) {
   mapped_file mapped(file);
   if (file.extension() != ".bin") {
+    if (const std::string_view by = compression_of(mapped.bytes()); !by.empty())
+      throw failure(
+          1,
+          "RC6214: {} is compressed by {}, and --data reads bytes as they are; decompress it, or make tokens "
+          "of it: rankc tokens --out FILE.bin {}",
+          mapped.name(), by, mapped.name());
     const auto nul = file.extension() == ".txt" ? std::string_view::npos : mapped.bytes().find('\0');
     if (nul != std::string_view::npos)
       throw failure(
@@ -145,11 +96,11 @@ void token_stream::add_file(const fs::path& file) {
 }
 
 void token_stream::add_text(mapped_file file) {
-  if (vocab_ < 256)
+  if (legal_.vocab < 256)
     throw failure(1,
                   "RC6149: {} is text, whose bytes are tokens 0 to 255, but this plan's vocabulary has {}; "
                   "use a plan with vocab >= 256, a .bin file, arith:SEED or rand:SEED",
-                  file.name(), vocab_);
+                  file.name(), legal_.vocab);
   if (!text_ && !pieces_.empty())
     throw failure(1,
                   "RC6150: {} is text, but files before it hold tokens; give one of them, or both as "
@@ -162,44 +113,25 @@ void token_stream::add_text(mapped_file file) {
 }
 
 void token_stream::add_llm_c(mapped_file file) {
-  const std::string& name = file.name();
-  const std::string_view bytes = file.bytes();
-  if (bytes.size() < header_bytes)
-    throw failure(1, "RC6151: {} holds {} bytes, but llm.c's header has {} (256 int32)", name, bytes.size(),
-                  header_bytes);
-  std::array<std::int32_t, 3> header;
-  std::memcpy(header.data(), bytes.data(), sizeof header);
-  const auto [magic, version, count] = header;
-  const auto form = std::find_if(std::begin(header_forms), std::end(header_forms),
-                                 [&, m = magic](const header_form& f) { return f.magic == m; });
-  if (magic == evaluation_magic)
-    throw failure(
-        1,
-        "RC6152: {} begins with {}, as llm.c's files of questions for evaluation do; give a file of tokens",
-        name, magic);
-  if (form == std::end(header_forms))
-    throw failure(1,
-                  "RC6153: {} begins with {}, but llm.c's files begin with {} (uint16 tokens) or {} "
-                  "(uint32); Megatron's have a .idx file beside them",
-                  name, magic, header_forms[0].magic, header_forms[1].magic);
-  if (version != form->version)
-    throw failure(1, "RC6154: {} has version {}; of files that begin with {}, only version {} can be read",
-                  name, version, magic, form->version);
-  const std::size_t held = bytes.size() - header_bytes, width = size_of(form->type);
-  if (count < 0 || held < width * static_cast<std::size_t>(count))
-    throw failure(1,
-                  "RC6155: {} is truncated: its header counts {} tokens of {} bytes, but {} bytes follow it",
-                  name, count, width, held);
-  if (held > width * static_cast<std::size_t>(count))
-    throw failure(
-        1,
-        "RC6156: {} is longer than it says: its header counts {} tokens of {} bytes, but {} bytes follow it",
-        name, count, width, held);
+  const auto [type, tokens] = read_llm_c_header(file);
   files_.push_back(std::move(file));
-  add_piece(form->type, header_bytes, static_cast<std::uint64_t>(count));
+  add_piece(type, llm_c_header_bytes, tokens);
+  add_mask(tokens);
+}
+
+/// Open the mask next to the last file, where there is one.
+void token_stream::add_mask(std::uint64_t tokens) {
+  const std::string& file = files_.back().name();
+  masks_.resize(files_.size());
+  if (const fs::path mask = mask_beside(file); fs::exists(mask)) masks_.back().emplace(mask, file, tokens);
 }
 
 void token_stream::add_megatron(mapped_file file, const fs::path& index_file) {
+  if (const fs::path mask = mask_beside(file.name()); fs::exists(mask))
+    throw failure(1,
+                  "RC6215: {} is beside a file of Megatron, and a mask is read beside a .bin of llm.c alone; "
+                  "remove it, and give the labels as --labels PREFIX",
+                  mask);
   const megatron_index index = read_megatron_index(index_file, file.bytes().size());
   indexes_.push_back(index_file);
   files_.push_back(std::move(file));
@@ -218,6 +150,8 @@ std::vector<fs::path> token_stream::paths() const {
   std::vector<fs::path> all;
   for (const mapped_file& file : files_) all.emplace_back(file.name());
   all.insert(all.end(), indexes_.begin(), indexes_.end());
+  for (const std::optional<token_mask>& mask : masks_)
+    if (mask) all.emplace_back(mask->name());
   return all;
 }
 
@@ -227,31 +161,88 @@ std::uint64_t token_stream::first_of_file(std::uint32_t file) const {
       ->first;
 }
 
-void token_stream::copy(const token_piece& piece, std::uint64_t first, std::uint64_t count,
-                        std::int32_t* to) const {
+void token_stream::refuse(const token_piece& piece, std::uint64_t place) const {
   const mapped_file& file = files_[piece.file];
-  const char* from = file.bytes().data() + piece.byte + first * size_of(piece.type);
-  const std::uint64_t good = copy_of_type(piece.type, from, count, vocab_, to);
-  if (good == count) return;
-  throw failure(
-      1,
-      "RC6157: {} has token {} at position {} (byte {}), outside this plan's vocabulary; tokens are 0 to {}",
-      file.name(), token_at(piece.type, from + good * size_of(piece.type)),
-      piece.first - first_of_file(piece.file) + first + good,
-      piece.byte + (first + good) * size_of(piece.type), vocab_ - 1);
+  const std::size_t byte = piece.byte + place * size_of(piece.type);
+  const std::int64_t token = token_at(piece.type, file.bytes().data() + byte);
+  const std::uint64_t position = piece.first - first_of_file(piece.file) + place;
+  const int most = legal_.vocab - 1;
+  if (!legal_.are_labels)
+    throw failure(1,
+                  "RC6157: {} has token {} at position {} (byte {}), outside this plan's vocabulary; tokens "
+                  "are 0 to {}",
+                  file.name(), token, position, byte, most);
+  if (legal_.ignored)
+    throw failure(1,
+                  "RC6216: {} has label {} at position {} (byte {}); labels are 0 to {}, or {}, which this "
+                  "plan ignores",
+                  file.name(), token, position, byte, most, *legal_.ignored);
+  throw failure(1,
+                "RC6217: {} has label {} at position {} (byte {}); labels are 0 to {}, because this plan "
+                "ignores none; to ignore labels, give it training{{.ignored_label = -100}}",
+                file.name(), token, position, byte, most);
 }
 
-void token_stream::copy(std::uint64_t first, std::uint64_t count, std::int32_t* to) const {
+void token_stream::copy(const token_piece& piece, std::uint64_t first, std::uint64_t count,
+                        std::int32_t* to) const {
+  const char* from = files_[piece.file].bytes().data() + piece.byte + first * size_of(piece.type);
+  const std::uint64_t good = copy_tokens(piece.type, from, count, legal_, to);
+  if (good < count) refuse(piece, first + good);
+}
+
+/// Call `visit` with each piece that has a part of tokens [first, first + count): the piece, the part's place
+/// in it, and its length.
+template <class Visit>
+void token_stream::for_each_part(std::uint64_t first, std::uint64_t count, const Visit& visit) const {
   if (count == 0) return;  // a stream may have no piece
   auto piece = std::upper_bound(pieces_.begin(), pieces_.end(), first,
                                 [](std::uint64_t token, const token_piece& p) { return token < p.first; });
   for (--piece; count > 0; ++piece) {
     const std::uint64_t skipped = first - piece->first, part = std::min(count, piece->count - skipped);
-    copy(*piece, skipped, part, to);
+    visit(*piece, skipped, part);
     first += part;
-    to += part;
     count -= part;
   }
+}
+
+void token_stream::copy(std::uint64_t first, std::uint64_t count, std::int32_t* to) const {
+  for_each_part(first, count, [&](const token_piece& piece, std::uint64_t skipped, std::uint64_t part) {
+    copy(piece, skipped, part, to);
+    to += part;
+  });
+}
+
+const token_mask* token_stream::mask_of(const token_piece& piece) const {
+  return piece.file < masks_.size() && masks_[piece.file] ? &*masks_[piece.file] : nullptr;
+}
+
+void token_stream::mask(std::uint64_t first, std::uint64_t count, std::int32_t ignored,
+                        std::int32_t* labels) const {
+  for_each_part(first, count, [&](const token_piece& piece, std::uint64_t skipped, std::uint64_t part) {
+    if (const token_mask* const mask = mask_of(piece))
+      for (std::uint64_t i = 0; i < part; ++i)
+        if (!mask->counts(skipped + i)) labels[i] = ignored;
+    labels += part;
+  });
+}
+
+const token_mask* token_stream::first_mask() const {
+  for (const token_piece& piece : pieces_)
+    if (const token_mask* const mask = mask_of(piece); mask != nullptr && mask->counted() < piece.count)
+      return mask;
+  return nullptr;
+}
+
+std::uint64_t token_stream::labels() const {
+  std::uint64_t counted = size_;
+  for (const token_piece& piece : pieces_)
+    if (const token_mask* const mask = mask_of(piece)) counted -= piece.count - mask->counted();
+  return counted;
+}
+
+std::uint32_t token_stream::packed() const {
+  const token_mask* const mask = pieces_.empty() ? nullptr : mask_of(pieces_.front());
+  return mask == nullptr ? 0 : mask->packed();
 }
 
 void token_stream::check() const {

@@ -4,6 +4,9 @@ find_package(nlohmann_json REQUIRED)
 include(${CMAKE_CURRENT_LIST_DIR}/text_libraries.cmake)
 
 add_library(rankc_tokenizer STATIC
+  trainer/chat/chat_form.cpp
+  trainer/chat/read_messages.cpp
+  trainer/chat/write_chat.cpp
   trainer/json/json_file.cpp
   trainer/model_files.cpp
   trainer/tokenizer/added_tokens.cpp

@@ -36,6 +36,7 @@ add_library(rankc_trainer STATIC
   trainer/injection.cpp
   trainer/known_data.cpp
   trainer/learning_rate.cpp
+  trainer/llm_c_header.cpp
   trainer/main.cpp
   trainer/mapped_file.cpp
   trainer/megatron_index.cpp
@@ -54,6 +55,7 @@ add_library(rankc_trainer STATIC
   trainer/npy_file.cpp
   trainer/orderly_stop.cpp
   trainer/outputs.cpp
+  trainer/packed_examples.cpp
   trainer/parameters.cpp
   trainer/peft_adapter.cpp
   trainer/piece_source.cpp
@@ -75,7 +77,9 @@ add_library(rankc_trainer STATIC
   trainer/tensor_names.cpp
   trainer/tensor_source.cpp
   trainer/tensorboard.cpp
+  trainer/token_bytes.cpp
   trainer/token_file.cpp
+  trainer/token_mask.cpp
   trainer/time_table.cpp
   trainer/trace_file.cpp
   trainer/trainer.cpp

@@ -9,11 +9,14 @@ add_executable(rankc_tool_test
   codegen/tool/rules_test.cpp
   codegen/tool/schedule_test.cpp
   codegen/tool/search_test.cpp
+  codegen/tool/chat_examples_test.cpp
+  codegen/tool/packer_test.cpp
   codegen/tool/tokens_test.cpp)
-target_include_directories(rankc_tool_test PRIVATE "${PROJECT_SOURCE_DIR}/templates")
+target_include_directories(rankc_tool_test PRIVATE "${PROJECT_SOURCE_DIR}/templates" "${PROJECT_SOURCE_DIR}/runtime/trainer")
 target_compile_definitions(rankc_tool_test PRIVATE
   RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules" RANKC_SOURCES="${PROJECT_SOURCE_DIR}"
   RANKC_TOOL="$<TARGET_FILE:rankc_tool>" RANKC_TOKENIZERS="${CMAKE_CURRENT_SOURCE_DIR}/oracles/tokenizers"
+  RANKC_CHATS="${CMAKE_CURRENT_SOURCE_DIR}/oracles/chat"
   $<$<TARGET_EXISTS:rankc::text_libraries>:RANKC_TEXT_LIBRARIES>
   $<$<AND:$<BOOL:${RANKC_ZLIB_LIBRARY}>,$<BOOL:${RANKC_ZSTD_LIBRARY}>>:RANKC_COMPRESSIONS>)
 target_link_libraries(rankc_tool_test PRIVATE rankc_tool_commands rankc::verify rankc_test_plans rankc_test_main)

@@ -4,6 +4,7 @@ find_package(nlohmann_json REQUIRED)
 add_executable(rankc_trainer_test
   runtime/trainer/array_folder_test.cpp
   runtime/trainer/call_account_test.cpp
+  runtime/trainer/chat/chat_text_test.cpp
   runtime/trainer/checkpoint_index_test.cpp
   runtime/trainer/checkpoint_test.cpp
   runtime/trainer/command_line_test.cpp
@@ -19,6 +20,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/model_files_test.cpp
   runtime/trainer/json/json_file_test.cpp
   runtime/trainer/injection_test.cpp
+  runtime/trainer/labels_test.cpp
   runtime/trainer/learning_rate_test.cpp
   runtime/trainer/metrics_test.cpp
   runtime/trainer/not_finite_test.cpp
@@ -34,7 +36,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/token_file_test.cpp
   runtime/trainer/trainer_test.cpp)
 target_compile_definitions(rankc_trainer_test PRIVATE RANKC_DATA_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/data"
-  RANKC_TOKENIZERS="${CMAKE_CURRENT_SOURCE_DIR}/oracles/tokenizers"
+  RANKC_TOKENIZERS="${CMAKE_CURRENT_SOURCE_DIR}/oracles/tokenizers" RANKC_CHATS="${CMAKE_CURRENT_SOURCE_DIR}/oracles/chat"
   $<$<TARGET_EXISTS:rankc::text_libraries>:RANKC_TEXT_LIBRARIES> $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT>)
 target_link_libraries(rankc_trainer_test
   PRIVATE rankc::trainer rankc_test_host_main nlohmann_json::nlohmann_json)

@@ -12,20 +12,6 @@ namespace {
 // \w of Unicode's technical standard 18.
 constexpr const char letter_of_word[] = R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}])";
 
-/// Unicode's White_Space.
-bool is_space(char32_t code) {
-  constexpr char32_t others[]{' ', 0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000};
-  return (code >= '\t' && code <= '\r') || (code >= 0x2000 && code <= 0x200a) ||
-         std::find(std::begin(others), std::end(others), code) != std::end(others);
-}
-
-/// The last code point of valid UTF-8 that is not empty.
-std::string_view last_sequence(std::string_view text) {
-  std::size_t begin = text.size() - 1;
-  while ((static_cast<unsigned char>(text[begin]) & 0xc0) == 0x80) --begin;
-  return text.substr(begin);
-}
-
 }  // namespace
 
 added_tokens::added_tokens(std::vector<added_token> tokens)
@@ -84,11 +70,11 @@ bool added_tokens::extend(std::string_view from, std::size_t done, place& found)
   if (found.of->single_word && touches_word(from, found)) return false;
   while (found.of->strips_left && found.begin > done) {
     const std::string_view last = last_sequence(from.substr(0, found.begin));
-    if (!is_space(first_code_point(last))) break;
+    if (!is_white_space(first_code_point(last))) break;
     found.begin -= last.size();
   }
   while (found.of->strips_right && found.end < from.size() &&
-         is_space(first_code_point(from.substr(found.end))))
+         is_white_space(first_code_point(from.substr(found.end))))
     found.end += first_sequence(from.substr(found.end)).bytes;
   return true;
 }

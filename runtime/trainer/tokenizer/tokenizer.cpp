@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokenizer.hpp"
 
+#include <algorithm>
+#include <rankc/runtime/failure.hpp>
 #include <utility>
 
 #include "normal_form.hpp"
@@ -20,12 +22,54 @@ tokenizer::tokenizer(tokenizer_parts parts)
 
 void tokenizer::encode(std::string_view text, std::vector<std::int32_t>& to) {
   raw_.split(
+      text, [&](std::string_view piece) { encode_piece(piece, to); },
+      [&](std::int32_t id) { to.push_back(id); });
+}
+
+void tokenizer::encode(std::string_view text, std::vector<std::int32_t>& to, std::vector<std::size_t>& ends) {
+  std::size_t at = 0;
+  const auto add_ends = [&](std::size_t most) {
+    for (std::size_t i = ends.size(); i < to.size(); ++i) {
+      at = std::min(at + bytes_of(to[i]).size(), most);
+      ends.push_back(at);
+    }
+  };
+  const auto move_to = [&](std::size_t place) {
+    if (!ends.empty()) ends.back() = place;
+    at = place;
+  };
+  raw_.split(
       text,
       [&](std::string_view piece) {
-        if (normalizes_) encode_normalized(normal_form_c(piece), to);
-        else encode_normalized(piece, to);
+        const auto begin = static_cast<std::size_t>(piece.data() - text.data());
+        move_to(begin);
+        encode_piece(piece, to);
+        refuse_other_bytes(piece, std::span(to).subspan(ends.size()));
+        add_ends(begin + piece.size());
+        move_to(begin + piece.size());
       },
-      [&](std::int32_t id) { to.push_back(id); });
+      [&](std::int32_t id) {
+        to.push_back(id);
+        add_ends(text.size());
+      });
+  move_to(text.size());
+}
+
+/// Errors: failure (1) where the tokens of a piece have other bytes than the piece.
+void tokenizer::refuse_other_bytes(std::string_view piece, std::span<const std::int32_t> tokens) const {
+  std::size_t bytes = 0;
+  for (const std::int32_t token : tokens) bytes += bytes_of(token).size();
+  if (bytes != (normalizes_ ? normal_form_c(piece).size() : piece.size()))
+    throw failure(
+        1,
+        "RC6705: the tokenizer adds to its text or removes from it (add_prefix_space, Removed, lstrip "
+        "or rstrip), so the tokens of a part of the text cannot be told; --chat needs one that keeps "
+        "the text");
+}
+
+void tokenizer::encode_piece(std::string_view text, std::vector<std::int32_t>& to) {
+  if (normalizes_) encode_normalized(normal_form_c(text), to);
+  else encode_normalized(text, to);
 }
 
 void tokenizer::encode_normalized(std::string_view text, std::vector<std::int32_t>& to) {

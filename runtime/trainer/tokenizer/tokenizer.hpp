@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tokenizer of a tokenizer.json: byte-level BPE, as GPT-2, Llama 3, Qwen, gpt-oss and DeepSeek have it.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,6 +36,11 @@ class tokenizer {
   /// Errors: failure (1) for a byte that the vocabulary lacks, and for a pattern that needs too many steps.
   void encode(std::string_view text, std::vector<std::int32_t>& to);
 
+  /// The same for an empty `to`. `ends` gets the byte of the text behind each token. Inside a piece of text
+  /// that NFC changes, it is exact up to the first change.
+  /// Errors: as above, and failure (1) for a tokenizer that adds to the text or removes from it.
+  void encode(std::string_view text, std::vector<std::int32_t>& to, std::vector<std::size_t>& ends);
+
   /// The bytes of a token. They may be a part of a code point. Empty for an id without a token.
   std::string_view bytes_of(std::int32_t id) const { return tokens_.bytes_of(id); }
   /// The id of a token; `vocabulary::none` where it is not here.
@@ -47,6 +54,8 @@ class tokenizer {
   const std::vector<std::int32_t>& opening() const { return opening_; }
 
  private:
+  void encode_piece(std::string_view text, std::vector<std::int32_t>& to);
+  void refuse_other_bytes(std::string_view piece, std::span<const std::int32_t> tokens) const;
   void encode_normalized(std::string_view text, std::vector<std::int32_t>& to);
 
   vocabulary tokens_;

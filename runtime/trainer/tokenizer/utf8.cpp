@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "utf8.hpp"
 
+#include <algorithm>
+#include <iterator>
+
 namespace rankc::runtime {
 namespace {
 
@@ -77,6 +80,18 @@ char32_t first_code_point(std::string_view text) {
   char32_t code = first & (length == 1 ? 0x7f : 0xff >> (length + 1));
   for (std::size_t i = 1; i < length; ++i) code = code << 6 | (byte_at(text, i) & 0x3f);
   return code;
+}
+
+std::string_view last_sequence(std::string_view text) {
+  std::size_t begin = text.size() - 1;
+  while ((byte_at(text, begin) & 0xc0) == 0x80) --begin;
+  return text.substr(begin);
+}
+
+bool is_white_space(char32_t code) {
+  constexpr char32_t others[]{' ', 0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000};
+  return (code >= '\t' && code <= '\r') || (code >= 0x2000 && code <= 0x200a) ||
+         std::find(std::begin(others), std::end(others), code) != std::end(others);
 }
 
 }  // namespace rankc::runtime

@@ -27,4 +27,10 @@ void append_utf8(std::string& to, char32_t code);
 /// The first code point of valid UTF-8 that is not empty.
 char32_t first_code_point(std::string_view text);
 
+/// The last code point of valid UTF-8 that is not empty.
+std::string_view last_sequence(std::string_view text);
+
+/// Whether a code point has Unicode's property White_Space.
+bool is_white_space(char32_t code);
+
 }  // namespace rankc::runtime

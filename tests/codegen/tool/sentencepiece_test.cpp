@@ -1,18 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rankc tokens` by a model that is trained here, read back by SentencePiece's own decoder.
-#include "../../scratch_folder.hpp"
-
 #include <doctest/doctest.h>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
-#include <tokens.hpp>
 
-#include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <sstream>
+#include "tokens_folder.hpp"
 
 namespace rankc::tool {
 
@@ -56,6 +48,46 @@ TEST_CASE("tokens by a model of SentencePiece decode to the text") {
     if (c == '\n') c = ' ';
   CHECK(decoded == spaced);
   CHECK(texts[0].size() < text.size() / 2);
+}
+
+TEST_CASE("a conversation by a model that keeps the text has the labels of the template") {
+  const tokens_test::folder f;
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "the rank of line " + std::to_string(i * i) + " sends what it has\n";
+  const std::string corpus = f.write("a.txt", text).string(), prefix = (f.scratch.path / "m").string();
+  const auto train = [&](const std::string& more) {
+    REQUIRE(
+        sentencepiece::SentencePieceTrainer::Train("--input=" + corpus + " --model_prefix=" + prefix +
+                                                   " --model_type=bpe --minloglevel=2 --vocab_size=360 "
+                                                   "--byte_fallback=true --bos_piece=<bos> "
+                                                   "--user_defined_symbols=<start_of_turn>,<end_of_turn>" +
+                                                   more)
+            .ok());
+  };
+  const std::filesystem::path lines =
+      f.write("a.jsonl", R"({"messages": [{"role": "user", "content": "which rank"}, )"
+                         R"({"role": "assistant", "content": "the  rank\n of line"}]})");
+  const tokens_options o{.files = {lines}, .model = prefix + ".model", .chat = "gemma"};
+  train(" --normalization_rule_name=identity --add_dummy_prefix=false --remove_extra_whitespaces=false");
+  const tokens_test::result r = f.run(o);
+  REQUIRE_MESSAGE(r.code == 0, r.errors);
+  sentencepiece::SentencePieceProcessor processor;
+  REQUIRE(processor.Load(prefix + ".model").ok());
+  std::vector<int> all = f.written(), labels;
+  const std::string mask = f.labels();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (mask[i] == '1') labels.push_back(all[i]);
+  CHECK(all.front() == processor.bos_id());
+  all.erase(all.begin());
+  std::string decoded;
+  REQUIRE(processor.Decode(all, &decoded).ok());
+  CHECK(decoded ==
+        "<start_of_turn>user\nwhich rank<end_of_turn>\n<start_of_turn>model\n"
+        "the  rank\n of line<end_of_turn>\n");
+  REQUIRE(processor.Decode(labels, &decoded).ok());
+  CHECK(decoded == "the  rank\n of line<end_of_turn>");
+  train("");
+  CHECK(f.refused(o) == test::said{8151, {prefix + ".model"}});
 }
 
 }  // namespace rankc::tool

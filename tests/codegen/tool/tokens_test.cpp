@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rankc tokens` by a tokenizer.json, and of JSON lines and compressed files.
-#include "../../said.hpp"
-#include "../../scratch_folder.hpp"
-
 #include <doctest/doctest.h>
-#include <tokens.hpp>
 
-#include <cstdint>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <sstream>
+#include "tokens_folder.hpp"
 
 namespace rankc::tool {
 
 namespace tokens_test {
-
-namespace fs = std::filesystem;
-using ids = std::vector<int>;
 
 const std::string lines = "{\"text\": \"one line\"}\n\n{\"id\": 2, \"text\": \"two\\nlines\"}\n";
 // The same in two members of gzip, and in two frames of zstd.
@@ -36,51 +24,6 @@ const std::string lines = "{\"text\": \"one line\"}\n\n{\"id\": 2, \"text\": \"t
     bytes += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
   return bytes;
 }
-
-struct result {
-  int code;
-  std::string out, errors;
-};
-
-struct folder {
-  scratch_folder scratch;
-  fs::path out = scratch.path / "t.bin";
-
-  fs::path write(const char* name, const std::string& text) const {
-    std::ofstream(scratch.path / name, std::ios::binary) << text;
-    return scratch.path / name;
-  }
-  result run(tokens_options o) const {
-    o.out = out;
-    std::ostringstream printed, errors;
-    const int code = tokens(o, printed, errors);
-    return {code, printed.str(), errors.str()};
-  }
-  /// The tokens that were written, which have 16 bits.
-  ids written() const {
-    std::ifstream in(out, std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-    ids all;
-    for (std::size_t at = 1024; at < bytes.size(); at += 2) {
-      std::uint16_t token;
-      std::memcpy(&token, bytes.data() + at, 2);
-      all.push_back(token);
-    }
-    return all;
-  }
-  std::string text() const {
-    std::string all;
-    for (const int id : written()) all += static_cast<char>(id);
-    return all;
-  }
-  test::said refused(const tokens_options& o) const {
-    const result r = run(o);
-    CHECK(r.code == 1);
-    CHECK(r.out == "");
-    CHECK(r.errors.starts_with("error: RC"));
-    return test::said_in(r.errors);
-  }
-};
 
 const fs::path oracles = RANKC_TOKENIZERS;
 

@@ -3,6 +3,7 @@
 #include <rankc/trainer/generate.hpp>
 
 #include "../../exit_with.hpp"
+#include "../../tokenizer_with.hpp"
 #include "fake_run.hpp"
 
 #include <doctest/doctest.h>
@@ -104,6 +105,31 @@ TEST_CASE("generate reads and prints text by a tokenizer.json") {
   CHECK(refused(text(small, oracles + "/gpt2.json", "x")) ==
         exit_with{1, {6070, {oracles + "/gpt2.json", "559", "500"}}});
   CHECK(refused(text(program, files.path("none"), "x")).message.id == 6585);
+}
+
+TEST_CASE("generate writes a user's message by a chat template, and stops behind the assistant's turn") {
+  const scratch files;
+  fake_program program(1, 1, 1, dtype::f64, 600);
+  program.leave_logits();
+  const std::string save = files.path("s"), plain = std::string(RANKC_TOKENIZERS) + "/llama3.json";
+  const std::string with_tokens = files.write(
+      "tokenizer.json", rankc::test::tokenizer_with(plain, {"<s>", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]",
+                                                            "[INST]", "[/INST]", "<x>", "</s>", "<y>"}));
+  REQUIRE(run(program, {"train", "--steps", "1", "--save", save}).code == 0);
+  const auto text = [&](const std::string& by, std::vector<std::string> words) {
+    words.insert(words.begin(), {"generate", "--load", save, "--tokens", "5", "--temperature", "0",
+                                 "--tokenizer", by, "--prompt", "a"});
+    return run(program, words);
+  };
+  CHECK(text(with_tokens, {"--chat", "mistral"}).out == "<s>[INST]a[/INST]<x></s>\n");
+  CHECK(text("bytes", {"--chat", "chatml"}).out ==
+        "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n\v\f\r\x0e\x0f\n");
+  const auto refused = [](const outcome& done) { return exit_with{done.code, said_in(done.err)}; };
+  CHECK(refused(text(plain, {"--chat", "chatml"})) ==
+        exit_with{1, {6073, {plain, "<|im_start|>", "chatml", "chatml, llama3, mistral, gemma, gpt-oss"}}});
+  CHECK(refused(text("bytes", {"--chat", "gpt-oss"})) == exit_with{2, {6725, {"gpt-oss", ""}}});
+  CHECK(refused(text("bytes", {"--chat", "qwen"})).message.id == 6720);
+  CHECK(text("bytes", {"--date", "2025-08-05"}).code == 2);
 }
 
 TEST_CASE("without --tokenizer the folder that the run began with has the tokenizer") {

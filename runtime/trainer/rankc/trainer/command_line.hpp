@@ -18,7 +18,7 @@ struct options {
   bool json = false, measured = false;  // of describe
   std::int64_t steps = 0;               // train: in all, those before a checkpoint counted; 0: not given
   std::string init;                     // hash:SEED, a file or a folder; empty where `load` is given
-  std::optional<std::string> data, shuffle, eval_data;  // as these are spelt
+  std::optional<std::string> data, labels, shuffle, eval_data;  // as these are spelt
   std::optional<double> eval_fraction;
   std::int64_t eval_every = 0, eval_batches = 0;  // 0: not given
   std::optional<step_range> skipped;              // --skip-batches
@@ -29,6 +29,7 @@ struct options {
   std::string prompt_tokens;
   std::string requests;       // of score
   std::string tokenizer;      // of generate: a file, a folder or "bytes"
+  std::string chat, date;     // of generate: the chat template of the prompt, and the date that it states
   std::int64_t tokens = 200;  // to generate
   double temperature = 0.8;
   int top_k = 0;

@@ -13,6 +13,7 @@ struct data_source {
   std::uint64_t seed = 0;  // arith, rand
   std::string path;        // files; arrays: a folder of .npy files
   double weight = 1;
+  std::string labels{};  // files of labels for Megatron's tokens; empty: the tokens are the labels
 };
 
 /// A source as --data spells it, without its weight.
@@ -22,10 +23,10 @@ struct data_spec {
   std::vector<data_source> sources;
 };
 
-/// Read `arith:SEED`, `rand:SEED`, `arrays:DIR`, a file, a folder, a pattern of files, or several of these
-/// with weights: `A:0.7,B:0.3`.
-/// Errors: failure (2) for anything else.
-data_spec parse_data_spec(std::string_view text);
+/// Reads `arith:SEED`, `rand:SEED`, `arrays:DIR`, a file, a folder, a pattern of files, or several of these
+/// with weights: `A:0.7,B:0.3`. `labels` is the text of --labels.
+/// Errors: failure (2) for anything else, and for labels of several sources or of one without files.
+data_spec parse_data_spec(std::string_view text, const std::string& labels = {});
 
 /// The order of the windows of files: one after the other, drawn for each epoch, or Megatron's order.
 struct shuffle_spec {

@@ -21,11 +21,8 @@ struct megatron_index {
 /// Read an index and check that it is whole, and that every sequence lies within a .bin file of `bytes`.
 /// Errors: failure (1) that names the file and what is wrong.
 /// Source: Megatron-Core's IndexedDataset: "MMIDIDX\0\0", u64 version 1, u8 type, u64 sequences, u64
-/// documents + 1, i32
-///         lengths, i64 pointers, i64 document indices; multimodal files append an i8 for each sequence.
+/// documents + 1, i32 lengths, i64 pointers, i64 document indices; multimodal files append an i8 for each
+/// sequence.
 megatron_index read_megatron_index(const std::filesystem::path&, std::size_t bytes);
-
-/// Bytes of a token.
-std::size_t size_of(token_type);
 
 }  // namespace rankc::runtime

@@ -13,6 +13,7 @@
 namespace rankc::runtime {
 
 class tokenizer;
+struct chat_form;
 
 class prompt_text {
  public:
@@ -27,11 +28,18 @@ class prompt_text {
   /// The tokens that stand before a prompt.
   std::vector<std::int32_t> opening() const;
   std::vector<std::int32_t> tokens_of(const std::string& text) const;
+  /// The tokens of a user's message by a chat template, up to the assistant's turn.
+  /// Errors: failure (1) for a tokenizer without a special token of the template.
+  std::vector<std::int32_t> tokens_of_chat(const chat_form&, const std::string& message,
+                                           const std::string& date) const;
+  /// The tokens that end the assistant's turn; none where text is bytes.
+  std::vector<std::int32_t> ends_of(const chat_form&) const;
   /// The bytes of a token; <ID> for one without bytes.
   std::string text_of(std::int32_t token) const;
 
  private:
   std::unique_ptr<tokenizer> by_;  // null: bytes
+  std::string name_;               // of the tokenizer's file or folder
 };
 
 }  // namespace rankc::runtime

@@ -19,7 +19,7 @@ struct run_state {
   std::uint64_t samples = 0;   // samples trained on: the next step begins with this one
   std::int64_t last_step = 0;  // of the run
   std::string init, data;
-  std::string shuffle{}, eval_data{};  // empty: none
+  std::string labels{}, shuffle{}, eval_data{};  // empty: none
   double eval_fraction = 0;
   recipe train{};
   std::uint64_t plan_hash = 0;

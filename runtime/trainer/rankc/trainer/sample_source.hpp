@@ -29,17 +29,20 @@ struct opened_source {
   data_source from;
   std::optional<token_stream> tokens{};                  // of files
   std::shared_ptr<const array_folder> arrays = nullptr;  // of arrays
+  std::optional<token_stream> labels{};                  // of --labels; none: the tokens are the labels
+  std::optional<std::int32_t> ignored{};                 // the label that the loss ignores
   bool has_files() const { return tokens || arrays; }
   /// The tokens of files or arrays.
   std::uint64_t size() const { return tokens ? tokens->size() : arrays->size(); }
 };
 
 /// Opens the sources of a program's samples.
-/// Errors: failure (1) for files that cannot serve, by name; failure (2) for sources of tokens alone, if the
-/// program's model declares inputs.
+/// Errors: failure (1) for files that cannot serve, by name, and for a mask where the plan ignores no label;
+/// failure (2) for sources of tokens alone, if the program's model declares inputs.
 std::vector<opened_source> open_sources(const data_spec&, const description&);
-/// Opens sources of tokens.
-std::vector<opened_source> open_sources(const data_spec&, int vocab);
+/// Opens sources of tokens. `ignored` is the label that the plan ignores.
+std::vector<opened_source> open_sources(const data_spec&, int vocab,
+                                        std::optional<std::int32_t> ignored = std::nullopt);
 
 /// The files of a source as they are now.
 std::vector<file_mark> marks_of(const opened_source&);
@@ -57,6 +60,10 @@ struct window_sequence {
 /// The first token of the windows that a share holds out, of `tokens` tokens.
 /// Errors: failure (1) where nothing would be left to train on.
 std::uint64_t held_from_windows(std::uint64_t tokens, const std::string& name, int seq, double share);
+/// Tokens of a stream that lie one after the other.
+struct token_range {
+  std::uint64_t first, count;
+};
 
 /// Where the first held-out token lies when `share` is held out; nothing where `share` is 0.
 /// Errors: failure (1) where nothing would be left to train on.
@@ -75,7 +82,8 @@ class sample_source {
   /// run trains on.
   void sample(data_part, std::uint64_t s, std::int32_t* tokens) const;
 
-  /// Write the same as seq tokens, and as targets the tokens after them.
+  /// Write the same as seq tokens, and as targets the labels of the tokens after them: the tokens themselves,
+  /// those of --labels, or the ignored label where a mask says so.
   void sample(data_part, std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) const;
   /// Write all values of a sample.
   void sample(data_part, std::uint64_t s, const sample_view& to) const;
@@ -91,18 +99,18 @@ class sample_source {
  private:
   bool has_files() const { return tokens_ || arrays_; }
   std::uint64_t size() const { return tokens_ ? tokens_->size() : arrays_->size(); }
-  /// The first token of a sample of windows.
-  std::uint64_t first_token(data_part, std::uint64_t s) const;
   void arrange(const sample_order&);
   void arrange_as_megatron();
   int synthetic(std::uint64_t s, std::uint64_t t) const;
-  void sample_of_order(std::uint64_t s, std::int32_t* tokens) const;
+  std::vector<token_range> ranges_of(data_part, std::uint64_t s) const;
+  std::vector<token_range> ranges_of_order(std::uint64_t s) const;
 
   data_source from_;
   shuffle_spec shuffle_;
   std::uint64_t vocab_, seq_;
-  std::optional<token_stream> tokens_;
+  std::optional<token_stream> tokens_, labels_;
   std::shared_ptr<const array_folder> arrays_;
+  std::optional<std::int32_t> ignored_;
   source_place place_;
   window_sequence in_turn_{};
   std::uint64_t windows_ = 0, held_ = 0;  // of files: samples of an epoch, and held-out ones

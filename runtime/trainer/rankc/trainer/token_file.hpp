@@ -3,9 +3,11 @@
 // files only the tokens that are trained on are read.
 #pragma once
 #include <rankc/trainer/mapped_file.hpp>
+#include <rankc/trainer/token_mask.hpp>
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,17 @@ namespace rankc::runtime {
 
 /// The type of a token in a file. Tokens are little endian and contiguous.
 enum class token_type : std::uint8_t { u8, i8, i16, i32, i64, u16, u32 };
+
+/// The tokens that a file may have: those below `vocab`. A file of labels may also have `ignored`.
+struct legal_tokens {
+  int vocab;
+  std::optional<std::int32_t> ignored{};
+  bool are_labels = false;
+
+  bool has(std::int64_t token) const {
+    return (token >= 0 && token < vocab) || (ignored && token == *ignored);
+  }
+};
 
 /// Tokens that lie one after the other in a file: all that it has, or one sequence of it.
 struct token_piece {
@@ -33,24 +46,34 @@ class token_stream {
   /// `vocab`.
   /// Source: llm.c: 256 int32 (magic 20240520, version 1 and uint16 tokens, or magic 20240801, version 7 and
   /// uint32 tokens; then the count of tokens), then the tokens; Megatron-Core's IndexedDataset.
-  token_stream(const std::filesystem::path&, int vocab);
+  token_stream(const std::filesystem::path&, const legal_tokens&);
+  token_stream(const std::filesystem::path& path, int vocab) : token_stream(path, legal_tokens{vocab}) {}
 
   std::uint64_t size() const { return size_; }
   bool is_text() const { return text_; }             // tokens are bytes
   bool has_sequences() const { return sequences_; }  // of Megatron: each piece is one
   const std::vector<token_piece>& pieces() const { return pieces_; }
   std::size_t files() const { return files_.size(); }
-  /// All files that are read, indexes included.
+  /// All files that are read, indexes and masks included.
   std::vector<std::filesystem::path> paths() const;
   /// The files and folders below a folder that are not read, each as "NAME (reason)".
   const std::vector<std::string>& skipped() const { return skipped_; }
 
   /// Copy tokens [first, first + count), which lie within size().
-  /// Errors: failure (1) for a token that is not below the vocabulary, by file, position and number.
+  /// Errors: failure (1) for a token that is not legal, by file, position and number.
   void copy(std::uint64_t first, std::uint64_t count, std::int32_t* to) const;
 
   /// The same within a piece.
   void copy(const token_piece&, std::uint64_t first, std::uint64_t count, std::int32_t* to) const;
+
+  /// Replace labels that a mask ignores by `ignored`. `labels` are tokens [first, first + count).
+  void mask(std::uint64_t first, std::uint64_t count, std::int32_t ignored, std::int32_t* labels) const;
+  /// The first mask that ignores a token; null where no mask does.
+  const token_mask* first_mask() const;
+  /// The tokens that are labels: all where no file has a mask.
+  std::uint64_t labels() const;
+  /// The length of the sequences into which the first file's examples are packed; 0: they are not packed.
+  std::uint32_t packed() const;
 
  private:
   void add_file(const std::filesystem::path&);
@@ -58,15 +81,21 @@ class token_stream {
   void add_llm_c(mapped_file);
   void add_megatron(mapped_file, const std::filesystem::path& index);
   void add_piece(token_type, std::size_t byte, std::uint64_t count);
+  void add_mask(std::uint64_t tokens);
   void add_folder(const std::vector<std::filesystem::path>& files);
   std::uint64_t first_of_file(std::uint32_t file) const;
   void check() const;
+  const token_mask* mask_of(const token_piece&) const;  // null: its file has no mask
+  [[noreturn]] void refuse(const token_piece&, std::uint64_t place) const;
+  template <class Visit>
+  void for_each_part(std::uint64_t first, std::uint64_t count, const Visit& visit) const;
 
-  int vocab_;
+  legal_tokens legal_;
   std::uint64_t size_ = 0;
   bool text_ = false, sequences_ = false;
   std::vector<mapped_file> files_;
-  std::vector<std::filesystem::path> indexes_;  // .idx files
+  std::vector<std::optional<token_mask>> masks_;  // of the first files
+  std::vector<std::filesystem::path> indexes_;    // .idx files
   std::vector<token_piece> pieces_;
   std::vector<std::string> skipped_;
 };

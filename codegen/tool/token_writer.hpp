@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files that `rankc tokens` writes: tokens in the form of llm.c, and next to them a mask.
+#pragma once
+#include <rankc/runtime/output_file.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "example.hpp"
+
+namespace rankc::tool {
+
+struct token_format {
+  bool wide = false;         // uint32 tokens
+  bool masks = false;        // a mask is written
+  std::uint32_t packed = 0;  // the length of packed sequences; 0: they are not packed
+};
+
+class token_writer {
+ public:
+  /// Errors: failure (1) where a file cannot be written, here and below.
+  token_writer(const std::filesystem::path& out, const token_format&);
+
+  /// Append tokens. `labels` are not read where no mask is written.
+  /// Errors: failure (1) for more tokens than the header can count.
+  void append(const std::vector<int>& ids, const std::vector<char>& labels);
+
+  /// Complete the files and give them their names.
+  void finish();
+
+  std::size_t tokens() const { return tokens_; }
+  std::size_t labels() const { return counted_; }
+
+ private:
+  void flush();
+
+  std::filesystem::path out_;
+  token_format format_;
+  runtime::output_file file_;
+  std::optional<runtime::output_file> mask_;
+  std::vector<int> ids_;  // not yet written
+  std::vector<char> labels_;
+  std::size_t tokens_ = 0, counted_ = 0;
+};
+
+/// Whether a file begins as a mask does.
+bool is_token_mask(std::string_view beginning);
+
+}  // namespace rankc::tool

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The chat templates of model families, as rankc writes them: the text around each message.
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rankc::runtime {
+
+/// A role and the texts around its messages.
+struct chat_turn {
+  std::string_view role;
+  std::string_view begin, end;  // the model ends its own turn with `end`
+  std::string_view behind{};    // follows `end`, before the next turn
+};
+
+/// The places that a template has for a system message.
+enum class system_place { anywhere, first, first_user_turn };
+
+/// The last turn is the assistant's.
+struct chat_form {
+  std::string_view name;
+  std::string_view begin;  // of a conversation; {date} stands for a date
+  std::span<const chat_turn> turns;
+  std::string_view prompt;  // the beginning of the assistant's turn that the model is given
+  system_place system = system_place::anywhere;
+  std::string_view joins_system{};  // after a system message in the user's turn
+  std::string_view last_end{};      // instead of `end`, where the assistant ends the conversation
+  bool trims = false;               // white space around each message
+  bool alternates = false;          // a user's turn begins, and the assistant's follows each
+
+  constexpr const chat_turn& assistant() const { return turns.back(); }
+  const chat_turn* find(std::string_view role) const;
+  bool has_date() const { return begin.find("{date}") != begin.npos; }
+  /// The special tokens that the texts spell, such as <|im_end|>, each once.
+  std::vector<std::string> special_tokens() const;
+  /// The roles, with commas.
+  std::string roles() const;
+};
+
+/// Errors: failure (2) for a name that no template has.
+const chat_form& chat_form_of(std::string_view name);
+
+/// The names of all templates, with commas.
+std::string chat_form_names();
+
+/// Errors: failure (2) for a text that is not a date where the template states one, and for any text where it
+/// states none.
+void check_chat_date(const chat_form&, const std::string& date);
+
+}  // namespace rankc::runtime
