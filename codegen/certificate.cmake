@@ -6,6 +6,7 @@ add_library(rankc_certificate STATIC
   certificate/call_operands.cpp
   certificate/describe.cpp
   certificate/hash_calls.cpp certificate/hash_places.cpp
+  certificate/json_tree.cpp
   certificate/read.cpp
   certificate/reader.cpp
   certificate/to_programs.cpp

@@ -2,11 +2,11 @@
 // Reads a certificate. Each rank must list one value for each value number of its program, and one first
 // index for each view and box dim. Sizes are bounded before memory is taken for them.
 #include <algorithm>
-#include <initializer_list>
 #include <iterator>
 #include <limits>
 #include <utility>
 
+#include "json_tree.hpp"
 #include "model_schema.hpp"
 #include "reader.hpp"
 #include "trusted.hpp"
@@ -15,7 +15,7 @@ namespace rankc::codegen::schema {
 
 namespace {
 
-constexpr int most_ranks = 1 << 20, most_streams = 1 << 10, most_fields = 1 << 6;
+constexpr int most_ranks = 1 << 20, most_streams = 1 << 10;
 
 /// The number of first indices that a rank must list: one for each view, and one for each dim of a box.
 std::size_t count_firsts(const listed_program& p) {
@@ -178,11 +178,9 @@ void check_format(const json& j) {
 class parser {
  public:
   file run(const std::string& text) {
-    const json j = json::parse(
-        text,
-        [this](int depth, json::parse_event_t event, json& parsed) { return keep(depth, event, parsed); },
-        false);
-    if (j.is_discarded()) refuse("RC7128: certificate: the text is not JSON");
+    const json j = json_tree([this](const json_path& around, const json& object) {
+                     return take(around, object);
+                   }).read(text);
     check_format(j);
     file f;
     reader::read_struct<file_schema>(j, file_schema::what, f);
@@ -206,33 +204,14 @@ class parser {
     check_world(s);
   }
 
-  /// Whether a part of the text stays for later.
-  bool keep(int depth, json::parse_event_t event, json& parsed) {
-    if (event == json::parse_event_t::object_start) keys_.emplace_back();
-    if (event == json::parse_event_t::key) add_key(parsed.get_ref<const std::string&>());
-    if (event != json::parse_event_t::object_end) return true;
-    keys_.pop_back();
-    if (depth == 4 && is_at({"steps", "programs"})) ops_of_programs_.push_back(std::exchange(ops_, {}));
-    if (depth != 6 || !is_at({"steps", "programs", "ops"})) return true;
-    reader::read_struct<op_schema>(parsed, op_schema::what, ops_.emplace_back());
-    return false;
-  }
-  void add_key(const std::string& key) {
-    std::vector<std::string>& keys = keys_.back();
-    if (std::find(keys.begin(), keys.end(), key) != keys.end())
-      refuse("RC7135: certificate: an object has the field \"{}\" twice", key);
-    if (keys.size() == most_fields)
-      refuse("RC7290: certificate: an object has more than {} fields", most_fields);
-    keys.push_back(key);
-  }
-  /// Whether the parser is inside the fields of this path.
-  bool is_at(std::initializer_list<const char*> path) const {
-    return std::equal(
-        keys_.begin(), keys_.end(), path.begin(), path.end(),
-        [](const std::vector<std::string>& keys, const char* key) { return keys.back() == key; });
+  /// Reads an op, and takes the ops of a program when the program ends.
+  bool take(const json_path& around, const json& object) {
+    if (is_at(around, {"steps", "programs"})) ops_of_programs_.push_back(std::exchange(ops_, {}));
+    if (!is_at(around, {"steps", "programs", "ops"})) return false;
+    reader::read_struct<op_schema>(object, op_schema::what, ops_.emplace_back());
+    return true;
   }
 
-  std::vector<std::vector<std::string>> keys_;           // of each object around, in the order of the text
   std::vector<listed_op> ops_;                           // of the program that is being read
   std::vector<std::vector<listed_op>> ops_of_programs_;  // that have been read
   std::size_t taken_ = 0;

@@ -3,6 +3,8 @@
 // a cell keeps its writes per stream, in stream order. A read then looks, per stream, at two writes only: the
 // last that has surely ended before it and the next, which must surely start after it. A write looks at the
 // next alone: whether anyone reads what it leaves or not, no other op may write there while its op runs.
+#include <rankc/codegen/joined_accesses.hpp>
+
 #include "passes.hpp"
 
 #include <algorithm>
@@ -29,6 +31,11 @@ struct byte_range {
   std::size_t begin, end;
 };
 
+/// The bytes of an op, each once for a value.
+struct op_bytes {
+  std::vector<access> reads, writes;
+};
+
 struct interval {
   int first, last;  // cells [first, last)
 };
@@ -41,22 +48,26 @@ class arena {
         first_op_(table.first_of_rank[rank]),
         last_op_(table.first_of_rank[rank + 1]),
         streams_(table.program.streams) {
+    for (int op = first_op_; op < last_op_; ++op)
+      bytes_.push_back({joined_accesses(table.ops[op]->reads), joined_accesses(table.ops[op]->writes)});
     cut();
     fill();
   }
 
   void check(findings& wrong) const {
     for (int op = first_op_; op < last_op_; ++op)
-      for (const auto& a : table_.ops[op]->reads) check_read(op, a, wrong);
+      for (const access& a : bytes_of(op).reads) check_read(op, a, wrong);
     for (int op = first_op_; op < last_op_; ++op)
-      for (const auto& a : table_.ops[op]->writes) check_write(op, a, wrong);
+      for (const access& a : bytes_of(op).writes) check_write(op, a, wrong);
   }
 
  private:
+  const op_bytes& bytes_of(int op) const { return bytes_[op - first_op_]; }
+
   void cut() {
-    for (int i = first_op_; i < last_op_; ++i)
-      for (const auto* accesses : {&table_.ops[i]->reads, &table_.ops[i]->writes})
-        for (const auto& a : *accesses) bounds_.insert(bounds_.end(), {a.begin, a.end});
+    for (const op_bytes& op : bytes_)
+      for (const auto* accesses : {&op.reads, &op.writes})
+        for (const access& a : *accesses) bounds_.insert(bounds_.end(), {a.begin, a.end});
     std::sort(bounds_.begin(), bounds_.end());
     bounds_.erase(std::unique(bounds_.begin(), bounds_.end()), bounds_.end());
   }
@@ -73,7 +84,7 @@ class arena {
     segment_.assign(bounds_.size() * streams_ + 1, 0);
     const auto visit = [&](auto&& each) {
       for (int i = first_op_; i < last_op_; ++i)
-        for (const auto& a : table_.ops[i]->writes) {
+        for (const access& a : bytes_of(i).writes) {
           const auto [first, last] = cells(a);
           for (int c = first; c < last; ++c) each(segment_[c * streams_ + table_.ops[i]->stream], i, a.value);
         }
@@ -214,6 +225,7 @@ class arena {
   const op_table& table_;
   const clocks& clock_;
   int first_op_, last_op_, streams_;
+  std::vector<op_bytes> bytes_;      // of the ops from first_op_ on
   std::vector<std::size_t> bounds_;  // cell c is bytes [bounds[c], bounds[c + 1])
   std::vector<int> segment_;         // (cells, streams): where its writes begin
   std::vector<write> writes_;

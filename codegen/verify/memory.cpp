@@ -4,6 +4,8 @@
 // each: all of these writes and reads must have ended before another op writes there. What the ops of a rank
 // order among themselves is enough as a rule, and then holds for all ranks that run them; a rank for which it
 // is not is walked once more, with what other ranks order too.
+#include <rankc/codegen/joined_accesses.hpp>
+
 #include "ends.hpp"
 
 #include <algorithm>
@@ -56,14 +58,14 @@ class memory {
   }
 
   void walk(int index, const bits& ended) {
-    const listed_op& s = at(index);
+    const auto reads = joined_accesses(at(index).reads), writes = joined_accesses(at(index).writes);
     if (const int before = uses_[index]; before >= 0 && !numbers_.has(ended, before))
       refuse(
           index,
           "RC7185: certificate, rank {}: op \"{}\" on stream {} and op \"{}\" on stream {} use communicator "
           "\"{}\", and no event orders them",
           at(index).stream, at(before).name, at(before).stream, name_of_communicator(index));
-    visit(s.reads, [&](stretch& here, std::uint64_t byte, int value) {
+    visit(reads, [&](stretch& here, std::uint64_t byte, int value) {
       if (here.writes.empty())
         refuse(index, "RC7186: certificate, rank {}: op \"{}\" reads byte {}, which nothing has written",
                byte);
@@ -74,17 +76,17 @@ class memory {
                  "written by op \"{}\"",
                  byte, at(writer).name);
     });
-    visit(s.writes, [&](stretch& here, std::uint64_t byte, int) {
+    visit(writes, [&](stretch& here, std::uint64_t byte, int) {
       for (int reader : here.reads)
         if (!numbers_.has(ended, reader))
           refuse(index, "RC7188: certificate, rank {}: op \"{}\" writes byte {} while op \"{}\" may read it",
                  byte, at(reader).name);
     });
-    visit(s.reads, [&](stretch& here, std::uint64_t, int) {
+    visit(reads, [&](stretch& here, std::uint64_t, int) {
       std::erase_if(here.reads, [&](int reader) { return reader == index || numbers_.has(ended, reader); });
       here.reads.push_back(index);
     });
-    visit(s.writes, [&](stretch& here, std::uint64_t byte, int value) {
+    visit(writes, [&](stretch& here, std::uint64_t byte, int value) {
       std::erase_if(here.writes, [&](const auto& w) { return numbers_.has(ended, w.first); });
       for (const auto& [writer, what] : here.writes) {
         if (writer != index)

@@ -113,6 +113,33 @@ TEST_CASE("large: the proof of an op of many reads and writes") {
   CHECK(proven.reasons == std::vector<std::string>());
 }
 
+TEST_CASE("large: a list of many ranks") {
+  const std::string text = two_groups(60'000).dump();
+  const std::clock_t begin = std::clock();
+  CHECK(read_certificate(text).steps.at(0).program.ranks.size() == 120'000);
+  CHECK(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC < rankc::test::scaled(4).count());
+}
+
+TEST_CASE("large: an op that reads and writes the same bytes many times") {
+  program p = testing::pipeline_program({.pp = 2, .tp = 1, .microbatches = 2});
+  rank_program& rank = p.ranks[0];
+  op &begin = rank.ops[0], &kernel = rank.ops[1];
+  const element_type type = kernel.reads.at(0).type;
+  const std::size_t first = rank.arena_bytes, middle = first + 8 * many;
+  rank.arena_bytes = middle + 8 * many;
+  for (int i = 0; i < many; ++i) {
+    const std::size_t at = 8 * static_cast<std::size_t>(i);
+    begin.writes.push_back({first + at, first + at + 8, 1'000'000, type});
+    kernel.reads.push_back({first, middle, 1'000'000, type});
+    kernel.writes.push_back({middle, middle + at + 8, 1'000'001, type});
+  }
+  const std::clock_t start = std::clock();
+  const verdict proven = prove(p);
+  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < rankc::test::scaled(2).count());
+  CHECK(proven.reasons == std::vector<std::string>());
+  CHECK(said_in(verified(json::parse(certificate(p, proven)), 8)).id == 7268);
+}
+
 TEST_CASE("large: an op of more reads, writes or operands than any has") {
   for (const char* list : {"reads", "writes", "operands"}) {
     CAPTURE(list);
