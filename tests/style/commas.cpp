@@ -105,9 +105,15 @@ class reader {
     std::size_t i = is_one_of(tokens, 0, {"::"}) ? 1 : 0;
     if (!is_word(tokens, i)) return false;
     ++i;
-    while (is_one_of(tokens, i, {"::", "<"})) i += is_one_of(tokens, i, {"::"}) ? 2 : 1;
+    while (is_one_of(tokens, i, {"::", "<"})) i += length_of_name_part(tokens, i);
     while (is_one_of(tokens, i, {"*", "&", "&&", "const", "volatile", "..."})) ++i;
     return is_word(tokens, i) || is_function_pointer(tokens, i);
+  }
+
+  // `<arguments>`, `::name` or `::template name`
+  std::size_t length_of_name_part(statement tokens, std::size_t at) const {
+    if (is_one_of(tokens, at, {"<"})) return 1;
+    return is_one_of(tokens, at + 1, {"template"}) ? 3 : 2;
   }
 
   // `(*name)(parameters)`

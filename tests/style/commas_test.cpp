@@ -41,6 +41,20 @@ TEST_CASE("expressions joined by a comma are found") {
   CHECK(commas("\"a\", b;") == 1);
 }
 
+TEST_CASE("a comma after a call of a template is found") {
+  CHECK(commas("T::template f<a, b>(x), g();") == 1);
+  CHECK(commas("n::T<a>::template f<b>(x), g();") == 1);
+  CHECK(commas("x.template f<a, b>(y), g();") == 1);
+  CHECK(commas("this->template f<a>(x), g();") == 1);
+  CHECK(commas("std::get<0>(a) = 1, std::get<1>(a) = 2;") == 1);
+  CHECK(commas("T<a>::f(x), g();") == 1);
+  CHECK(commas("f<(a > b), sizeof(c)>(x), g();") == 1);
+  CHECK(commas("x = []<class T>(T t) { t = 1, a = 2; };") == 1);
+  CHECK(commas("if constexpr (requires { x.f(); }) a = 1, b = 2;") == 1);
+  CHECK(commas_outside("template <class T> void f(T t) { t = 1, a = 2; }") == 1);
+  CHECK(commas_outside("template <class... T> void f(T... t) { ((t = 1, a = 2), ...); return t, a; }") == 1);
+}
+
 TEST_CASE("a comma below a branch, a loop, a case or a label is found") {
   CHECK(commas("if (a) b = 1, c = 2;") == 1);
   CHECK(commas("if constexpr (a) return b, c; else return d(), e;") == 2);
@@ -81,6 +95,9 @@ TEST_CASE("declarations have commas") {
   CHECK(commas("unsigned a : 3, b : 4;") == 0);
   CHECK(commas("double (*a)(int, int), (*b)(int);") == 0);
   CHECK(commas("decltype(x) a, b;") == 0);
+  CHECK(commas("typename T::x a, b;") == 0);
+  CHECK(commas("T::template x<a, b> c, d;") == 0);
+  CHECK(commas("typename T::template x<a, b>::y *c, d;") == 0);
   CHECK(commas("alignas(16) float a, b;") == 0);
   CHECK(commas("[[maybe_unused]] T a, b;") == 0);
   CHECK(commas("auto [a, b] = c;") == 0);
