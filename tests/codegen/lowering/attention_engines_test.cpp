@@ -36,7 +36,7 @@ struct alternating {
                                              .rotary = true,
                                              .head_dim = 64},
                                    .theta = 10000};
-    return rankc::sequential(d.embedding(), rankc::pattern{4, d.block(setting), d.block()}, d.head());
+    return rankc::sequential(d.embedding(), rankc::pattern{4, d.block({setting.window, setting.softcap, setting.scale}), d.block()}, d.head());
   }
 };
 

@@ -108,8 +108,9 @@ class sample_source {
   data_source from_;
   shuffle_spec shuffle_;
   std::uint64_t vocab_, seq_;
-  std::optional<token_stream> tokens_, labels_;
+  std::optional<token_stream> tokens_;
   std::shared_ptr<const array_folder> arrays_;
+  std::optional<token_stream> labels_;
   std::optional<std::int32_t> ignored_;
   source_place place_;
   window_sequence in_turn_{};
