@@ -127,7 +127,7 @@ TEST_CASE("files that do not fit are refused, each by one sentence") {
                     labels = files.path("labels.npy").string();
   const auto reset = [&] {
     const array_files again;
-    fs::copy(again.folder, files.folder, fs::copy_options::overwrite_existing);
+    fs::copy(again.folder, files.folder, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
   };
   CHECK(files.refused() == said{});
 
