@@ -183,8 +183,9 @@ void cell::bind_sequences(const attributes& with) {
   if (!is_bound_[t]) return;
   const std::int64_t tokens = range[t].size(), each = with.rows > 0 ? tokens / with.rows : 0;
   if (with.seq < 1 || each < 1 || each * with.rows != tokens)
-    throw refusal("RC7780: {} tokens are not equal shares of {} sequences of {}", tokens, with.rows,
-                  with.seq);
+    throw refusal(
+        "RC7780: the op takes the means of {} sequences of {}, and {} tokens are not as many of each",
+        with.rows, with.seq, tokens);
   part positions{{}, with.seq}, sequences{{}, bound_[t].size / with.seq};
   for (std::int64_t row = 0; row < with.rows; ++row) {
     const runs share = bound_[t].at.slice(row * each, each);

@@ -40,7 +40,7 @@ std::size_t count_of_sample(const description& about, const input_row& input) {
 array_folder::array_folder(const std::filesystem::path& folder, const description& about)
     : seq_(static_cast<std::uint64_t>(about.seq)), has_tokens_(reads_tokens(about)) {
   if (!std::filesystem::is_directory(folder))
-    throw failure(1, "RC6226: {} is no folder; give arrays:DIR with a file NAME.npy for each input", folder);
+    throw failure(1, "RC6246: {} is no folder; give arrays:DIR with a file NAME.npy for each input", folder);
   if (has_tokens_)
     for (const char* name : {"tokens", "targets"}) open(folder, token_row(name, about), about);
   for (const input_row& input : inputs_of(about)) open(folder, input, about);
@@ -51,21 +51,21 @@ void array_folder::open(const std::filesystem::path& folder, const input_row& in
   if (input.rows == input_rows::step)
     throw failure(
         1,
-        "RC6227: input {} has a row for the step, and files have rows for samples; embed the program, and "
+        "RC6247: input {} has a row for the step, and files have rows for samples; embed the program, and "
         "give it to set_batch",
         input.name);
   npy_file file(folder / (std::string(input.name) + ".npy"));
   const std::vector<std::uint64_t> wanted = shape_of_sample(about, input);
   if (!has_shape(file, wanted))
-    throw failure(1, "RC6228: {} has the shape {}; expected (samples{}{})", file.name(), file.shape_text(),
+    throw failure(1, "RC6248: {} has the shape {}; expected (samples{}{})", file.name(), file.shape_text(),
                   wanted.empty() ? "" : ", ", fmt::format("{}", fmt::join(wanted, ", ")));
   if (input.type == input_type::index && !file.is_whole())
-    throw failure(1, "RC6229: {} has numbers that are not whole; input {} takes uint8, int32 or int64",
+    throw failure(1, "RC6249: {} has numbers that are not whole; input {} takes uint8, int32 or int64",
                   file.name(), input.name);
   const std::uint64_t samples = file.shape().front();
-  if (samples == 0) throw failure(1, "RC6230: {} has no samples", file.name());
+  if (samples == 0) throw failure(1, "RC6250: {} has no samples", file.name());
   if (!arrays_.empty() && samples != samples_)
-    throw failure(1, "RC6231: {} has {} samples, and {} has {}; expected as many", file.name(), samples,
+    throw failure(1, "RC6251: {} has {} samples, and {} has {}; expected as many", file.name(), samples,
                   arrays_.front().file.name(), samples_);
   samples_ = samples;
   arrays_.push_back({std::move(file), input, count_of_sample(about, input)});
@@ -91,7 +91,7 @@ void array_folder::read(const array& a, std::uint64_t sample, double* to) const 
                most = a.is.below > 0 ? a.is.below - 1 : limits::max();
   const double* const wrong = std::find_if(to, to + a.count, [&](double x) { return x < least || x > most; });
   if (wrong != to + a.count)
-    throw failure(1, "RC6232: {} has {} in sample {}; input {} takes whole numbers from {} to {}",
+    throw failure(1, "RC6252: {} has {} in sample {}; input {} takes whole numbers from {} to {}",
                   a.file.name(), *wrong, sample, a.is.name, least, most);
 }
 

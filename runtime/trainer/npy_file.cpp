@@ -77,12 +77,12 @@ void npy_file::read_header() {
   const std::string_view all = file_.bytes();
   const bool is_npy = all.starts_with(magic) && all.size() >= 12 && (all[6] == 1 || all[6] == 2);
   if (!is_npy)
-    throw failure(1, "RC6220: {} is no .npy file of version 1.0 or 2.0; write it with numpy.save", name());
+    throw failure(1, "RC6240: {} is no .npy file of version 1.0 or 2.0; write it with numpy.save", name());
   const std::size_t length_bytes = all[6] == 1 ? 2 : 4;
   std::uint32_t length = 0;
   std::memcpy(&length, all.data() + 8, length_bytes);
   begin_ = 8 + length_bytes + length;
-  if (begin_ > all.size()) throw failure(1, "RC6221: {} ends within its header; write it again", name());
+  if (begin_ > all.size()) throw failure(1, "RC6241: {} ends within its header; write it again", name());
   const std::string_view header = all.substr(8 + length_bytes, length);
 
   const auto descr = value_of(header, "descr", ",}"), order = value_of(header, "fortran_order", ",}"),
@@ -93,19 +93,19 @@ void npy_file::read_header() {
   if (known == types.end())
     throw failure(
         1,
-        "RC6222: {} has numbers of type {}; expected little-endian float32, float64, uint8, int32 or "
+        "RC6242: {} has numbers of type {}; expected little-endian float32, float64, uint8, int32 or "
         "int64",
         name(), descr.value_or("unknown"));
   type_ = static_cast<npy_type>(known - types.begin());
   if (order != "False")
-    throw failure(1, "RC6223: {} is in column-major order; write numpy.ascontiguousarray of it", name());
+    throw failure(1, "RC6243: {} is in column-major order; write numpy.ascontiguousarray of it", name());
   const auto sizes = sizes_of(shape.value_or(""));
   const auto count = sizes && sizes->size() <= most_dims ? product_of(*sizes) : std::nullopt;
   if (!count)
-    throw failure(1, "RC6224: {} has the shape {}), which is not valid", name(), shape.value_or("("));
+    throw failure(1, "RC6244: {} has the shape {}), which is not valid", name(), shape.value_or("("));
   if (const std::size_t bytes = all.size() - begin_;
       bytes % known->second != 0 || bytes / known->second != *count)
-    throw failure(1, "RC6225: {} has {} bytes of numbers; its shape {}) asks for {} numbers of {} bytes",
+    throw failure(1, "RC6245: {} has {} bytes of numbers; its shape {}) asks for {} numbers of {} bytes",
                   name(), bytes, *shape, *count, known->second);
   shape_ = *sizes;
 }

@@ -127,29 +127,29 @@ TEST_CASE("files that do not fit are refused, each by one sentence") {
                     labels = files.path("labels.npy").string();
   const auto reset = [&] {
     const array_files again;
-    fs::copy(again.folder, files.folder, fs::copy_options::overwrite_existing);
+    fs::copy(again.folder, files.folder, fs::copy_options::recursive | fs::copy_options::overwrite_existing);
   };
   CHECK(files.refused() == said{});
 
   std::ofstream(features) << "no array at all";
-  CHECK(files.refused() == said{6220, {features}});
+  CHECK(files.refused() == said{6240, {features}});
   write_npy<float>(features, "<f4", "(10, 3, 4)", std::vector<float>(120));
-  CHECK(files.refused() == said{6228, {features, "(10, 3, 4)", ", ", "4, 3"}});
+  CHECK(files.refused() == said{6248, {features, "(10, 3, 4)", ", ", "4, 3"}});
   write_npy<float>(features, "<f4", "(10, 4, 3)", std::vector<float>(119));
-  CHECK(files.refused() == said{6225, {features, "476", "(10, 4, 3", "120", "4"}});
+  CHECK(files.refused() == said{6245, {features, "476", "(10, 4, 3", "120", "4"}});
   write_npy<float>(features, ">f4", "(10, 4, 3)", std::vector<float>(120));
-  CHECK(files.refused() == said{6222, {features, "'>f4'"}});
+  CHECK(files.refused() == said{6242, {features, "'>f4'"}});
   write_npy<float>(features, "<f4", "(10, 4, 3)", std::vector<float>(120), "True");
-  CHECK(files.refused() == said{6223, {features}});
+  CHECK(files.refused() == said{6243, {features}});
   write_npy<float>(features, "<f4", "(ten, 4, 3)", std::vector<float>(120));
-  CHECK(files.refused() == said{6224, {features, "(ten, 4, 3"}});
+  CHECK(files.refused() == said{6244, {features, "(ten, 4, 3"}});
   write_npy<float>(features, "<f4", "(0, 4, 3)", {});
-  CHECK(files.refused() == said{6230, {features}});
+  CHECK(files.refused() == said{6250, {features}});
   reset();
   write_npy<float>(labels, "<f4", "(10,)", std::vector<float>(10));
-  CHECK(files.refused() == said{6229, {labels, "labels"}});
+  CHECK(files.refused() == said{6249, {labels, "labels"}});
   write_npy<std::int32_t>(labels, "<i4", "(9,)", std::vector<std::int32_t>(9));
-  CHECK(files.refused() == said{6231, {labels, "9", features, "10"}});
+  CHECK(files.refused() == said{6251, {labels, "9", features, "10"}});
   fs::remove(labels);
   CHECK(files.refused().id == 6101);
 
@@ -160,7 +160,7 @@ TEST_CASE("files that do not fit are refused, each by one sentence") {
   open.copy(4, {.inputs = into});
   CHECK(label[0] == 4);
   CHECK(said_by([&] { open.copy(5, {.inputs = into}); }) ==
-        said{6232, {labels, "5", "5", "labels", "0", "4"}});
+        said{6252, {labels, "5", "5", "labels", "0", "4"}});
 }
 
 TEST_CASE("sources of tokens alone are refused where the model declares inputs") {
@@ -174,5 +174,5 @@ TEST_CASE("files have no row for the step") {
   const input_row of_step[]{{.name = "weight", .where = {}, .rows = input_rows::step}};
   encoder_program program;
   program.layouts.front().inputs = of_step;
-  CHECK(said_by([&] { array_folder(files.folder, program.about); }) == said{6227, {"weight"}});
+  CHECK(said_by([&] { array_folder(files.folder, program.about); }) == said{6247, {"weight"}});
 }
