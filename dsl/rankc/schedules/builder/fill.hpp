@@ -40,91 +40,139 @@ struct timeline {
   }
 };
 
-/// Run an order of F and I (or B) of all ranks. A rank fills waits with the W that are due: any wait where
-/// `eagerly`, else those that hold a whole W. Where memory is full the next backward goes before the F:
-/// `order` is changed then. All actions, with W, are written to `out` if it is given, rank after rank.
-constexpr timeline fill(const pipeline_load& load, action_table& order, bool eagerly, action* out = nullptr) {
-  constexpr double rounding = 1e-9;
-  const int stages = load.stages(), m = load.microbatches, limit = load.memory_limit;
-  const bool split = !load.whole_backward;
-  timeline line;
-  line.input.assign(order.actions.size(), 0);
-  line.idle = line.input;
-  line.held.assign(order.actions.size(), 0);
-  // As in detail::solve: -1 is not yet, and all is there before the first stage and after the last.
-  std::vector<double> forwards(static_cast<std::size_t>(stages + 1) * m, -1), gradients = forwards;
-  double* const forward_end = forwards.data() + m;
-  double* const gradient_end = gradients.data();
-  for (int mb = 0; mb < m; ++mb) forward_end[mb - m] = gradient_end[stages * m + mb] = 0;
-  const detail::hops hops(load.rank_of_stage, load.cost.send);
-  std::vector<double> free_at(static_cast<std::size_t>(load.pp), 0);
-  std::vector<int> next_weight = order.begin, due(free_at.size(), 0), held = due, written = due;
-  action* const actions = order.actions.data();
+namespace detail {
+/// Runs an order once, rank by rank, as far as each rank gets.
+class filler {
+ public:
+  constexpr filler(const pipeline_load& load, action_table& order, bool eagerly, action* out)
+      : load_(load),
+        order_(order),
+        eagerly_(eagerly),
+        hops_(load.rank_of_stage, load.cost.send),
+        ranks_(static_cast<std::size_t>(load.pp)),
+        forwards_(static_cast<std::size_t>(load.stages() + 1) * load.microbatches, -1),
+        gradients_(forwards_),
+        actions_(order.actions.data()),
+        forward_end_(forwards_.data() + load.microbatches),
+        gradient_end_(gradients_.data()) {
+    const int m = load.microbatches;
+    for (int mb = 0; mb < m; ++mb) forward_end_[mb - m] = gradient_end_[load.stages() * m + mb] = 0;
+    line_.input.assign(order.actions.size(), 0);
+    line_.idle = line_.input;
+    line_.held.assign(order.actions.size(), 0);
+    for (int r = 0; r < load.pp; ++r) {
+      ranks_[r].next_weight = order.begin[r];
+      if (out) ranks_[r].out = out + (load.whole_backward ? order.begin[r] : order.begin[r] / 2 * 3);
+    }
+  }
 
-  bool is_stuck = false;  // memory is full, and no backward can free some
-  const std::vector<int> reached = detail::walk(order.begin, [&](int r, int i) {
-    if (is_stuck) return i;
-    const int end = order.begin[r + 1];
-    double clock = free_at[r];
-    const int begin = split ? order.begin[r] / 2 * 3 : order.begin[r];
-    action* row = out ? out + begin + written[r] : nullptr;
-    action* const row_begin = row;
-    auto weight_cost = [&] {
-      while (actions[next_weight[r]].kind != action_kind::I) ++next_weight[r];
-      return load.cost.of({action_kind::W, actions[next_weight[r]].stage, 0});
-    };
-    auto run_weight = [&] {
-      clock += weight_cost();
-      line.sum_of_ends += clock;
-      if (row) *row++ = {action_kind::W, actions[next_weight[r]].stage, actions[next_weight[r]].microbatch};
-      ++next_weight[r];
-      --due[r];
-      --held[r];
-    };
+  constexpr timeline run() {
+    const std::vector<int> reached = walk(order_.begin, [&](int r, int i) {
+      return is_stuck_ ? i : run_rank(ranks_[r], i, order_.begin[r + 1]);
+    });
+    for (int r = 0; r < load_.pp; ++r)
+      if (reached[r] != order_.begin[r + 1]) return line_;
+    line_.makespan = 0;
+    for (const rank_state& r : ranks_) line_.makespan = std::max(line_.makespan, r.clock);
+    return line_;
+  }
+
+ private:
+  static constexpr double rounding = 1e-9;
+  struct rank_state {
+    double clock = 0;
+    int next_weight = 0, due = 0,
+        held = 0;  // W of backwards before `next_weight` have run; `due` may run now
+    action* out = nullptr;
+  };
+
+  constexpr int run_rank(rank_state& r, int i, int end) {
     for (; i < end; ++i) {
-      if (actions[i].kind == action_kind::F && held[r] >= limit && due[r] == 0) {
-        int j = i + 1;
-        auto waits = [&](const action& b) {
-          return b.kind == action_kind::F || forward_end[b.stage * m + b.microbatch] < 0;
-        };
-        while (j < end && waits(actions[j])) ++j;
-        is_stuck = j == end;
-        if (is_stuck) break;
-        std::rotate(actions + i, actions + j, actions + j + 1);
-      }
-      const action a = actions[i];
-      const int cell = a.stage * m + a.microbatch;
-      const bool forward = a.kind == action_kind::F;
-      const double made = forward ? forward_end[cell - m] : gradient_end[cell + m];
-      if (made < 0 || (!forward && forward_end[cell] < 0)) break;
-      double input = made;
-      if (forward && a.stage > 0) input += hops.down[a.stage - 1];
-      if (!forward && a.stage + 1 < load.stages()) input += hops.up[a.stage + 1];
-      if (!forward) input = std::max(input, forward_end[cell]);
-      while (due[r] > 0 && input > clock + rounding && (eagerly || input - clock > weight_cost() - rounding))
-        run_weight();
-      while (forward && held[r] >= limit) run_weight();
-      line.input[i] = input;
-      line.idle[i] = input - clock;
-      line.held[i] = held[r];
-      clock = std::max(clock, input) + load.cost.of(a);
-      line.sum_of_ends += clock;
-      (forward ? forward_end : gradient_end)[cell] = clock;
-      if (forward) ++held[r];
-      else if (split) ++due[r];
-      else --held[r];
-      if (row) *row++ = a;
+      if (actions_[i].kind == action_kind::F && r.held >= load_.memory_limit && r.due == 0 &&
+          !pull_backward(i, end))
+        break;
+      const double input = input_of(actions_[i]);
+      if (input < 0) break;
+      fill_wait(r, input);
+      while (actions_[i].kind == action_kind::F && r.held >= load_.memory_limit) run_weight(r);
+      line_.input[i] = input;
+      line_.idle[i] = input - r.clock;
+      line_.held[i] = r.held;
+      run_action(r, actions_[i], input);
     }
     if (i == end)
-      while (due[r] > 0) run_weight();
-    free_at[r] = clock;
-    written[r] += static_cast<int>(row - row_begin);
+      while (r.due > 0) run_weight(r);
     return i;
-  });
-  for (int r = 0; r < load.pp; ++r)
-    if (reached[r] != order.begin[r + 1]) return line;
-  line.makespan = *std::max_element(free_at.begin(), free_at.end());
-  return line;
+  }
+  /// Moves the next backward whose forward has run before the F at i. Nothing can run if there is none.
+  constexpr bool pull_backward(int i, int end) {
+    const auto waits = [&](const action& b) {
+      return b.kind == action_kind::F || forward_end_[b.stage * load_.microbatches + b.microbatch] < 0;
+    };
+    int j = i + 1;
+    while (j < end && waits(actions_[j])) ++j;
+    is_stuck_ = j == end;
+    if (!is_stuck_) std::rotate(actions_ + i, actions_ + j, actions_ + j + 1);
+    return !is_stuck_;
+  }
+  /// When the input of an action is on its rank; -1: not yet.
+  constexpr double input_of(const action& a) const {
+    const int cell = a.stage * load_.microbatches + a.microbatch;
+    if (a.kind == action_kind::F) {
+      const double made = forward_end_[cell - load_.microbatches];
+      return made < 0 || a.stage == 0 ? made : made + hops_.down[a.stage - 1];
+    }
+    const double made = gradient_end_[cell + load_.microbatches], own = forward_end_[cell];
+    if (made < 0 || own < 0) return -1;
+    return std::max(own, a.stage + 1 < load_.stages() ? made + hops_.up[a.stage + 1] : made);
+  }
+  /// Runs the due W before an input is there.
+  constexpr void fill_wait(rank_state& r, double input) {
+    while (r.due > 0 && input > r.clock + rounding &&
+           (eagerly_ || input - r.clock > weight_cost(r) - rounding))
+      run_weight(r);
+  }
+  constexpr double weight_cost(rank_state& r) const {
+    while (actions_[r.next_weight].kind != action_kind::I) ++r.next_weight;
+    return load_.cost.of({action_kind::W, actions_[r.next_weight].stage, 0});
+  }
+  constexpr void run_weight(rank_state& r) {
+    r.clock += weight_cost(r);
+    line_.sum_of_ends += r.clock;
+    const action& of = actions_[r.next_weight++];
+    if (r.out) *r.out++ = {action_kind::W, of.stage, of.microbatch};
+    --r.due;
+    --r.held;
+  }
+  constexpr void run_action(rank_state& r, const action& a, double input) {
+    const bool forward = a.kind == action_kind::F;
+    r.clock = std::max(r.clock, input) + load_.cost.of(a);
+    line_.sum_of_ends += r.clock;
+    (forward ? forward_end_ : gradient_end_)[a.stage * load_.microbatches + a.microbatch] = r.clock;
+    if (forward) ++r.held;
+    else if (load_.whole_backward) --r.held;
+    else ++r.due;
+    if (r.out) *r.out++ = a;
+  }
+
+  const pipeline_load& load_;
+  action_table& order_;
+  const bool eagerly_;
+  const hops hops_;
+  timeline line_;
+  std::vector<rank_state> ranks_;
+  std::vector<double> forwards_, gradients_;  // the ends, as in solve; -1: not yet
+  action* const actions_;
+  double *const forward_end_, *const gradient_end_;
+  bool is_stuck_ = false;  // memory is full, and no backward can free some
+};
+}  // namespace detail
+
+/// Runs an order of F and I (or B) of all ranks. A rank fills waits with the W that are due: any wait if
+/// `eagerly`, else only those that hold a whole W. If memory is full, the next backward goes before the F,
+/// which changes `order`. If `out` is given, it receives all actions, with W, rank after rank.
+constexpr timeline fill(const pipeline_load& load, action_table& order, bool eagerly, action* out = nullptr) {
+  return detail::filler(load, order, eagerly, out).run();
 }
 
 /// The table of all actions that `fill` makes of an order.
