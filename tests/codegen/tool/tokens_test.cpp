@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 #include <tokens.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
@@ -112,6 +113,10 @@ TEST_CASE("a folder stands for its tokenizer.json, whose configuration names the
   const fs::path text = f.write("a.txt", "a"), model = f.scratch.path / "model";
   fs::create_directory(model);
   CHECK(f.refused({.files = {text}, .model = model}) == test::said{8118, {model.string()}});
+  fs::create_symlink("tokenizer.json", model / "tokenizer.json");  // a loop
+  CHECK(f.refused({.files = {text}, .model = model}) ==
+        test::said{6585, {(model / "tokenizer.json").string(), "Too many levels of symbolic links"}});
+  fs::remove(model / "tokenizer.json");
   fs::copy_file(oracles / "gpt2.json", model / "tokenizer.json");
   CHECK(f.refused({.files = {text}, .model = model, .ends = true}).id == 8111);
   std::ofstream(model / "tokenizer_config.json") << R"({"eos_token": "<|end|>"})";
