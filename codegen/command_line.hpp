@@ -5,6 +5,7 @@
 #include <rankc/runtime/printable.hpp>
 
 #include <exception>
+#include <new>
 #include <string>
 
 namespace rankc::codegen {
@@ -17,10 +18,12 @@ inline std::string usage_error(const std::exception& e) {
 
 inline std::string output_error() { return runtime::say("RC7901: standard output cannot be written"); }
 
-/// The sentence of an exception, as one line. A runtime::failure and RC401 have an id; exceptions of
-/// libraries get RC7910.
+/// The sentence of an exception, as one line. A runtime::failure and RC401 have an id; missing memory gets
+/// RC7912, and other exceptions of libraries RC7910.
 inline std::string sentence_of(const std::exception& e) {
-  const std::string text = e.what();
+  const std::string text = dynamic_cast<const std::bad_alloc*>(&e) != nullptr
+                               ? runtime::say("RC7912: the process can have no more memory")
+                               : e.what();
   return runtime::error_line(text.starts_with("RC") ? text
                                                     : runtime::say("RC7910: the command failed: {}", text));
 }

@@ -54,7 +54,7 @@ class json_tree : public nlohmann::json_sax<nlohmann::json> {
 
   taker takes_;
   json root_;
-  std::vector<json> open_;  // lists and objects whose text has not ended
+  std::vector<json> open_;  // the lists and objects that are being read
   json_path path_;
 };
 

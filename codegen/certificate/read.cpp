@@ -145,7 +145,9 @@ void check_head(const file& f) {
   if (std::any_of(f.plan.begin(), f.plan.end(), is_control))
     refuse("RC7289: certificate: the name of the plan has a control character");
   if (!std::equal(f.trusted.begin(), f.trusted.end(), std::begin(trusted), std::end(trusted)))
-    refuse("RC7131: certificate: \"trusted\" must name, in full, all that no checker can know from the file");
+    refuse(
+        "RC7131: certificate: \"trusted\" must name, in full, all that no checker can know from the file; "
+        "write the certificate again");
   if (f.plan_hash.size() != 16 || f.plan_hash.find_first_not_of("0123456789abcdef") != std::string::npos)
     refuse("RC7132: certificate: plan_hash must be 16 hexadecimal digits in lower case, found {}",
            found(f.plan_hash));

@@ -12,7 +12,9 @@ inline constexpr std::string_view trusted[]{
     "their names say",
     "the model is the one that the plan's author means, as it was traced on one device",
     "a program with the file's fingerprint of calls makes the calls of the file",
-    "the sizes that the call of a user's kernel names (\"given\") are those of its op",
+    "the sizes of its op that the call of a user's kernel names (\"given\") are those that the kernel takes, "
+    "in its "
+    "order",
     "where the file lists some ranks of a larger world, every other rank does what the listed ranks at its "
     "coordinates do",
     "memory outside the arena (workspaces of cuBLASLt and cuDNN, buffers of NCCL, staged scalars) is never "
@@ -20,8 +22,9 @@ inline constexpr std::string_view trusted[]{
     "lanes progress independently: no kernel that waits for another rank keeps a kernel of another lane from "
     "starting",
     "the protocols of devices: events, copies between peers, and collectives that read the arena of a peer",
-    "the loader puts weights, moments, ids, targets and starts of documents into the bytes that a step "
-    "begins with",
+    "the loader puts weights, moments, ids, targets, starts of documents and the inputs that the model "
+    "declares "
+    "into the bytes that a step begins with",
     "the optimizer's formula and its scalars (learning rate, decay, momentum, clip, number of the step)",
     "rounding, and the types that kernels sum in",
 };

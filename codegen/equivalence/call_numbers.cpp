@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <span>
 #include <stdexcept>
 
 #include "domain.hpp"
@@ -79,6 +80,33 @@ std::vector<std::string> words_of(const op& o, const fact& f) {
   return all;
 }
 
+[[noreturn]] void refuse_number(double found, const std::string& word, double expected) {
+  throw refusal("RC7751: the call names {} for {}; expected {}", found,
+                word.size() == 1 ? axis_name(word[0]) : word, expected);
+}
+
+bool is_size(const op& o, double given) {
+  const auto is = [&](std::int64_t size) { return static_cast<double>(size) == given; };
+  return is(o.rows) || is(o.seq) || std::any_of(o.views.begin(), o.views.end(), [&](const view& v) {
+           return is(v.unit) || std::any_of(v.shape.begin(), v.shape.end(),
+                                            [&](std::int64_t size) { return is(size) || is(size / v.unit); });
+         });
+}
+
+/// The call of a user's kernel names sizes of its op, whose order the row alone knows, and the number last.
+void check_call_of_user(const op& o, const fact& f) {
+  std::span<const double> sizes = o.given;
+  if (f.reads_number && o.number != 0) {
+    if (sizes.empty()) refuse_number(0, "number", o.number);
+    if (sizes.back() != o.number) refuse_number(sizes.back(), "number", o.number);
+    sizes = sizes.first(sizes.size() - 1);
+  }
+  for (const double given : sizes)
+    if (!is_size(o, given))
+      throw refusal("RC7778: the call names the size {}; expected sizes of the op's tensors, rows or seq",
+                    given);
+}
+
 }  // namespace
 
 std::vector<std::string> numbers_of_call(std::string_view row) {
@@ -99,17 +127,13 @@ std::vector<double> call_numbers(const op& o, const fact& f) {
 }
 
 void check_call_numbers(const op& o, const fact& f) {
-  if (f.of_user) return;
+  if (f.of_user) return check_call_of_user(o, f);
   const std::vector<std::string> words = words_of(o, f);
   if (o.given.size() != words.size())
     throw refusal("RC7750: the call names {} sizes and numbers; expected {}", o.given.size(), words.size());
   const std::vector<double> expected = call_numbers(o, f);
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (o.given[i] == expected[i]) continue;
-    const std::string& word = words[i];
-    throw refusal("RC7751: the call names {} for {}; expected {}", o.given[i],
-                  word.size() == 1 ? axis_name(word[0]) : word, expected[i]);
-  }
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    if (o.given[i] != expected[i]) refuse_number(o.given[i], words[i], expected[i]);
 }
 
 }  // namespace rankc::codegen::algebra

@@ -2,6 +2,7 @@
 #include "text_encoder.hpp"
 
 #include <rankc/runtime/output_rules.hpp>
+#include <rankc/trainer/model_files.hpp>
 #include <read_file.hpp>
 #include <tokenizer/tokenizer.hpp>
 #include <tokenizer/utf8.hpp>
@@ -168,8 +169,8 @@ text_encoder encoder_of(const fs::path& model) {
   fs::path file = model;
   if (fs::is_directory(model, error)) {
     file = runtime::tokenizer_file(model);
-    if (!fs::exists(file, error)) file = model / "tokenizer.model";
-    if (!fs::exists(file, error))
+    if (!runtime::is_there(file, 1)) file = model / "tokenizer.model";
+    if (!runtime::is_there(file, 1))
       throw runtime::failure(1, "RC8118: the folder {} has neither a tokenizer.json nor a tokenizer.model",
                              model);
   }

@@ -8,6 +8,7 @@
 #include <rankc/runtime/proven.hpp>
 
 #include <fmt/format.h>
+#include <command_line.hpp>
 #include <read_file.hpp>
 
 #include <algorithm>
@@ -196,7 +197,8 @@ int report(const std::filesystem::path& file, std::optional<std::uint64_t> seed,
   errors << "error: " << runtime::error_line(e.what()) << "\n";
   return e.code;
 } catch (const std::exception& e) {
-  const std::string text = runtime::say("RC8122: the programs of {} cannot be checked: {}", file, e.what());
+  const std::string text =
+      runtime::say("RC8122: the programs of {} cannot be checked: {}", file, sentence_of(e));
   errors << "error: " << runtime::error_line(text) << "\n";
   return 1;
 }

@@ -50,7 +50,7 @@ std::vector<std::int32_t> read_ids(const std::string& file, int vocab) {
     const auto id = parse_number<std::int32_t>(word);
     if (!id || *id < 0 || *id >= vocab)
       throw failure(1, "RC6066: {} holds '{}', which is not a token of this plan; tokens are 0 to {}", file,
-                    word, vocab - 1);
+                    printable(word), vocab - 1);
     ids.push_back(*id);
     begin = end;
   }

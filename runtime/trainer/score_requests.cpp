@@ -49,7 +49,7 @@ std::vector<score_request> read_score_requests(const std::string& file, int voca
   }
   if (requests.empty())
     throw failure(1,
-                  "RC6203: {} has no requests; give one line {{\"context\": [ids], \"continuation\": [ids]}} "
+                  "RC6203: {} has no requests; give one line {\"context\": [ids], \"continuation\": [ids]} "
                   "for each",
                   file);
   return requests;

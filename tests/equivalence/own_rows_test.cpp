@@ -79,6 +79,16 @@ TEST_CASE("one fault in a program with a user's op is refused") {
   });
 }
 
+TEST_CASE("the call of a user's kernel names other numbers than its op") {
+  for (const char* row : {"square_loss", "square_loss_grad"})
+    check_refused(penalties(), 7751, [&](subject& s) { called(s, row)[0]->given.back() *= 2; });
+  check_refused(penalties(), 7751, [](subject& s) { called(s, "square_loss")[0]->given.clear(); });
+  check_refused(penalties(), said{7778, {"12345"}}, [](subject& s) {
+    op& o = *called(s, "square_loss")[0];
+    o.given.insert(o.given.begin(), 12345);
+  });
+}
+
 TEST_CASE("faults beside a user's op are refused") {
   std::vector<std::string> sums;
   for (const op& o : silu().p.ranks[0].ops)

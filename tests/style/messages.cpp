@@ -43,6 +43,9 @@ std::vector<message> messages(const lexed& source) {
 
 void message_list::add(std::string_view path, const message& m) {
   const auto where = [&] { return std::string(path) + ":" + std::to_string(m.line) + ": "; };
+  if (m.text.find("{{") != std::string::npos)
+    throw std::runtime_error(where() + m.id +
+                             " would be printed with two braces; a hole is {}, a brace one {");
   const auto [by_id, is_new_id] = text_of_.emplace(m.id, m.text);
   if (by_id->second != m.text)
     throw std::runtime_error(where() + m.id + " is the id of another sentence, too");

@@ -32,5 +32,11 @@ TEST_CASE("an id has one sentence, and a sentence one id") {
   CHECK_THROWS_AS(list.add("d.cpp", {"RC6102", "one", 4}), std::runtime_error);
 }
 
+TEST_CASE("a sentence has no doubled braces, which would be printed as they are") {
+  message_list list;
+  list.add("a.cpp", {"RC6101", "{} lacks {\"a\": 1}", 1});
+  CHECK_THROWS_AS(list.add("b.cpp", {"RC6102", "{} lacks {{\"a\": 1}}", 2}), std::runtime_error);
+}
+
 }  // namespace
 }  // namespace rankc::style::test::messages_test

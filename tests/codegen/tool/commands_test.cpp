@@ -115,6 +115,7 @@ TEST_CASE("init writes a project, and never over anything") {
 TEST_CASE("an exception of a library gets an id, and a rule keeps its own") {
   const std::runtime_error unknown("out of something"), rule("RC401: too large");
   CHECK(test::said_in(codegen::sentence_of(unknown)) == test::said{7910, {"out of something"}});
+  CHECK(codegen::sentence_of(std::bad_alloc()) == "RC7912: the process can have no more memory");
   CHECK(codegen::sentence_of(rule) == "RC401: too large");
   CHECK(codegen::exit_code_of(rule) == 1);
   CHECK(codegen::exit_code_of(runtime::failure(2, "RC7901: standard output cannot be written")) == 2);

@@ -2,6 +2,14 @@
 // `rankc tokens` by a tokenizer.json, and of JSON lines and compressed files.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
 #include "tokens_folder.hpp"
 
 namespace rankc::tool {
@@ -55,6 +63,10 @@ TEST_CASE("a folder stands for its tokenizer.json, whose configuration names the
   const fs::path text = f.write("a.txt", "a"), model = f.scratch.path / "model";
   fs::create_directory(model);
   CHECK(f.refused({.files = {text}, .model = model}) == test::said{8118, {model.string()}});
+  fs::create_symlink("tokenizer.json", model / "tokenizer.json");  // a loop
+  CHECK(f.refused({.files = {text}, .model = model}) ==
+        test::said{6585, {(model / "tokenizer.json").string(), "Too many levels of symbolic links"}});
+  fs::remove(model / "tokenizer.json");
   fs::copy_file(oracles / "gpt2.json", model / "tokenizer.json");
   CHECK(f.refused({.files = {text}, .model = model, .ends = true}).id == 8111);
   std::ofstream(model / "tokenizer_config.json") << R"({"eos_token": "<|end|>"})";

@@ -176,6 +176,8 @@ TEST_CASE("what generate cannot do is refused") {
   CHECK(says(program, {"--prompt", ""}) == exit_with{2, {6020, {"--prompt"}}});
   CHECK(says(program, {"--prompt-tokens", files.write("a", "1 256")}) ==
         exit_with{1, {6066, {files.path("a"), "256", "255"}}});
+  CHECK(says(program, {"--prompt-tokens", files.write("a", std::string("1 \0x", 4))}) ==
+        exit_with{1, {6066, {files.path("a"), "\\x00x", "255"}}});
   CHECK(says(program, {"--prompt-tokens", files.write("b", " ,\n")}) ==
         exit_with{1, {6067, {files.path("b")}}});
   CHECK(says(program, {"--prompt", "a", "--prompt-tokens", "b"}).code == 2);
