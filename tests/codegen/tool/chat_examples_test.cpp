@@ -47,7 +47,7 @@ TEST_CASE("tokens and labels are those of transformers, for every template and c
     REQUIRE_MESSAGE(r.code == 0, r.errors);
     CHECK(f.written() == c["ids"].get<ids>());
     auto expected = c["labels"].get<std::string>();
-    expected.front() = '0';  // the first token has none before it
+    expected.front() = '0';  // no token of the conversation precedes the first
     CHECK(f.labels() == expected);
     o.loss = "all";
     REQUIRE(f.run(o).code == 0);

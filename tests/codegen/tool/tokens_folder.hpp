@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs `rankc tokens` in a folder of its own, and reads the files that it writes.
+// Runs `rankc tokens` in a temporary folder, and reads the files that it writes.
 #pragma once
 #include "../../said.hpp"
 #include "../../scratch_folder.hpp"
