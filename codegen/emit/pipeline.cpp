@@ -87,7 +87,7 @@ class order_text {
   static std::string store_of(bool first) { return first ? "store::overwrite" : "store::add"; }
   /// What the order calls the slot of a stage whose layers it calls one by one.
   std::string slot_name(const item& i) const {
-    if (l_.is_sharded()) return "s_" + i.name;
+    if (l_.is_sharded() || l_.plan->recipe.ignores_labels()) return "s_" + i.name;
     return r_.stages.size() > 1 ? fmt::format("s{}", r_.stages[i.stage].stage) : "s";
   }
 

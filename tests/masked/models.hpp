@@ -23,6 +23,10 @@ constexpr models::llama of_oracle(bool tied) {
 inline constexpr models::llama four_layers{
     .layers = 4, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 16, .vocab = 32};
 
+/// A model whose linear layers may be in eight bits, also on two ranks of tp.
+inline constexpr models::llama wide{
+    .layers = 2, .hidden = 64, .heads = 4, .kv_heads = 2, .ffn = 64, .vocab = 32};
+
 inline constexpr models::qwen3_moe experts{.layers = 4,
                                            .hidden = 12,
                                            .heads = 4,
@@ -54,7 +58,7 @@ struct two_heads {
   constexpr auto stack() const {
     const dim features{"hidden", 12}, heads{"heads", 12, 3, "head_dim"};
     const parameter_handle table = token_table(dim{"vocab", 32}, features);
-    const models::block block{{features, heads, heads, {.layers = 4}}, dim{"ffn", 16}};
+    const models::block block{{features, heads, heads, {.layers = 4, .norm_eps = 0.1}}, dim{"ffn", 16}};
     return sequential(models::embedding{table, true}, repeat{4, block}, two_losses{table});
   }
 };
