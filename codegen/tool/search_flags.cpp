@@ -11,7 +11,8 @@ void search_flags::add_models(CLI::App& command) {
   const auto size = [&](const char* flag, const char* field, const char* help) {
     whole(command, flag, sizes_, field, help)->excludes(name)->group("A model by its sizes");
   };
-  text(command, "--family", sizes_, "family", "gpt2, llama, qwen2, qwen3, qwen3_moe or mixtral; default: llama")
+  text(command, "--family", sizes_, "family",
+       "gpt2, llama, qwen2, qwen3, qwen3_moe or mixtral; default: llama")
       ->excludes(name)
       ->group("A model by its sizes");
   size("--layers", "layers", "transformer layers");

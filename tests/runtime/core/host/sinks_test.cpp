@@ -71,7 +71,8 @@ TEST_CASE_TEMPLATE("a sink far above the scores takes all weight, and one far be
                    double) {
   workspace<T> space;
   const values before = random_values(2 * dim, 1);
-  const at o = space.put(before), lse = space.put(values{1.0, 1.0}), scores = space.put(values{400.0, -400.0});
+  const at o = space.put(before), lse = space.put(values{1.0, 1.0}),
+           scores = space.put(values{400.0, -400.0});
   host::add_sinks<T>(space.lane(), o, lse, o, lse, scores, 1, 2, 1, dim);
   const values made = space.get(o, 2 * dim), sums = space.get(lse, 2);
   CHECK(sums == values{400.0, 1.0});
