@@ -31,7 +31,8 @@ inline void load_weights(run& r, const std::string& folder, auto name_in_file) {
                           });
 }
 
-/// Sets the rows of a step. All tokens of a row but the last are the input, and all but the first the targets.
+/// Sets the rows of a step. All tokens of a row but the last are the input, and all but the first are the
+/// targets.
 inline void set_batch(run& r, const nlohmann::json& rows) {
   const auto count = static_cast<std::size_t>(r.about.rows);
   std::size_t next = 0;
