@@ -11,22 +11,27 @@ target_link_libraries(rankc_audit PUBLIC rankc_drawn_plans rankc::codegen
 target_compile_options(rankc_audit PRIVATE -O0)
 target_compile_definitions(rankc_audit PUBLIC RANKC_COLLECTIVES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/collectives")
 
-add_executable(rankc_audit_test audit/carried_test.cpp audit/formulas_test.cpp)
-target_include_directories(rankc_audit_test PRIVATE "${rankc_SOURCE_DIR}" programs)
-target_link_libraries(rankc_audit_test PRIVATE rankc_audit rankc_odd_host rankc_test_host_main nlohmann_json::nlohmann_json)
+# Compiled once for all families.
+add_library(rankc_audit_carried OBJECT audit/carried_test.cpp)
+target_include_directories(rankc_audit_carried PRIVATE "${rankc_SOURCE_DIR}" programs)
+target_link_libraries(rankc_audit_carried PRIVATE rankc_audit rankc::trainer rankc_runtime_host rankc_test_options)
+
+# A test of a family's programs. In the program of the layout `audited`, each transfer is left out once and doubled once.
+function(rankc_audit_of executable family audited)
+  add_executable(${executable} audit/family.cpp ${ARGN})
+  target_include_directories(${executable} PRIVATE "${rankc_SOURCE_DIR}" programs)
+  target_link_libraries(${executable} PRIVATE rankc_audit_carried rankc_audit rankc_${family}_host rankc_test_host_main nlohmann_json::nlohmann_json)
+  target_compile_definitions(${executable} PRIVATE RANKC_AUDITED="${audited}")
+endfunction()
+rankc_audit_of(rankc_audit_test odd hsdp audit/formulas_test.cpp)
 add_test(NAME audit COMMAND rankc_audit_test)
 rankc_every_program(audit_every_program rankc_audit_test odd)
 
-# The same of other families: their plans, and one of which each transfer is left out and doubled.
 function(rankc_family_audit name audited)
-  add_executable(rankc_${name}_audit_test audit/carried_test.cpp)
-  target_include_directories(rankc_${name}_audit_test PRIVATE "${rankc_SOURCE_DIR}" programs)
-  target_link_libraries(rankc_${name}_audit_test PRIVATE rankc_audit rankc_${name}_host rankc_test_host_main nlohmann_json::nlohmann_json)
-  target_compile_definitions(rankc_${name}_audit_test PRIVATE RANKC_AUDITED="${audited}")
+  rankc_audit_of(rankc_${name}_audit_test ${name} ${audited})
   add_test(NAME audit_${name} COMMAND rankc_${name}_audit_test)
   rankc_every_program(audit_${name}_every_program rankc_${name}_audit_test ${name})
 endfunction()
-target_compile_definitions(rankc_audit_test PRIVATE RANKC_AUDITED="hsdp")
 rankc_family_audit(sequences hsdp)
 rankc_family_audit(experts ep2_shards_sp)
 rankc_family_audit(columns rest)

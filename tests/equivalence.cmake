@@ -3,7 +3,7 @@ add_library(rankc_equivalence_testing STATIC equivalence/subject.cpp equivalence
 target_include_directories(rankc_equivalence_testing PRIVATE "${rankc_SOURCE_DIR}/dsl/plans")
 target_link_libraries(rankc_equivalence_testing PUBLIC rankc::codegen rankc::equivalence rankc::verify PRIVATE rankc_warnings)
 target_compile_options(rankc_equivalence_testing PRIVATE $<$<CONFIG:Release>:-O1>)
-set_source_files_properties(equivalence/plans.cpp equivalence/field/plans.cpp equivalence/field/plans_experts.cpp PROPERTIES COMPILE_OPTIONS -O0)
+set_source_files_properties(equivalence/plans.cpp PROPERTIES COMPILE_OPTIONS -O0)
 
 add_executable(rankc_equivalence_test equivalence/accepted_test.cpp equivalence/documents_test.cpp equivalence/refused_test.cpp equivalence/algebra_test.cpp equivalence/draws_test.cpp
   equivalence/by_hand_test.cpp equivalence/shards_by_hand_test.cpp equivalence/sharded_test.cpp equivalence/published.cpp equivalence/catalogues_test.cpp equivalence/published_test.cpp equivalence/damage_test.cpp equivalence/chunks_test.cpp equivalence/rings_test.cpp equivalence/groups_test.cpp

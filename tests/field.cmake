@@ -41,9 +41,12 @@ foreach(machine IN ITEMS rankc_field rankc_field_f64)
   target_compile_features(${machine} PUBLIC cxx_std_20)
 endforeach()
 
+# Most of their time are the plans, which are not optimised.
+add_library(rankc_field_plans STATIC equivalence/field/plans.cpp equivalence/field/plans_experts.cpp)
+target_link_libraries(rankc_field_plans PRIVATE rankc::codegen rankc_drawn_plans rankc_warnings)
+target_compile_options(rankc_field_plans PRIVATE -O0)
+
 add_library(rankc_field_mutants STATIC
-  equivalence/field/plans.cpp
-  equivalence/field/plans_experts.cpp
   equivalence/field/mutants.cpp
   equivalence/field/mutants_ops.cpp
   equivalence/field/mutants_operands.cpp
@@ -58,7 +61,7 @@ add_library(rankc_field_mutants STATIC
   equivalence/field/class_table.cpp
   equivalence/field/judge.cpp)
 target_link_libraries(rankc_field_mutants PUBLIC
-  rankc_field rankc_field_f64 rankc_drawn_plans rankc::codegen rankc_proof_testing PRIVATE rankc_warnings)
+  rankc_field_plans rankc_field rankc_field_f64 rankc_drawn_plans rankc::codegen rankc_proof_testing PRIVATE rankc_warnings)
 
 add_executable(rankc_field_test
   equivalence/field/rows_test.cpp

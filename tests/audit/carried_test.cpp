@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "account.hpp"
+#include "family.hpp"
 #include "run.hpp"
 
 using namespace audit;
@@ -26,13 +27,13 @@ TEST_CASE("every rank of a family's plans communicates what its program's table 
     transfers += did.size();
     ++plans;
   }
-  CHECK(plans == expected_of(plans, RANKC_PLANS));
+  CHECK(plans == expected_of(plans, plans_of_family));
   MESSAGE(plans << " plans, " << ranks << " ranks, " << transfers << " transfers");
 }
 
 TEST_CASE("a transfer that is missing, or that another rank has too, makes another account") {
   const auto at = std::find_if(host_registry.begin(), host_registry.end(),
-                               [](const registered& p) { return p.layout == RANKC_AUDITED; });
+                               [](const registered& p) { return p.layout == audited_layout; });
   REQUIRE(at != host_registry.end());
   run r(*at);
   r.load();

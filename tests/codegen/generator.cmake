@@ -1,5 +1,5 @@
 # What stands before the generator's files: the gate, and the commands as a build meets them.
-add_executable(rankc_generator_test codegen/generator/gate_test.cpp codegen/generator/commands_test.cpp)
+add_executable(rankc_generator_test codegen/gate_test.cpp codegen/commands_test.cpp)
 target_link_libraries(rankc_generator_test PRIVATE rankc_test_plans rankc::codegen rankc::verify rankc_test_main)
 add_test(NAME codegen/generator COMMAND rankc_generator_test)
 add_test(NAME codegen/generator/full_output COMMAND sh -c "$<TARGET_FILE:gpt_pp2_rankc> describe > /dev/full")

@@ -1,10 +1,17 @@
 # What the passes make of real plans: proofs, certificates, mutants, placement.
 find_package(nlohmann_json REQUIRED)
-add_executable(rankc_lowering_test codegen/lowering/proof_test.cpp codegen/lowering/passes_test.cpp codegen/lowering/fusion_test.cpp
-  codegen/lowering/memory_test.cpp codegen/lowering/explain_test.cpp
-  codegen/lowering/attention_engines_test.cpp
-  codegen/lowering/axes_test.cpp codegen/lowering/calls_test.cpp
-  codegen/lowering/opened_test.cpp codegen/lowering/timeline_test.cpp codegen/lowering/worlds_test.cpp)
+add_executable(rankc_lowering_test
+  codegen/passes/axes_test.cpp
+  codegen/passes/explain_test.cpp
+  codegen/passes/fusion_test.cpp
+  codegen/passes/memory_test.cpp
+  codegen/passes/opened_test.cpp
+  codegen/passes/passes_test.cpp
+  codegen/passes/proof_test.cpp
+  codegen/passes/worlds_test.cpp
+  codegen/emit/attention_engines_test.cpp
+  codegen/emit/calls_test.cpp
+  codegen/emit/timeline_test.cpp)
 target_include_directories(rankc_lowering_test PRIVATE "${rankc_SOURCE_DIR}/tests" "${rankc_SOURCE_DIR}/codegen" "${rankc_SOURCE_DIR}/dsl/plans")
 target_link_libraries(rankc_lowering_test PRIVATE rankc_odd_plans rankc_experts_plans rankc_lora_plans rankc_drawn_plans rankc_test_plans rankc::codegen rankc_proof_testing rankc_test_main nlohmann_json::nlohmann_json)
 add_test(NAME codegen/lowering COMMAND rankc_lowering_test)

@@ -14,9 +14,9 @@ target_compile_options(rankc_proof_testing PUBLIC -Wno-missing-field-initializer
 add_executable(rankc_proof_test
   codegen/proof/prove_test.cpp
   codegen/proof/races_test.cpp
-  codegen/proof/certificate_test.cpp
+  codegen/certificate/certificate_test.cpp
   codegen/proof/by_rows_test.cpp
-  codegen/proof/large_certificates_test.cpp
+  codegen/verify/large_certificates_test.cpp
   codegen/proof/mutations_test.cpp)
 find_package(nlohmann_json REQUIRED)
 target_compile_definitions(rankc_proof_test PRIVATE RANKC_SOURCES="${PROJECT_SOURCE_DIR}")

@@ -11,6 +11,9 @@ function(rankc_cuda_test name gpus)
   file(CONFIGURE OUTPUT "${number}" CONTENT "extern const int gpus_of_test = ${gpus};\n")
   add_executable(${name} ${ARGN} "${number}")
   target_link_libraries(${name} PRIVATE rankc_cuda_test_main rankc::runtime_cuda doctest::doctest rankc_warnings)
+  if(NOT RANKC_GPU_PROGRAMS)  # most are compiled and skipped
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   if(gpus GREATER 0)
     set_tests_properties(${name} PROPERTIES LABELS gpu${gpus} SKIP_RETURN_CODE 77 RUN_SERIAL ON)
@@ -66,15 +69,17 @@ if(RANKC_GPU_PROGRAMS)
     rankc_on_one_gpu(runtime_cuda_${test} 2 runtime_cuda_${test})
   endforeach()
 endif()
+add_library(rankc_cuda_fault OBJECT runtime/core/cuda/failures/fault.cu)
+target_link_libraries(rankc_cuda_fault PRIVATE rankc::runtime_cuda)
 # A failing rank leaves its GPU unusable for the rest of the process, so each of these is a process of its own.
 foreach(failure fault_in_collective fault_in_pipeline fault_by_rows throw_in_install)
   rankc_cuda_test(runtime_cuda_${failure} 2
-    runtime/core/cuda/failures/${failure}_test.cpp runtime/core/cuda/failures/fault.cu)
+    runtime/core/cuda/failures/${failure}_test.cpp $<TARGET_OBJECTS:rankc_cuda_fault>)
   set_tests_properties(runtime_cuda_${failure} PROPERTIES TIMEOUT 60)
 endforeach()
 
 add_executable(runtime_cuda_processes_program runtime/core/cuda/processes/program.cpp
-  runtime/core/cuda/failures/fault.cu)
+  $<TARGET_OBJECTS:rankc_cuda_fault>)
 target_link_libraries(runtime_cuda_processes_program
   PRIVATE rankc::runtime_cuda rankc::trainer rankc_warnings)
 rankc_cuda_test(runtime_cuda_processes 2 runtime/core/cuda/processes/processes_test.cpp)

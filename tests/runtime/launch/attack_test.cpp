@@ -9,6 +9,8 @@
 #include <numeric>
 #include <optional>
 
+namespace attack_test {
+
 namespace {
 
 using namespace rankc::test;
@@ -72,3 +74,5 @@ TEST_CASE("attack: a job is as right, as small and as fast as one that is left a
   CHECK(attacked.connections > 100);
   CHECK(said_in(attacked.err, 5344).id == 5344);
 }
+
+}  // namespace attack_test

@@ -6,6 +6,8 @@
 #include <doctest/doctest.h>
 #include <algorithm>
 
+namespace strangers_test {
+
 namespace {
 
 using namespace rankc::test;
@@ -94,3 +96,5 @@ TEST_CASE("strangers: a job starts and runs under attack as if it were left alon
   CHECK(said_in(err).id == 5344);
   CHECK(std::count(err.begin(), err.end(), '\n') == 2);  // and that the signal has stopped it
 }
+
+}  // namespace strangers_test

@@ -2,7 +2,7 @@
 // Files that are large in one place: each is checked in time that grows with its size, or refused.
 #include "../../said.hpp"
 #include "../../slowness.hpp"
-#include "pipeline_program.hpp"
+#include "proof/pipeline_program.hpp"
 
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/prove.hpp>

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "../../said.hpp"
+#include "../said.hpp"
 #include "plans.hpp"
 
 namespace gate_test {

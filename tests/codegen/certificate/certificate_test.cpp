@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline_program.hpp"
+#include "proof/pipeline_program.hpp"
 #include "../../said.hpp"
 
 #include <rankc/codegen/certificate.hpp>

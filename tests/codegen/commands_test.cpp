@@ -18,9 +18,9 @@
 #include <utility>
 #include <vector>
 
-#include "../../capture.hpp"
-#include "../../runtime/trainer/scratch.hpp"
-#include "../../said.hpp"
+#include "../capture.hpp"
+#include "../runtime/trainer/scratch.hpp"
+#include "../said.hpp"
 #include "plans.hpp"
 
 namespace commands_test {
