@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sequences of a step, given to data-parallel ranks so that attention within their documents costs all
-// ranks alike. Ranks wait for each other in each microbatch, so the sequences of a microbatch have similar costs.
+// ranks alike. Ranks wait for each other in each microbatch, so the sequences of a microbatch have similar
+// costs.
 #pragma once
 #include <rankc/trainer/data.hpp>
 
@@ -9,7 +10,8 @@
 
 namespace rankc::runtime {
 
-/// The cost of attention in a sequence: the sum of the squared lengths of its documents, which end with `end`.
+/// The cost of attention in a sequence: the sum of the squared lengths of its documents, which end with
+/// `end`.
 std::uint64_t document_cost(const std::int32_t* tokens, int seq, int end);
 
 /// The sequence at each place of a batch, by their costs.

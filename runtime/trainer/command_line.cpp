@@ -87,8 +87,8 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
       "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
       "of these, links to files included, or a quoted pattern; "
       "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234); arrays:DIR, a folder with a file "
-      "NAME.npy for each input of a model that declares inputs. FILE.mask beside FILE.bin says which tokens are "
-      "labels");
+      "NAME.npy for each input of a model that declares inputs. FILE.mask beside FILE.bin says which "
+      "tokens are labels");
   add_name(app, "--labels", o.labels,
            "PREFIX.bin and PREFIX.idx of Megatron: a label for each token of --data, with which the token "
            "itself is replaced as a target; the plan's .ignored_label is ignored (default: the tokens)");

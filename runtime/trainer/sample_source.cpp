@@ -81,7 +81,7 @@ std::vector<opened_source> open_sources(const data_spec& spec, int vocab,
     if (mask != nullptr && !ignored)
       throw failure(1,
                     "RC6219: {} says which labels the loss ignores, but this plan ignores none; give it "
-                    "training{{.ignored_label = -100}}, or remove the mask to train on all tokens",
+                    "training{.ignored_label = -100}, or remove the mask to train on all tokens",
                     mask->name());
     if (!from.labels.empty()) source.labels = open_labels(from, *source.tokens, vocab, ignored);
   }

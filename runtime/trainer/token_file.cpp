@@ -179,7 +179,7 @@ void token_stream::refuse(const token_piece& piece, std::uint64_t place) const {
                   file.name(), token, position, byte, most, *legal_.ignored);
   throw failure(1,
                 "RC6217: {} has label {} at position {} (byte {}); labels are 0 to {}, because this plan "
-                "ignores none; to ignore labels, give it training{{.ignored_label = -100}}",
+                "ignores none; to ignore labels, give it training{.ignored_label = -100}",
                 file.name(), token, position, byte, most);
 }
 

@@ -204,7 +204,8 @@ TEST_CASE("operations are those of the keys in the window") {
 TEST_CASE("the predicted time of a step follows the window") {
   using rankc::schedules::gpipe;
   const auto seconds_of = [](int window) {
-    attention_family::alternating model{.first = {.window = window}, .second = {.window = window}};
+    attention_family::alternating model{
+        .first = {.window = window}, .second = {.window = window}, .head_dim = 64};
     const rankc::plan_data plan =
         rankc::make_plan("time", model, rankc::parallel_dims{}, gpipe{1},
                          rankc::training{.seq = 32768, .global_batch = 1}, rankc::clusters::h200<1>);

@@ -9,7 +9,7 @@ using namespace rankc;
 
 struct alternating {
   models::block_attention first, second;
-  int layers = 4, vocab = 8, vocab_used = 0;
+  int layers = 4, head_dim = 4, vocab = 8, vocab_used = 0;
 
   constexpr void check(report& out) const { describe().check(out); }
   constexpr model_sizes sizes() const {
@@ -21,7 +21,7 @@ struct alternating {
             .vocab = vocab,
             .tied_embeddings = true,
             .rotary = true,
-            .head_dim = 4};
+            .head_dim = head_dim};
   }
   constexpr models::decoder describe() const { return {.sizes = sizes(), .theta = 100}; }
   constexpr auto stack() const {

@@ -206,7 +206,7 @@ const std::vector<published_case> verifier_proofs{
        std::swap(first(s, 4, "1B0: head: exp_sums_grad"), first(s, 4, "1F0: head: exp_sums", "exp_sums"));
      }},
     {"V C4, RB4a: the norm does not wait for a sum of gradients", gpt, 7068,
-     "before op \"gradients of layers.0 over dp\" has written them",
+     "before op \"gradients of layers.1 over dp\" has written them",
      [](subject& s) { first(s, 0, "norm of sharded gradients").waits.clear(); }},
     {"V RB2b, Megatron 1525: a receive from a rank that does not send", gpt, 7016, "has peer 1",
      [](subject& s) { first(s, 4, "F0: stage 0 -> 1").peer = 1; }},

@@ -300,7 +300,7 @@ TEST_CASE("a model whose shapes, units and attributes are not those of its ops i
   check_refused(one(), 7708, changed("gelu", [](layer&, model_op& o) { o.seq = 16; }));
   check_refused(one(), 7708, changed("gelu", [](layer&, model_op& o) { o.rows = 2; }));
   check_refused(one(), 7729, changed("gelu", [](layer&, model_op& o) { o.number = 2; }));
-  check_refused(one(), said{7767, {"gelu", "block", "3", "0", "2"}},
+  check_refused(one(), said{7767, {"gelu", "block", "3", "0", "2", "true"}},
                 changed("gelu", [](layer&, model_op& o) { o.attention = {.window = 3, .scale = 2}; }));
   check_refused(turned(), 7729, changed("rms_norm", [](layer&, model_op& o) { o.scaling.factor = 2; }));
 }

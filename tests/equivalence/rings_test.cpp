@@ -175,7 +175,7 @@ TEST_CASE("a part that is merged twice, not at all, or by another's log-sum-exp 
   check_refused(of_two(), said{7446, {"tokens 0..3, 12..19 and 28..31", "1", "16"}},
                 [&](subject& s) { merge(s, 0).rows = 1; });
   // Log-sum-exps lie sequence by sequence: halves of these are others.
-  check_refused(of_two(), said{7447, {"o_before", "16", "8"}}, [&](subject& s) {
+  check_refused(of_two(), said{7447, {"lse_before", "16", "8"}}, [&](subject& s) {
     merge(s, 0).rows *= 2;
     merge(s, 0).seq /= 2;
   });

@@ -89,20 +89,20 @@ TEST_CASE("a step in which no label counts changes no weight and no moment, and 
 TEST_CASE("an evaluation is the mean over the labels of all samples, each counted once") {
   run r(find_program("llama"));
   const auto seq = static_cast<std::size_t>(r.about.seq);
-  const auto read = [&](std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) {
-    r.data.sample(s, tokens, targets);
+  const auto read = [&](std::uint64_t s, const sample_view& to) {
+    r.data.sample(s, to);
     for (std::size_t i = 0; i < seq; ++i)
-      if (i % 7 < s % 5) targets[i] = r.about.ignored_label;
+      if (i % 7 < s % 5) to.targets[i] = r.about.ignored_label;
   };
   const auto evaluate = [&](std::uint64_t) { return r.engine->evaluate(); };
   constexpr std::uint64_t samples = 10;  // two batches of four, and two samples more
   double sum = 0, labels = 0, of_means = 0;
   for (std::uint64_t s = 0; s < samples; ++s) {
     std::vector<std::int32_t> tokens(seq), targets(seq);
-    read(s, tokens.data(), targets.data());
+    read(s, {tokens.data(), targets.data()});
     const auto counted = static_cast<double>(static_cast<std::ptrdiff_t>(seq) -
                                              std::ranges::count(targets, r.about.ignored_label));
-    const auto alone = [&](std::uint64_t, std::int32_t* x, std::int32_t* y) { read(s, x, y); };
+    const auto alone = [&](std::uint64_t, const sample_view& to) { read(s, to); };
     set_batch(*r.engine, read_batch(r.about, alone));
     const double mean = r.engine->evaluate();
     sum += mean * counted;
@@ -112,9 +112,9 @@ TEST_CASE("an evaluation is the mean over the labels of all samples, each counte
   const double found = mean_loss(*r.engine, read, samples, evaluate);
   CHECK(std::abs(found - sum / labels) <= 1e-12);
   CHECK(std::abs(found - of_means) > 1e-6);
-  const auto nothing = [&](std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) {
-    read(s, tokens, targets);
-    std::fill_n(targets, seq, r.about.ignored_label);
+  const auto nothing = [&](std::uint64_t s, const sample_view& to) {
+    read(s, to);
+    std::fill_n(to.targets, seq, r.about.ignored_label);
   };
   CHECK(said_by([&] { mean_loss(*r.engine, nothing, samples, evaluate); }) == said{6175, {"10"}});
 }

@@ -93,7 +93,7 @@ TEST_CASE("a block of experts with norms after its halves is refused") {
   const g::experts_of_layer two{.count = 2, .picks = 1, .ffn = 8};
   CHECK(
       without_line(refusal(make(repeat{2, g::expert_block{after, two}}))) ==
-      "RC210: experts.hpp: expert_block: its setting has norms after each half; expected norms before, since "
+      "RC210: experts.hpp: add_experts: its setting has norms after each half; expected norms before, since "
       "the half with experts has no other");
   const g::attention_half before{hidden, heads, heads, {.layers = 2}, 10};
   CHECK(refusal(make(repeat{2, g::expert_block{before, two}})).empty());

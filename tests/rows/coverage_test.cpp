@@ -204,7 +204,7 @@ TEST_CASE("coverage: derivatives") {
         "scores\n"
         "biased_keep_groups scores\nbiased_keep_groups bias\nsoftmax_top_by scores\nsigmoid_top_by scores\n"
         "biased_softmax_top_by scores\nbiased_sigmoid_top_by scores\nbalance_loss whole\nlayer_balance_loss "
-        "whole\nz_loss whole\noverflow_loss whole\n");
+        "whole\nz_loss whole\noverflow_loss whole\nsquared_error targets\n");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention as one family of op rows. A layer calls `attention` or `ring_attention`, with or without
 // documents. Lowering then chooses the row for the layout of the rank's tokens. Every row takes an
-// attention_setting: a window, a softcap and a scale of the scores, and whether attention is causal. Sinks are
-// added after it (sinks.hpp).
+// attention_setting: a window, a softcap and a scale of the scores, and whether attention is causal. Sinks
+// are added after it (sinks.hpp).
 #pragma once
 #include <rankc/contract/attention_scratch.hpp>
 #include <rankc/contract/kernel_scratch.hpp>

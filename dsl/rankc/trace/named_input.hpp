@@ -17,7 +17,7 @@ enum class input_extent : unsigned char { token, sequence, step };
 ///   extent           token: sharded as the tokens are. sequence: sharded over the data-parallel axes and cp,
 ///                    and each rank has an equal number of rows. step: all ranks have the row
 ///   whole_sequences  true: a cp rank has the rows of all tokens of its sequences; false: of its tokens only
-///   computed         true: one number, which the step computes from its other inputs before the first forward
+///   computed         true: one number that the step computes from its other inputs before the first forward
 ///   below            indices are at least 0 and below this; 0: any int32
 struct named_input {
   std::string_view name;

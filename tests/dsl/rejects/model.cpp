@@ -228,6 +228,6 @@ constexpr auto with_heads(int heads, const cluster& machines) {
 inline constexpr auto wide_heads_on_host = with_heads(2, clusters::cpu);
 static_assert(valid<wide_heads_on_host>);
 inline constexpr auto rc269_wide_heads = with_heads(fault(2, 4), clusters::h200<1>);
-// error: RC269: a head of layer 'block' has 256 elements, and the attention kernels for GPUs take at most 128;
-//        take more and smaller heads, or clusters::cpu
+// error: RC269: a head of layer 'block' has 256 elements, and the attention kernels for GPUs take at most
+//        128; take more and smaller heads, or clusters::cpu
 static_assert(valid<rc269_wide_heads>);

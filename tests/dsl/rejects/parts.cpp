@@ -54,7 +54,8 @@ inline constexpr plan rc232_model_without_stack{.model = fault_type<without_stac
                                                 .recipe = recipe,
                                                 .cluster = clusters::cpu};
 // error: RC232: the model has no stack() and no vocab_used; a model has a const stack() of layers, a const
-//        check(report&), int vocab and int vocab_used, as models::gpt2 has
+//        check(report&), int vocab and int vocab_used, as models::gpt2 has; a model without tokens has static
+//        constexpr bool reads_tokens = false in place of the vocabulary
 static_assert(valid<rc232_model_without_stack>);
 
 /// Schedules without some of their members.

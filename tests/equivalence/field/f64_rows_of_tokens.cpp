@@ -315,6 +315,44 @@ void masked_cross_entropy_grad(call& c) {
   m.take(to, dsums);
 }
 
+void squared_error(call& c) {
+  const matrix &x = c.in("x"), &targets = c.in("targets");
+  matrix& loss = c.out("loss", 1, 1);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(loss), at_x = m.put(x), at_targets = m.put(targets);
+  host::squared_error<double>(m.lane(), to, at_x, at_targets, x.of.size(), c.number, false);
+  m.take(to, loss);
+}
+
+void squared_error_grad(call& c) {
+  const matrix &x = c.in("x"), &targets = c.in("targets");
+  matrix& dx = c.out("dx", x.is.rows, x.is.cols);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(dx), at_x = m.put(x), at_targets = m.put(targets);
+  host::squared_error_grad<double>(m.lane(), to, at_x, at_targets, x.of.size(), c.number);
+  m.take(to, dx);
+}
+
+void sequence_mean(call& c) {
+  const matrix& x = c.in("x");
+  matrix& y = c.out("y", c.rows, x.is.cols);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(y), from = m.put(x);
+  host::sequence_mean<double>(m.lane(), to, from, whole(x.is.rows), whole(x.is.cols), whole(c.rows),
+                              whole(c.seq));
+  m.take(to, y);
+}
+
+void sequence_mean_grad(call& c) {
+  const matrix &dy = c.in("dy"), &x = c.in("x");
+  matrix& dx = c.out("dx", x.is.rows, x.is.cols);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(dx), from = m.put(dy), at_x = m.put(x);
+  host::sequence_mean_grad<double>(m.lane(), to, from, at_x, whole(x.is.rows), whole(x.is.cols),
+                                   whole(c.rows), whole(c.seq));
+  m.take(to, dx);
+}
+
 }  // namespace losses
 
 }  // namespace field

@@ -26,8 +26,8 @@ struct masked_layout {
   bool gathered;
 };
 
-/// Enqueue attention or its gradient with masks, of heads of 64 or 128. False where the kernels do not take the
-/// call: then nothing was enqueued.
+/// Enqueue attention or its gradient with masks, of heads of 64 or 128. False where the kernels do not take
+/// the call: then nothing was enqueued.
 /// Shapes: scratch: attention_statistics_bytes.
 bool masked_attention_hopper(const lane&, at o, at lse, at q, at k, at v, const masked_layout&,
                              const attention_sizes&, const attention_setting&);

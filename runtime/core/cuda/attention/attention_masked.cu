@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention within documents and windows on Hopper's tensor cores, and its gradient, of heads of 64 and of 128
-// elements. Tiles of keys that no query of a tile sees are skipped.
+// Attention within documents and windows on Hopper's tensor cores, and its gradient, of heads of 64 and of
+// 128 elements. Tiles of keys that no query of a tile sees are skipped.
 #include "attention_hopper.hpp"
 
 #include "hopper_launch.cuh"

@@ -44,8 +44,8 @@ __device__ __forceinline__ void copy_pair(shared_address to, const CUtensorMap& 
   copy_tile<Parts>(to + Parts * box_bytes, second, row, column, full);
 }
 
-/// The keys that the tiles of an item of queries see. With masks each lane of the producer's warp finds those of
-/// one tile, and stores them for the other warps.
+/// The keys that the tiles of an item of queries see. With masks each lane of the producer's warp finds those
+/// of one tile, and stores them for the other warps.
 template <class Block, class Sight>
 __device__ __forceinline__ tile_range find_keys(const Sight& sight, const attention_item& x, int tiles,
                                                 tile_range* stored) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of a block that computes attention on Hopper's tensor cores, and the barriers by which its
-// warps hand it to each other. A kernel's items are tiles of 64 tokens of a head, one for each warpgroup that
-// multiplies. Another warpgroup has the copy engine bring these, and then all tiles that they meet, through
-// stages.
+// The shared memory of a block that computes attention on Hopper's tensor cores, and the barriers by which
+// its warps hand it to each other. A kernel's items are tiles of 64 tokens of a head, one for each warpgroup
+// that multiplies. Another warpgroup has the copy engine bring these, and then all tiles that they meet,
+// through stages.
 #pragma once
 #include "hopper_sight.cuh"
 #include "hopper_walk.cuh"
@@ -108,7 +108,8 @@ struct met_tiles {
   __device__ int before() const { return mine.begin - all.begin; }
   __device__ int behind() const { return all.end - mine.end; }
 };
-/// `tiles`: of the item that exist. A group without a tile passes all at once, before its own, which are none.
+/// `tiles`: of the item that exist. A group without a tile passes all at once, before its own, which are
+/// none.
 __device__ inline met_tiles met_by(const tile_range* of, int group, int tiles) {
   const tile_range all{of[0].begin, of[tiles - 1].end};
   return {group < tiles ? of[group] : tile_range{all.end, all.end}, all};

@@ -18,8 +18,8 @@ struct forward_setup<1, false> {
   static constexpr int registers = 112, others_registers = 32;
 };
 
-/// o = softmax(scale q k^T) v, and lse, the logarithm of the softmax's denominator. For a query that sees no key
-/// o is 0 and lse is -infinity.
+/// o = softmax(scale q k^T) v, and lse, the logarithm of the softmax's denominator. For a query that sees no
+/// key o is 0 and lse is -infinity.
 /// Shapes: o (tokens, heads, 64 Parts) with its stride; lse (rows, heads, queries_apart).
 template <int Parts, class Sight>
 struct forward : forward_setup<Parts, Sight::masked> {

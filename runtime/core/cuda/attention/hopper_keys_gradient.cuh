@@ -6,8 +6,9 @@
 
 namespace rankc::runtime::cuda::hopper {
 
-/// The block of the pass, and the registers of its threads that multiply and of the others. A stage has a line of
-/// statistics and, with masks, one of documents' starts. Two stages would hang (tests/protocols/places.pml).
+/// The block of the pass, and the registers of its threads that multiply and of the others. A stage has a
+/// line of statistics and, with masks, one of documents' starts. Two stages would hang
+/// (tests/protocols/places.pml).
 template <int Parts>
 struct keys_gradient_setup {
   using block = attention_block<2, 2, 2, 4, 8, 1>;
@@ -43,8 +44,8 @@ struct key_factors<1> {
 };
 
 /// dv = sum over queries of p^T dout, dk = scale * sum over queries of ds^T q, over the query heads that
-/// share a key head in order. Rows of products are keys. Shapes: dk, dv (tokens, kv_heads, 64 Parts) with their
-/// stride.
+/// share a key head in order. Rows of products are keys. Shapes: dk, dv (tokens, kv_heads, 64 Parts) with
+/// their stride.
 template <int Parts, class Sight>
 struct keys_gradient : keys_gradient_setup<Parts> {
   using block = typename keys_gradient_setup<Parts>::block;

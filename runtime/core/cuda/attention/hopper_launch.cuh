@@ -59,9 +59,9 @@ void run_forward(const lane& on, const attention_maps& of, const attention_opera
       forward<Parts, Sight>(z, sight, on.at<bf16>(x.o), on.at<float>(x.lse), s.o_stride));
 }
 
-/// The gradient is two kernels, so that every sum has one owner and a fixed order: dq of tiles of queries, which
-/// meet the keys that they see; dk and dv of tiles of keys, which meet the queries that see them. Weights and
-/// their gradients stay in registers: each kernel computes them.
+/// The gradient is two kernels, so that every sum has one owner and a fixed order: dq of tiles of queries,
+/// which meet the keys that they see; dk and dv of tiles of keys, which meet the queries that see them.
+/// Weights and their gradients stay in registers: each kernel computes them.
 template <int Parts, class Sight>
 void run_gradient(const lane& on, const attention_maps& of, const attention_operands& x,
                   const attention_sizes& s, const attention_call& z, const Sight& sight) {

@@ -6,8 +6,8 @@
 
 namespace rankc::runtime::cuda::hopper {
 
-/// The numbers from which a query's weights and their gradients are computed: its log-sum-exp in powers of two,
-/// and the sum of dout o.
+/// The numbers from which a query's weights and their gradients are computed: its log-sum-exp in powers of
+/// two, and the sum of dout o.
 /// Shapes: f32 (rows, heads, tiles of queries, 64, 2).
 struct query_statistics {
   float2* all;

@@ -65,7 +65,8 @@ constexpr bool attention_by_tiles(const attention_shape& s) {
 constexpr bool attention_grad_by_tiles(const attention_shape& s) {
   return attention_by_tiles(s) && (s.seq <= 8192 || s.deterministic);
 }
-/// True if they run attention of this shape within documents or windows; `seq` is the length of a rank's chunk.
+/// True if they run attention of this shape within documents or windows; `seq` is the length of a rank's
+/// chunk.
 constexpr bool masked_attention_by_tiles(const attention_shape& s) {
   return s.element == 2 && (s.dim == 64 || s.dim == 128) && s.seq % 64 == 0;
 }

@@ -79,8 +79,8 @@ using read_sample = std::function<void(std::uint64_t sample, const sample_view& 
 /// Reads samples 0 to global_batch - 1 into a batch.
 batch read_batch(const description&, const read_sample&);
 /// Read a step's batch: sample `first` is row 0 of data-parallel rank 0 in microbatch 0; rows come first,
-/// then data-parallel ranks, then microbatches. With documents, data-parallel ranks share the samples of the step
-/// so that their attention costs alike.
+/// then data-parallel ranks, then microbatches. With documents, data-parallel ranks share the samples of the
+/// step so that their attention costs alike.
 batch read_batch(const description&, const dataset&, std::uint64_t first, data_part = data_part::trained);
 
 /// " nats per token", of a model that reads tokens; of other models a loss has no unit.

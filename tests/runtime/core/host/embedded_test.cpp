@@ -64,6 +64,7 @@ TEST_CASE("embed refuses what does not fit, in a sentence and without an excepti
 
 TEST_CASE("what is not in the vocabulary, or of another size, is refused at the border") {
   plan p(1, 1, 1);
+  p.layouts[0].reads_targets = true;
   train_body = evaluate_body = [](rank&) {};
   std::vector<std::string> log;
   embedded e;
@@ -71,7 +72,11 @@ TEST_CASE("what is not in the vocabulary, or of another size, is refused at the 
   const std::vector<std::int32_t> good{0, 7, 3, 2}, high{0, 7, 8, 2}, low{-1, 0, 0, 0}, few{1, 2};
   CHECK(e.set_batch(0, good, good).ok());
   check_refused(e.set_batch(0, high, good), 1, {5004, {"2", "tokens", "8", "7"}});
-  check_refused(e.set_batch(1, good, low), 1, {5004, {"0", "targets", "-1", "7"}});
+  check_refused(e.set_batch(1, good, low), 1,
+                {5075,
+                 {"0", "-1",
+                  "a label is a token, 0 to 7; to leave labels out of the loss, give the plan's training an "
+                  "ignored_label, as -100"}});
   check_refused(e.set_batch(0, few, good), 1, {5000, {"tokens", "2", "4"}});
   check_refused(e.set_batch(2, good, good), 1, {5010, {"0", "2", "1", "2"}});
   std::vector<double> values(100);

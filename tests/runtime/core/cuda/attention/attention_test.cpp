@@ -34,8 +34,8 @@ constexpr shape settings[] = {
     {2, 70, 3, 1, 40, {.causal = false}},   {2, 128, 2, 2, 32, {.causal = false}},
     {1, 256, 4, 2, 128, {.causal = false}}, {2, 192, 2, 2, 64, {.causal = false}},
     {1, 640, 6, 2, 64, {.causal = false}},  {1, 256, 2, 2, 32, {.softcap = 2, .causal = false}}};
-// Documents of one token, within a tile, of about a tile, of several, and with a window. In bf16 heads of 64 and
-// 128 are those of the kernels for Hopper, where the tokens are a multiple of 64.
+// Documents of one token, within a tile, of about a tile, of several, and with a window. In bf16 heads of 64
+// and 128 are those of the kernels for Hopper, where the tokens are a multiple of 64.
 constexpr shape in_documents[] = {{2, 64, 2, 2, 32, {}, 20},
                                   {1, 150, 4, 2, 64, {}, 30},
                                   {2, 128, 2, 2, 64, {}, 1},
