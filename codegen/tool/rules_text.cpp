@@ -463,7 +463,7 @@ constexpr rule_text texts[]{
      "Take a number of the range, or another range in the row."},
     {266, "an input that a model declares has a name and a type",
      "The name of each input in inputs() is an identifier that no other input of the step has: the language "
-     "has tokens, targets and starts. It holds element::index or element::wide.",
+     "has tokens, targets, starts and label_count. It holds element::index or element::wide.",
      "Layers, generated text and the runtime find an input by its name. Its numbers are the caller's, and "
      "the "
      "plan's precision is the plan's.",
