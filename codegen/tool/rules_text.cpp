@@ -463,7 +463,8 @@ constexpr rule_text texts[]{
      "Take a number of the range, or another range in the row."},
     {266, "an input that a model declares has a name and a type",
      "The name of each input in inputs() is an identifier that no other input of the step has: the language "
-     "has tokens, targets and starts. It holds element::index, element::wide or element::real. `below` "
+     "has tokens, targets, starts and label_count. It holds element::index, element::wide or element::real. "
+     "`below` "
      "limits "
      "indices alone, and `whole_sequences` is of inputs with a row for each token. The first input of a "
      "model "
