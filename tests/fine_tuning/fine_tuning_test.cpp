@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a folder of Hugging Face and a file of conversations, command by command, to a folder with merged weights.
+// From a folder of Hugging Face and a file of conversations to a folder with merged weights, by commands.
 #include "../extremes/bounded_run.hpp"
 #include "../runtime/trainer/scratch.hpp"
 #include "../slowness.hpp"
@@ -54,8 +54,8 @@ TEST_CASE("conversations, a folder of Hugging Face, LoRA, and a merged folder") 
   const folder f;
   f.run({base, "train", "--steps", "1", "--save", "began"});
   f.run({base, "export", "--load", "began", "--format", "huggingface", "--out", "hf"});
-  const std::string tokenizer = rankc::test::tokenizer_with(
-      std::string(RANKC_TOKENIZERS) + "/llama3.json", {"<|im_start|>", "<|im_end|>", "<|endoftext|>"});
+  const std::string tokenizer = rankc::test::tokenizer_with(std::string(RANKC_TOKENIZERS) + "/llama3.json",
+                                                            {"<|im_start|>", "<|im_end|>", "<|endoftext|>"});
   f.files.write("hf/tokenizer.json", tokenizer);
   f.files.write("chat.jsonl", conversations());
   const std::string made = f.run({tool, "tokens", "--model", "hf", "--chat", "chatml", "--pack", "64",
