@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a folder of Hugging Face and a file of conversations, command by command, to a folder with merged
-// weights.
+// From a folder of Hugging Face and a file of conversations to a folder with merged weights, by commands.
 #include "../extremes/bounded_run.hpp"
 #include "../runtime/trainer/scratch.hpp"
 #include "../slowness.hpp"
