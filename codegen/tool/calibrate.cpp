@@ -105,7 +105,7 @@ timed_gpu read_timed(std::istream& lines, const std::string& file) {
       }
     } catch (const nlohmann::json::exception&) {
       throw runtime::failure(1, "RC8000: line {} of {} is not one that rankc-calibrate writes: {}", number,
-                             file, line);
+                             file, runtime::printable(line));
     }
   if (t.processors == 0)
     throw runtime::failure(1, "RC8001: no line of {} names the GPU; rankc-calibrate writes it first", file);

@@ -5,6 +5,7 @@
 #include <rankc/runtime/printable.hpp>
 
 #include <algorithm>
+#include <cstdio>
 #include <istream>
 #include <limits>
 #include <numeric>
@@ -195,8 +196,14 @@ answerer::answerer(void (*answer)(const json&, json&, report&))
 std::string answer_line(std::string_view text, const answerer& answer) {
   report said;
   std::string members;
-  const json line = json::parse(text, nullptr, false);
-  if (line.is_object()) answer(line, members, said);
+  const bool is_too_long = text.size() > longest_line;
+  const json line = is_too_long ? json() : json::parse(text, nullptr, false);
+  if (is_too_long)
+    refuse(said,
+           "RC8047: the line has more than {} bytes, and what follows is not read; write one JSON object on "
+           "each line",
+           longest_line);
+  else if (line.is_object()) answer(line, members, said);
   else if (line.is_discarded())
     refuse(said, "RC8045: the line is not JSON; write one JSON object on each line");
   else refuse(said, "RC8046: the line is JSON but not an object; write one JSON object on each line");
@@ -206,8 +213,19 @@ std::string answer_line(std::string_view text, const answerer& answer) {
   return out.append(members).append("}");
 }
 
+/// Reads the next line, or the beginning of one that is too long. Returns whether there is one.
+static bool read_line(std::istream& in, std::string& line) {
+  line.clear();
+  std::streambuf& from = *in.rdbuf();
+  int c = from.sbumpc();
+  if (c == EOF) return false;
+  for (; c != EOF && c != '\n' && line.size() <= longest_line; c = from.sbumpc())
+    line.push_back(static_cast<char>(c));
+  return true;
+}
+
 bool answer_lines(std::istream& in, std::ostream& out, const answerer& answer) {
-  for (std::string line; std::getline(in, line);) {
+  for (std::string line; line.size() <= longest_line && read_line(in, line);) {
     out << answer_line(line, answer) << '\n';
     if (in.rdbuf()->in_avail() <= 0) out.flush();  // for who waits for it
   }

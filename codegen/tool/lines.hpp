@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <functional>
 #include <iosfwd>
 #include <optional>
@@ -122,10 +123,13 @@ class answerer {
   std::function<void(const json&, std::string&, report&)> answer_;
 };
 
+/// The most bytes of a line. An endless file without line breaks, such as /dev/zero, would fill the memory.
+inline constexpr std::size_t longest_line = std::size_t{1} << 26;
+
 /// The answer to one line, without a line break: "ok" and "diagnostics", then what `answer` adds.
 std::string answer_line(std::string_view line, const answerer& answer);
 
-/// Answer every line of `in`. Returns whether all answers could be written.
+/// Answer every line of `in`, up to one that is too long. Returns whether all answers could be written.
 bool answer_lines(std::istream& in, std::ostream& out, const answerer& answer);
 
 }  // namespace rankc::tool

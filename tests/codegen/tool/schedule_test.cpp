@@ -5,6 +5,7 @@
 
 #include <plans.hpp>
 
+#include <algorithm>
 #include <sstream>
 
 #include "answers.hpp"
@@ -255,6 +256,16 @@ TEST_CASE("every line has an answer, in order") {
   CHECK(sentences(read[3]) == "RC8046");
   CHECK(read[5]["compute"] == json::parse(R"([["0F0", "0B0"]])"));
   CHECK(read[6]["compute"] == json::parse(R"([["0F0", "0F1", "0B0", "0B1"]])"));
+}
+
+TEST_CASE("a line that is too long is refused, and the lines behind it are not read") {
+  const std::string good = ask("gpipe", 1, 1) + "\n";
+  std::istringstream in(good + std::string(longest_line + 2, ' ') + "\n" + good);
+  std::ostringstream out;
+  CHECK(answer_lines(in, out, answer_schedule));
+  const std::string said = out.str();
+  CHECK(std::count(said.begin(), said.end(), '\n') == 2);
+  CHECK(sentences(json::parse(said.substr(said.find('\n')))) == "RC8047");
 }
 
 }  // namespace rankc::tool
