@@ -1,4 +1,4 @@
-# What a step communicates: what describe says of it, what formulas give, and what the host's fabric carries.
+# The communication of a step by three accounts: `describe`, formulas, and what the host's fabric carries.
 find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -14,13 +14,16 @@ target_compile_definitions(rankc_audit PUBLIC RANKC_COLLECTIVES="${CMAKE_CURRENT
 # Compiled once for all families.
 add_library(rankc_audit_carried OBJECT audit/carried_test.cpp)
 target_include_directories(rankc_audit_carried PRIVATE "${rankc_SOURCE_DIR}" programs)
-target_link_libraries(rankc_audit_carried PRIVATE rankc_audit rankc::trainer rankc_runtime_host rankc_test_options)
+target_link_libraries(rankc_audit_carried PRIVATE
+  rankc_audit rankc::trainer rankc_runtime_host rankc_test_options)
 
-# A test of a family's programs. In the program of the layout `audited`, each transfer is left out once and doubled once.
+# A test of a family's programs. In the program of the layout `audited`, each transfer is left out once and
+# doubled once.
 function(rankc_audit_of executable family audited)
   add_executable(${executable} audit/family.cpp ${ARGN})
   target_include_directories(${executable} PRIVATE "${rankc_SOURCE_DIR}" programs)
-  target_link_libraries(${executable} PRIVATE rankc_audit_carried rankc_audit rankc_${family}_host rankc_test_host_main nlohmann_json::nlohmann_json)
+  target_link_libraries(${executable} PRIVATE
+    rankc_audit_carried rankc_audit rankc_${family}_host rankc_test_host_main nlohmann_json::nlohmann_json)
   target_compile_definitions(${executable} PRIVATE RANKC_AUDITED="${audited}")
 endfunction()
 rankc_audit_of(rankc_audit_test odd hsdp audit/formulas_test.cpp)

@@ -41,7 +41,7 @@ foreach(machine IN ITEMS rankc_field rankc_field_f64)
   target_compile_features(${machine} PUBLIC cxx_std_20)
 endforeach()
 
-# Most of their time are the plans, which are not optimised.
+# The compiler spends most of its time on the plans themselves, so they are not optimised.
 add_library(rankc_field_plans STATIC equivalence/field/plans.cpp equivalence/field/plans_experts.cpp)
 target_link_libraries(rankc_field_plans PRIVATE rankc::codegen rankc_drawn_plans rankc_warnings)
 target_compile_options(rankc_field_plans PRIVATE -O0)

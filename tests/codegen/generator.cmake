@@ -1,4 +1,4 @@
-# What stands before the generator's files: the gate, and the commands as a build meets them.
+# The gate that every program passes before it is written, and the generator's commands as a build runs them.
 add_executable(rankc_generator_test codegen/gate_test.cpp codegen/commands_test.cpp)
 target_link_libraries(rankc_generator_test PRIVATE rankc_test_plans rankc::codegen rankc::verify rankc_test_main)
 add_test(NAME codegen/generator COMMAND rankc_generator_test)

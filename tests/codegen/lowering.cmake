@@ -1,4 +1,4 @@
-# What the passes make of real plans: proofs, certificates, mutants, placement.
+# Real plans are lowered: proofs, certificates, mutants, placement and the emitted text.
 find_package(nlohmann_json REQUIRED)
 add_executable(rankc_lowering_test
   codegen/passes/axes_test.cpp

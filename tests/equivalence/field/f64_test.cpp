@@ -20,7 +20,7 @@ namespace {
 double loss_with(const specification& s, field_f64::model_run start, const std::string& name, std::size_t i,
                  double moved) {
   start.parameters.at(name).weight[i] += moved;
-  return field_f64::run_model(s, std::move(start)).loss;
+  return field_f64::loss_of(s, std::move(start));
 }
 
 /// Central differences of fourth order.

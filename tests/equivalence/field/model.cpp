@@ -265,6 +265,22 @@ void make_starts(const specification& s, model_run& m) {
   }
 }
 
+/// Run all layers and add up their losses.
+std::vector<layer_run> run_forward(const specification& s, model_run& m) {
+  std::vector<layer_run> layers;
+  layer_run::handed x{matrix(extent{1, s.tokens}), {}};
+  x.rows->of = m.ids;
+  for (const specification::use& u : s.uses) {
+    const specification::layer& l = s.layers.at(static_cast<std::size_t>(u.layer));
+    layers.emplace_back(l, u, m).forward(x);
+    x = layers.back().result();
+    for (int loss : l.side_losses) m.loss = add(m.loss, layers.back().value(loss).of.at(0));
+  }
+  expect(x.rows->is.size() == 1, "the last layer's result is no number");
+  m.loss = add(m.loss, x.rows->of[0]);
+  return layers;
+}
+
 void update(model_run& m) {
   for (auto& [name, p] : m.parameters) {
     if (!p.trainable || p.balances.any()) continue;
@@ -297,18 +313,13 @@ model_run draw_start(const specification& s) {
   return m;
 }
 
+element loss_of(const specification& s, model_run m) {
+  run_forward(s, m);
+  return m.loss;
+}
+
 model_run run_model(const specification& s, model_run m) {
-  std::vector<layer_run> layers;
-  layer_run::handed x{matrix(extent{1, s.tokens}), {}};
-  x.rows->of = m.ids;
-  for (const specification::use& u : s.uses) {
-    const specification::layer& l = s.layers.at(static_cast<std::size_t>(u.layer));
-    layers.emplace_back(l, u, m).forward(x);
-    x = layers.back().result();
-    for (int loss : l.side_losses) m.loss = add(m.loss, layers.back().value(loss).of.at(0));
-  }
-  expect(x.rows->is.size() == 1, "the last layer's result is no number");
-  m.loss = add(m.loss, x.rows->of[0]);
+  std::vector<layer_run> layers = run_forward(s, m);
   layer_run::handed g{layer_run::one(), {}};
   for (auto l = layers.rbegin(); l != layers.rend() && g.rows; ++l) {
     l->backward(g);

@@ -39,6 +39,8 @@ struct model_run {
 model_run draw_start(const rankc::codegen::specification&);
 model_run run_model(const rankc::codegen::specification&, model_run start);
 inline model_run run_model(const rankc::codegen::specification& s) { return run_model(s, draw_start(s)); }
+/// The loss of a step: forward alone.
+element loss_of(const rankc::codegen::specification&, model_run start);
 
 /// An optimizer's update of one element, whose weight decays or not, or is moved as a router's bias: over the
 /// field drawn of all that it depends on. A moment that the optimizer has not is 0.

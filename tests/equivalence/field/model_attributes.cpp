@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "model_attributes.hpp"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -93,13 +94,21 @@ std::optional<attributes_of_call> read(const row& r, const call& c) {
 
 }  // namespace
 
+std::size_t model_attributes::index_of(const std::vector<double>& attributes) {
+  const auto at = std::find(all_.begin(), all_.end(), attributes);
+  const auto index = static_cast<std::size_t>(at - all_.begin());
+  if (at == all_.end()) all_.push_back(attributes);
+  return index;
+}
+
 void model_attributes::note(const row& r, const call& c) {
   const std::optional<attributes_of_call> op = read(r, c);
   if (!op) return;
+  const std::size_t index = index_of(op->attributes);
   for (const element e : op->elements) {
     if (!is_drawn(e)) continue;
-    const auto [at, is_new] = of_elements_.try_emplace(mix(op->key, e), op->attributes);
-    if (!is_new && at->second != op->attributes) at->second.clear();
+    const auto [at, is_new] = of_elements_.try_emplace(mix(op->key, e), index);
+    if (!is_new && at->second != index) at->second = several;
   }
 }
 
@@ -109,7 +118,7 @@ bool model_attributes::agree(const row& r, const call& c) const {
   for (const element e : op->elements) {
     if (!is_drawn(e)) continue;
     const auto at = of_elements_.find(mix(op->key, e));
-    return at == of_elements_.end() || at->second.empty() || at->second == op->attributes;
+    return at == of_elements_.end() || at->second == several || all_[at->second] == op->attributes;
   }
   return true;
 }

@@ -20,8 +20,12 @@ class model_attributes {
   bool agree(const row&, const call&) const;
 
  private:
-  using values = std::vector<double>;  // none: ops with different attributes take an element
-  std::unordered_map<std::uint64_t, values> of_elements_;
+  /// The index in `all_`; the same attributes have one index.
+  std::size_t index_of(const std::vector<double>&);
+
+  static constexpr std::size_t several = -1;  // Ops with different attributes take the element.
+  std::vector<std::vector<double>> all_;
+  std::unordered_map<std::uint64_t, std::size_t> of_elements_;
 };
 
 }  // namespace field

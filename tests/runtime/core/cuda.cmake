@@ -11,7 +11,7 @@ function(rankc_cuda_test name gpus)
   file(CONFIGURE OUTPUT "${number}" CONTENT "extern const int gpus_of_test = ${gpus};\n")
   add_executable(${name} ${ARGN} "${number}")
   target_link_libraries(${name} PRIVATE rankc_cuda_test_main rankc::runtime_cuda doctest::doctest rankc_warnings)
-  if(NOT RANKC_GPU_PROGRAMS)  # most are compiled and skipped
+  if(NOT RANKC_GPU_PROGRAMS)  # Without a GPU most of these tests are compiled and then skipped.
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0>)
   endif()
   add_test(NAME ${name} COMMAND ${name})
