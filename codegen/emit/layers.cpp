@@ -314,7 +314,7 @@ class layer_text {
     };
     const auto type_of_input = [&](int i) {
       const named_input& is = l_.plan->inputs[static_cast<std::size_t>(i)];
-      return is.of_step ? text_of_input(is).type : type_at(space::input, i);
+      return is.computed ? text_of_input(is).type : type_at(space::input, i);
     };
     take(true, "const lane&", "on");
     take(f.during, "step", "during");
