@@ -123,7 +123,7 @@ class problems {
                   450e9,
                   50e9,
                   q.gpu->name};
-    const int layers = 1 + pick(6), heads = 2 << pick(3), hidden = 64 * heads * (1 + pick(3)),
+    const int layers = 1 + pick(6), heads = 2 << pick(3), hidden = 64 * heads * (1 + pick(3) % 2),
               vocab = 1024 * (1 + pick(24));
     const int family = pick(5), top = 1 + pick(20);
     if (family < 2)
