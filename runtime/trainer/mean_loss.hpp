@@ -13,8 +13,8 @@ namespace rankc::runtime {
 using evaluate_batch = std::function<double(std::uint64_t batch)>;
 
 /// Evaluates samples 0 to `samples` - 1 and returns the mean loss of their labels that count, each counted
-/// once. The last batch is filled up with copies of one sample; their loss, measured by a batch of that sample
-/// alone, is subtracted.
+/// once. The last batch is filled up with copies of one sample; their loss, measured by a batch of that
+/// sample alone, is subtracted.
 /// Units: nats per token.
 /// Errors: failure (1) if no label counts.
 double mean_loss(engine&, const read_sample&, std::uint64_t samples, const evaluate_batch&);

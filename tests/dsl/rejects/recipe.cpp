@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC239, RC241 to RC249, RC264, RC265, RC267: numbers out of range, recomputation of nothing, state that no
-// optimizer keeps, an optimizer of matrices, and parameters that do not exist, or cannot be adapted or
-// trained.
+// RC233 to RC239, RC241 to RC249, RC264, RC265, RC267: numbers out of range, recomputation of nothing, state
+// that no optimizer keeps, an optimizer of matrices, and parameters that do not exist, or cannot be adapted
+// or trained.
 #include "reject.hpp"
 
 #include <rankc/schedules/looped_bfs.hpp>
