@@ -23,7 +23,7 @@ constexpr models::llama of_oracle(bool tied) {
 inline constexpr models::llama four_layers{
     .layers = 4, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 16, .vocab = 32};
 
-/// A model whose linear layers may be in eight bits, also on two ranks of tp.
+/// A model with sizes that are multiples of 16 on two ranks of tp, as fp8 needs.
 inline constexpr models::llama wide{
     .layers = 2, .hidden = 64, .heads = 4, .kv_heads = 2, .ffn = 64, .vocab = 32};
 
@@ -57,7 +57,8 @@ struct two_heads {
   constexpr void check(report&) const {}
   constexpr auto stack() const {
     const dim features{"hidden", 12}, heads{"heads", 12, 3, "head_dim"};
-    const parameter_handle table = token_table(dim{"vocab", 32}, features);
+    const parameter_handle table{
+        "wte", {dim{"vocab", 32}, features}, {{region_axis, "vocab"}}, initial::normal, 0.5};
     const models::block block{{features, heads, heads, {.layers = 4, .norm_eps = 0.1}}, dim{"ffn", 16}};
     return sequential(models::embedding{table, true}, repeat{4, block}, two_losses{table});
   }

@@ -49,8 +49,7 @@ inline constexpr auto mean_of_microbatches =
 //        layer_context, 7.8125e-3
 static_assert(valid<mean_of_microbatches>);
 
-/// A loss of the targets over a vocabulary that tp shards, as a mean over all tokens or over labels that
-/// count.
+/// A loss of the targets, as a mean over all tokens or over labels that count. tp shards the vocabulary.
 struct masked_head {
   static constexpr std::string_view name = "mine";
   constexpr value forward(trace& t, value x, const layer_context& c) const {

@@ -27,7 +27,7 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
   row.leave(sums + 2 * token, logits, targets[token], vocab);
 }
 
-/// dlogits = f (exp(logit - top) / sums0 - [column is the target]) with the factor f of the token. dlogits
+/// dlogits = f (exp(logit - top) / sums0 - [column is the target]), f being the factor of the token. dlogits
 /// may be logits.
 /// Shapes: dlogits, logits (tokens, vocab), sums f32 (tokens, 2), top f32 (tokens), targets (tokens).
 template <int N, class T>
