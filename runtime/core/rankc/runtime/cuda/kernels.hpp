@@ -185,9 +185,8 @@ void document_ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, 
                                   int dim, int ring, double step, int first, const attention_setting& = {});
 
 /// Attention sinks: one score for each head, which enters the sum of every softmax of the head and has no
-/// value. sink_scores gives each token a row of them; x is not read. add_sinks changes the result of
-/// attention and its log-sum-exp; o may be o_before, and lse lse_before. Its gradient takes the changed
-/// results.
+/// value. sink_scores gives each token a row of them; x is not read. add_sinks changes attention's result and
+/// its log-sum-exp; o may be o_before, and lse lse_before. Its gradient takes the changed results.
 /// Shapes: scores and dscores (tokens, heads), sinks (heads), x, o and dout (tokens, heads, dim),
 ///         lse (rows, heads, tokens / rows).
 template <class T>
