@@ -20,10 +20,8 @@ void check_model(const tokens_options& o, const text_encoder& by, const runtime:
   if (!by.keeps_text)
     throw runtime::failure(1,
                            "RC8151: the SentencePiece model {} puts a space before a text or replaces white "
-                           "space, so its tokens are "
-                           "not those of a chat template; give a tokenizer.json of byte-level BPE, or a "
-                           "model that keeps the text, as "
-                           "Gemma's does",
+                           "space, so its tokens are not those of a chat template; give a tokenizer.json of "
+                           "byte-level BPE, or a model that keeps the text, as Gemma's does",
                            o.model);
   for (const std::string& token : special_tokens)
     if (by.id_of(token) < 0)
@@ -82,11 +80,11 @@ example chat_examples::example_of(const std::string& line, const std::string& na
 
 void chat_examples::add_end(example& to, const std::string& name) const {
   if (std::find(to.ids.begin(), to.ids.end(), *end_) != to.ids.end())
-    throw runtime::failure(
-        1,
-        "RC8149: {}: the conversation has the token {} of --end-of-document, which would end "
-        "it early; give a token that no conversation has",
-        name, o_.end_of_document);
+    throw runtime::failure(1,
+                           "RC8149: {}: the conversation has the token {} of --end-of-document, which would "
+                           "end it early; give a "
+                           "token that no conversation has",
+                           name, o_.end_of_document);
   to.ids.push_back(*end_);
   to.labels.push_back(runtime::label_is_ignored);
 }
@@ -106,14 +104,14 @@ void chat_examples::note(std::ostream& to) const {
     to << "note: "
        << runtime::say(
               "RC8143: {} messages spell special tokens of the template {}, the first in {}; their text "
-              "becomes these tokens",
+              "becomes "
+              "these tokens",
               spelled_, form_.name, first_spelled_)
        << "\n";
   if (without_labels_ > 0)
     to << "note: "
        << runtime::say(
-              "RC8144: {} of {} conversations have no label, because the assistant says nothing in "
-              "them",
+              "RC8144: {} of {} conversations have no label, because the assistant says nothing in them",
               without_labels_, examples_)
        << "\n";
 }

@@ -10,9 +10,9 @@
 namespace rankc::tool {
 
 /// `begin` and `end` are put around each text. `encode` counts in `replaced` the sequences of bytes that are
-/// not UTF-8 and become U+FFFD. `encode_with_ends` is for valid UTF-8; `ends` gets the byte of the text behind
-/// each token. `id_of` is -1 for a text that is not one token. A model that
-/// does not keep the text puts a space before it or replaces white space.
+/// not UTF-8 and become U+FFFD. `encode_with_ends` is for valid UTF-8; `ends` gets for each token the byte of
+/// the text behind it. `id_of` is -1 for a text that is not one token. A model that does not keep the text
+/// puts a space before it or replaces white space.
 struct text_encoder {
   std::function<std::vector<int>(std::string text, std::size_t& replaced)> encode;
   std::function<void(const std::string& text, std::vector<int>& ids, std::vector<std::size_t>& ends)>

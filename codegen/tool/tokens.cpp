@@ -75,9 +75,7 @@ std::optional<int> end_of_document(const tokens_options& o, const text_encoder& 
   const int id = runtime::parse_number<int>(o.end_of_document).value_or(by.id_of(o.end_of_document));
   if (id >= 0 && id < by.vocab) return id;
   throw runtime::failure(
-      1,
-      "RC8148: --end-of-document {} is not a token of {}; give the text of one, or a number "
-      "from 0 to {}",
+      1, "RC8148: --end-of-document {} is not a token of {}; give the text of one, or a number from 0 to {}",
       o.end_of_document, by.name, by.vocab - 1);
 }
 
@@ -93,8 +91,7 @@ std::string write_packed(const tokens_options& o, int filler, token_writer& to, 
   if (n.cut > 0)
     note << "note: "
          << runtime::say(
-                "RC8150: {} of {} examples are longer than --pack {} and lose their ends, {} tokens in "
-                "all",
+                "RC8150: {} of {} examples are longer than --pack {} and lose their ends, {} tokens in all",
                 n.cut, n.examples, o.pack, n.lost)
          << "\n";
   const auto room = static_cast<double>(n.sequences) * o.pack;

@@ -24,9 +24,9 @@ struct tokens_options {
 
 /// Write the tokens of files, one after the other: uint16 where the vocabulary fits into it, else uint32.
 /// Conversations and packed examples get a mask: FILE.mask next to FILE.bin.
-/// Errors: one sentence, and an older output stays: 2 where the output is an input or holds something else, and
-/// for options that contradict each other; 1 where a file or the model cannot be read, or this build lacks a
-/// library that they need.
+/// Errors: one sentence, and an older output stays: 2 where the output is an input or holds something else,
+/// and for options that contradict each other; 1 where a file or the model cannot be read, or this build
+/// lacks a library that they need.
 int tokens(const tokens_options&, std::ostream& out, std::ostream& errors);
 
 /// The names of chat templates, with commas.

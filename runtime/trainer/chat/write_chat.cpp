@@ -64,8 +64,8 @@ class chat_writer {
   std::string text() const { return to_.text; }
 
  private:
-  /// Whether a system message has a separate turn. One that joins the user's turn is kept for it. An empty one
-  /// of a template that has it first is left out, as the models' templates do.
+  /// Whether a system message has a separate turn. One that joins the user's turn is kept for it. An empty
+  /// one of a template that has it first is left out, as the models' templates do.
   bool is_system_turn(std::size_t i, const chat_message& message) {
     if (form_.system == system_place::anywhere) return true;
     if (i > 0)
