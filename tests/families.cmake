@@ -201,6 +201,18 @@ target_link_libraries(rankc_inputs_test PRIVATE rankc_inputs_plans rankc::codege
 target_compile_definitions(rankc_inputs_test PRIVATE RANKC_FAMILIES=1 RANKC_PLANS=10)
 add_test(NAME inputs COMMAND rankc_inputs_test)
 
+# Plans whose loss ignores some labels.
+rankc_family(masked masked/plans.cpp)
+rankc_sampled_programs(masked 1 5 40)
+add_executable(rankc_masked_test equivalence/subject.cpp families/gradients_test.cpp families/split_test.cpp
+  families/check_lowered.cpp masked/labels_test.cpp masked/lowering_test.cpp masked/oracle_test.cpp)
+target_include_directories(rankc_masked_test PRIVATE programs families)
+target_link_libraries(rankc_masked_test PRIVATE rankc_masked_plans rankc::codegen rankc::verify rankc_masked_host rankc_test_host_main nlohmann_json::nlohmann_json)
+target_compile_definitions(rankc_masked_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")
+add_test(NAME masked COMMAND rankc_masked_test)
+rankc_every_program(masked_every_program rankc_masked_test masked)
+rankc_every_mutant(masked rankc_masked_test "programs with ignored labels*")
+
 # Plans whose attention has windows, softcaps and scales.
 rankc_family(attention attention/plans.cpp)
 rankc_sampled_programs(attention 1 5 28)
@@ -254,6 +266,7 @@ if(RANKC_GPU_PROGRAMS)
   rankc_gradients_cuda_test(sequences 4 5 16 35)
   rankc_gradients_cuda_test(documents 2 5 8 14)
   rankc_gradients_cuda_test(attention 2 6 12 8)
+  rankc_gradients_cuda_test(masked 4 8 17 15)
   rankc_family_programs(recompute cuda 4)
   rankc_family_cuda_test(recompute "1;2" recompute/cuda_test.cpp)
   rankc_family_programs(lora cuda 3)

@@ -4,6 +4,7 @@
 #include <rankc/cost_model/calibrations.hpp>
 #include <rankc/cost_model/rank_time.hpp>
 #include <rankc/cost_model/traffic.hpp>
+#include <rankc/ops/cross_entropy.hpp>
 #include <rankc/ops/memory.hpp>
 
 #include <algorithm>
@@ -84,6 +85,7 @@ class call_counter {
         break;
       case item_kind::reduce:
       case item_kind::reduce_norm:
+      case item_kind::reduce_label_count:
       case item_kind::reduce_loss: {
         const double elements =
             static_cast<double>(l_.messages[static_cast<std::size_t>(i.message)].bytes) / wide();
@@ -92,6 +94,12 @@ class call_counter {
       }
       case item_kind::clear_loss:
         break;  // no call, but a statement
+      case item_kind::count_labels:
+        pass(names_.at(&ops::count_labels), static_cast<double>(l_.tokens() * sizeof(std::int32_t)));
+        break;
+      case item_kind::skip_unlabeled:
+        pass(names_.at(&ops::skip_unlabeled), 2 * wide());
+        break;
       case item_kind::squares:
         sweep("sum_squares", elements_of(r_.squares_of(i.squares)) * wide());
         break;

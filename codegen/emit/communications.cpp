@@ -132,6 +132,7 @@ void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto vis
     case item_kind::reduce:
     case item_kind::reduce_norm:
     case item_kind::reduce_loss:
+    case item_kind::reduce_label_count:
       visit(transfer{"all_reduce", i.over, true, l.rounds(i),
                      l.messages[static_cast<std::size_t>(i.message)].bytes});
       break;

@@ -332,6 +332,9 @@ std::string describe_text(const lowered& l) {
   if (p.recipe.has_documents())
     out += fmt::format("documents: each ends with token {}; tokens attend to their own, from position 0 on\n",
                        p.recipe.end_of_document);
+  if (p.recipe.ignores_labels())
+    out += fmt::format("labels of {} are ignored: the loss is the mean over the others of a step\n",
+                       p.recipe.ignored_label);
   out += experts_text(l) + linears_text(l) + attention_text(l) + tuning_text(l) + optimizer_text(l);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n{}\n", p.schedule, 100 * t.bubble, predicted_text(l)) +
          schedule_text(p) + "\n" + learning_rate_text(l) + repetitions_text(l);
@@ -412,6 +415,7 @@ std::string describe_json(const lowered& l) {
                       {"etp", p.dims.etp},
                       {"expert_layout", expert_layout_names[static_cast<int>(p.dims.expert_layout)]}});
   if (p.recipe.has_documents()) j["recipe"]["end_of_document"] = p.recipe.end_of_document;
+  if (p.recipe.ignores_labels()) j["recipe"]["ignored_label"] = p.recipe.ignored_label;
   if (const known_model& m = p.model; !m.family.empty()) {
     const model_sizes& s = m.sizes;
     j["model"] = {{"family", m.family},

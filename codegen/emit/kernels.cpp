@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <rankc/ops/cross_entropy.hpp>
 #include <rankc/ops/memory.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
@@ -138,9 +139,11 @@ class kernel_struct {
   bool has_real_ = false;
 };
 
-/// Ops that are not conversions, in the order of their first use.
+/// Ops that are not conversions: those of the step, then those of layers in the order of their first use.
 std::vector<const op_row*> rows_of(const lowered& l) {
   std::vector<const op_row*> rows;
+  if (l.plan->recipe.ignores_labels()) rows.push_back(&ops::count_labels);
+  if (l.plan->recipe.ignores_labels() && l.trains()) rows.push_back(&ops::skip_unlabeled);
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
       for (const node& n : *list)

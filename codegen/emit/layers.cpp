@@ -312,6 +312,10 @@ class layer_text {
                                    [&](const value& v) { return v.where == where && v.of == of; });
       return at == b_.values.end() ? "" : types_.of(*at);
     };
+    const auto type_of_input = [&](int i) {
+      const named_input& is = l_.plan->inputs[static_cast<std::size_t>(i)];
+      return is.of_step ? text_of_input(is).type : type_at(space::input, i);
+    };
     take(true, "const lane&", "on");
     take(f.during, "step", "during");
     take(f.beside, "const lane&", "beside");
@@ -325,7 +329,7 @@ class layer_text {
            fmt::format("matrix<wide, {}, {}>", b_.ropes[static_cast<std::size_t>(t)].positions,
                        b_.ropes[static_cast<std::size_t>(t)].dim),
            rope_name(static_cast<std::size_t>(t), b_.ropes.size()));
-    for (int i : f.inputs) take(true, type_at(space::input, i), input_name(i));
+    for (int i : f.inputs) take(true, type_of_input(i), input_name(i));
     take(f.x, "input", "x");
     take(f.y, "output", "y");
     take(f.loss, "vector<wide, 1>", "loss");

@@ -49,6 +49,11 @@ std::string inputs_text(const lowered& l, const pipeline_rank& r) {
   for (const placed_input& i : r.inputs) {
     if (!i.read) continue;
     const input_text text = text_of_input(i.is);
+    if (i.is.of_step) {
+      out += fmt::format("constexpr {} {}{{{{{}}}}};  // {}: {}\n", text.type, text.formal, i.where,
+                         readable_bytes(l.wide_bytes()), text.about);
+      continue;
+    }
     if (std::find(types.begin(), types.end(), text.type) == types.end()) {
       out += fmt::format("using {} = {};  // {}\n", text.type, tensor_of_input(l, i.is), text.of_type);
       types.push_back(text.type);

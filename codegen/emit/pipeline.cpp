@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <rankc/ops/cross_entropy.hpp>
 #include <rankc/templates.hpp>
 #include <rankc/version.hpp>
 
@@ -64,7 +65,10 @@ class order_text {
       return fmt::format("{}_of({})", input, i.microbatch);
     };
     std::vector<std::string> inputs;
-    for (const placed_input& each : r_.inputs) inputs.push_back(of_microbatch(text_of_input(each.is).formal));
+    for (const placed_input& each : r_.inputs) {
+      const std::string input = text_of_input(each.is).formal;
+      inputs.push_back(each.is.of_step ? input : of_microbatch(input));
+    }
     return {i.on == compute_lane ? on(i.on) : "on",
             &step_ == &r_.train ? "step::train" : "step::evaluate",
             i.on == compute_lane ? "ring" : "on",
@@ -83,7 +87,7 @@ class order_text {
   static std::string store_of(bool first) { return first ? "store::overwrite" : "store::add"; }
   /// What the order calls the slot of a stage whose layers it calls one by one.
   std::string slot_name(const item& i) const {
-    if (l_.is_sharded()) return "s_" + i.name;
+    if (l_.is_sharded() || l_.plan->recipe.ignores_labels()) return "s_" + i.name;
     return r_.stages.size() > 1 ? fmt::format("s{}", r_.stages[i.stage].stage) : "s";
   }
 
@@ -238,6 +242,18 @@ class order_text {
       case item_kind::reduce_loss:
         sum(i, "loss");
         break;
+      case item_kind::count_labels:
+        run(i.on, kernels_.at(&ops::count_labels),
+            {".count = label_count", fmt::format(".targets = targets_of({})", i.microbatch),
+             ".into = " + store_of(i.first)});
+        break;
+      case item_kind::reduce_label_count:
+        sum(i, "label_count");
+        break;
+      case item_kind::skip_unlabeled:
+        run(i.on, kernels_.at(&ops::skip_unlabeled),
+            {".total = norm", ".count = label_count", ".into = store::add"});
+        break;
       case item_kind::squares:
         run(i.on, "sum_squares",
             {".total = norm", ".gradients = gradients", ".of = " + squares(i),
@@ -262,6 +278,7 @@ class order_text {
   const lowered& l_;
   const pipeline_rank& r_;
   const step& step_;
+  const kernel_names kernels_ = name_kernels(l_);
   const std::string scope_;                      // of the values' names
   int last_forward_ = -1, first_backward_ = -1;  // items
   std::string reduced_;                          // the last whose sums were, beside backward

@@ -235,6 +235,8 @@ std::string shares_text(const lowered& l) {
   if (repeats_tokens(d)) out += " .independent_experts = true,";
   if (l.plan->recipe.has_documents())
     out += fmt::format(" .end_of_document = {},", l.plan->recipe.end_of_document);
+  if (l.plan->recipe.ignores_labels())
+    out += fmt::format(" .ignored_label = {},", l.plan->recipe.ignored_label);
   return out;
 }
 

@@ -254,6 +254,13 @@ constexpr line lines[]{
     {"cross_entropy", "+loss()/wide sums(t 2)/wide", "loss = sum(t) sums", "", "number",
      "sums = cross_entropy_grad(sums)"},
     {"cross_entropy_grad", "dsums(t 2)/wide sums(t 2)/wide", "dsums = sums", "", "number"},
+    {"count_labels", "+count(1)/wide targets(t)/i32", "count = sum(t) targets", "counts"},
+    {"skip_unlabeled", "+total()/wide count(1)/wide", "total = count"},
+    {"masked_cross_entropy", "+loss()/wide sums(t 2)/wide targets(t)/i32 count(1)/wide",
+     "loss = sum(t) sums targets count", "", "number",
+     "sums = masked_cross_entropy_grad(sums, targets, count)"},
+    {"masked_cross_entropy_grad", "dsums(t 2)/wide sums(t 2)/wide targets(t)/i32 count(1)/wide",
+     "dsums = sums targets count", "", "number"},
 
     // ---- two or more in one kernel
     {"linear_bias", "y(t o) x(t i) w(o i) b(o)", "u = linear(x, w); y = bias(u, b)"},
@@ -351,6 +358,13 @@ constexpr line lines[]{
      "u = cross_entropy_grad(sums); dlogits = exp_sums_grad(u, logits, top, targets)"},
     {"softmax_sums_grad", "dlogits(t v)^logits sums(t 2)/wide logits(t v) targets(t)/i32",
      "top sums = softmax_sums(logits, targets); dlogits = softmax_grad(sums, logits, top, targets)"},
+    {"masked_softmax_grad",
+     "dlogits(t v)^logits sums(t 2)/wide logits(t v) top(t 1)/wide targets(t)/i32 count(1)/wide",
+     "u = masked_cross_entropy_grad(sums, targets, count); dlogits = exp_sums_grad(u, logits, top, targets)"},
+    {"masked_softmax_sums_grad",
+     "dlogits(t v)^logits sums(t 2)/wide logits(t v) targets(t)/i32 count(1)/wide",
+     "top sums = softmax_sums(logits, targets); dlogits = masked_softmax_grad(sums, logits, top, targets, "
+     "count)"},
 };
 
 }  // namespace

@@ -104,6 +104,7 @@ model::model(const specification& s) : spec_(s), facts_(s), index_(1 << 12, -1),
   for (std::size_t u = s.uses.size(); u-- > 0;) backward(u);
   for (auto& [name, p] : parameters_)
     if (p.trainable && !p.balances.any()) squares.addends.push_back(squares_of(p.gradient));
+  for (const term& skipped : skipped_) squares.addends.push_back(skipped);
   for (const term& of : squares.addends) norm_ = norm_ + of;
   sums_.push_back(std::move(losses));
   sums_.push_back(std::move(squares));
@@ -230,6 +231,13 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
   }
 }
 
+/// The squared norm has an addend that is no finite number if the count of labels is 0.
+void model::skip_without(const term& count) {
+  std::vector<term> ports{zero, count};
+  apply(facts_.of("skip_unlabeled"), ports, {}, "no labels");
+  skipped_.insert(ports[0]);
+}
+
 /// An order is that of a choice, and of what experts take of it.
 void model::know_arrangement(const fact& f, const term& result, const term& choice, const attributes& with) {
   if (!f.sequences) {
@@ -262,6 +270,7 @@ void model::forward(std::size_t use, term input, const carried_terms& carried) {
     if (f.positions && o.in.size() + o.out.size() < f.ports.size())
       know(ports[f.ports.size() - 1], "the rotary table", nullptr);
     apply(f, ports, attributes_of(l, o, f), u.name + ": " + o.row);
+    if (o.row == "count_labels") skip_without(ports[0]);
     for (std::size_t i = 0; i < o.out.size(); ++i) values[static_cast<std::size_t>(o.out[i])] = ports[i];
   }
 }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -131,12 +132,14 @@ class model {
   std::vector<term> operands(std::size_t use, const specification::op&, const fact&) const;
   attributes attributes_of(const specification::layer&, const specification::op&, const fact&) const;
   void apply(const fact&, std::vector<term>& ports, const attributes&, const std::string& where);
+  void skip_without(const term& count);
   void know_arrangement(const fact&, const term& result, const term& choice, const attributes&);
 
   const specification& spec_;
   const fact_table facts_;
   std::vector<known> known_;
   std::vector<int> index_;  // by fingerprint: into known_, -1
+  std::set<term> skipped_;  // addends of the squared norm by which ranks skip a step without labels
   std::map<term, term> arrangements_;
   std::map<term, taken_of_group> limits_;
   std::map<term, std::int64_t> sequences_;

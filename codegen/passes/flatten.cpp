@@ -144,6 +144,17 @@ flattener::place flattener::locate(const item& i, const layer_call& call, const 
   }
 }
 
+/// Where an input of a microbatch lies.
+flattener::place flattener::input(const named_input& is, int microbatch) const {
+  const placed_input& in = *r_.find_input(is.name);
+  const std::size_t bytes = bytes_of_input(*l_.plan, is, l_.wide_bytes());
+  const int m = is.of_step ? 0 : microbatch;
+  return {in.where + static_cast<std::size_t>(m) * bytes,
+          bytes,
+          {step_input, static_cast<int>(&in - r_.inputs.data()), m},
+          type_of_input(is, l_)};
+}
+
 /// The temporaries of a phase. Those of what backward repeats last into backward, or into its first half.
 static int workspace_of(phase p) {
   if (p == phase::forward) return 0;
@@ -162,11 +173,8 @@ flattener::place flattener::locate_of_rank(const item& i, const layer_call& call
               real()};
     case formal::rope:
       return {at.ropes.at(table).where, at.ropes[table].bytes, {rope, a.index}, wide()};
-    case formal::input: {
-      const placed_input& in = r_.inputs.at(table);
-      const std::size_t bytes = bytes_of_input(*l_.plan, in.is, l_.wide_bytes());
-      return {in.where + m * bytes, bytes, {step_input, a.index, m}, type_of_input(in.is, l_)};
-    }
+    case formal::input:
+      return input(r_.inputs.at(table).is, m);
     case formal::routers:
       return {at.routers + static_cast<std::size_t>(m) * at.routers_bytes,
               at.routers_bytes,

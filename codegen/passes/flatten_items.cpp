@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include <rankc/ops/cross_entropy.hpp>
 #include <rankc/rules/values/batch.hpp>
 
 #include "contents.hpp"
@@ -163,10 +164,10 @@ op flattener::begin() {
     const std::vector<box_range> whole{{first, ids}};
     for (std::size_t k = 0; k < r_.inputs.size(); ++k) {
       const placed_input& in = r_.inputs[k];
-      if (!in.read) continue;
-      const holding_kind kind = text_of_input(in.is).held;
+      const std::optional<holding_kind> kind = text_of_input(in.is).held;
+      if (!in.read || !kind) continue;
       add(locate(i, {}, {formal::input, source::rank, static_cast<int>(k)}),
-          {.kind = kind,
+          {.kind = *kind,
            .name = kind == holding_kind::input ? std::string(in.is.name) : "",
            .box = in.is.whole_sequences ? whole : box});
     }
@@ -315,6 +316,36 @@ op flattener::clear_loss(const item& i) {
   return o;
 }
 
+op flattener::count_labels(const item& i) {
+  op o;
+  o.name = i.name;
+  o.function = o.row = ops::count_labels.name;
+  const place sum = input(inputs::label_count, i.microbatch), targets = input(inputs::targets, i.microbatch);
+  o.operands = {sum.begin, targets.begin};
+  if (!i.first) o.reads.push_back(read(sum));
+  o.views.push_back(
+      {.port = "count", .written = true, .adds = !i.first, .accesses = {0, 1}, .shape = {{1}, 1}});
+  o.views.push_back(view_of("targets", false, o.reads.size(), static_cast<std::int64_t>(l_.tokens())));
+  o.reads.push_back(read(targets));
+  o.writes.push_back(write(sum));
+  if (!i.first) o.writes.back().replaces = 0;
+  return o;
+}
+
+op flattener::skip_unlabeled(const item& i) {
+  op o;
+  o.name = i.name;
+  o.function = o.row = ops::skip_unlabeled.name;
+  const place total = scalar(norm, r_.arena.norm), count = input(inputs::label_count, 0);
+  o.operands = {total.begin, count.begin};
+  o.views.push_back({.port = "total", .written = true, .adds = true, .accesses = {0, 1}});
+  o.views.push_back(view_of("count", false, 1, 1));
+  o.reads = {read(total), read(count)};
+  o.writes = {write(total)};
+  o.writes.back().replaces = 0;
+  return o;
+}
+
 op flattener::update(const item& i) {
   std::vector<int> given{weight, gradient};
   for (int region : moments()) given.push_back(region);
@@ -370,6 +401,15 @@ std::vector<op> flattener::flatten(const item& i) {
       break;
     case item_kind::clear_loss:
       out.push_back(clear_loss(i));
+      break;
+    case item_kind::count_labels:
+      out.push_back(count_labels(i));
+      break;
+    case item_kind::reduce_label_count:
+      out.push_back(reduce_scalar(i, input(inputs::label_count, 0)));
+      break;
+    case item_kind::skip_unlabeled:
+      out.push_back(skip_unlabeled(i));
       break;
     case item_kind::reduce_norm:
       out.push_back(reduce_scalar(i, scalar(norm, r_.arena.norm)));

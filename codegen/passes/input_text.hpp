@@ -5,6 +5,7 @@
 #include <rankc/codegen/program.hpp>
 #include <rankc/trace/named_input.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,13 +13,13 @@ namespace rankc::codegen {
 
 /// The words for one input.
 struct input_text {
-  std::string formal;   // the parameter of a layer's function
-  std::string type;     // the type of the parameter
-  std::string of_type;  // the comment on the type
-  std::string about;    // the comment on the place in memory
-  std::string read;     // the words of listings for a rank that reads the input
-  holding_kind held;    // the kind in certificates
-  int in_hash;          // the number of the place in a program's hash, which older programs have too
+  std::string formal;                // the parameter of a layer's function
+  std::string type;                  // the type of the parameter
+  std::string of_type;               // the comment on the type
+  std::string about;                 // the comment on the place in memory
+  std::string read;                  // the words of listings for a rank that reads the input
+  std::optional<holding_kind> held;  // the kind in certificates; none: no step begins with it
+  int in_hash;  // the number of the place in a program's hash, which older programs have too
 };
 
 /// The inputs of the language have words of their own. Another input is called "in_<name>".
@@ -36,6 +37,9 @@ inline input_text text_of_input(const named_input& i) {
             "starts of documents",
             holding_kind::starts,
             14};
+  if (i == inputs::label_count)
+    return {"label_count",      "vector<wide, 1>", "", "labels of the step that are not ignored",
+            "number of labels", std::nullopt,      16};
   const std::string name = "in_" + std::string(i.name);
   return {name,
           name + "_rows",

@@ -215,10 +215,7 @@ class rank_lister {
     at("working copy", a.working_copy, kept.working_copy ? r_.parameter_elements * l_.real_bytes() : 0);
     for (const placed_rope& rope : a.ropes) at("rotary table", rope.where, rope.bytes);
     for (const placed_input& i : r_.inputs)
-      at(text_of_input(i.is).formal, i.where,
-         i.read ? bytes_of_input(*l_.plan, i.is, l_.wide_bytes()) *
-                      static_cast<std::size_t>(l_.plan->actions.microbatches)
-                : 0);
+      at(text_of_input(i.is).formal, i.where, i.read ? bytes_in_step(*l_.plan, i.is, l_.wide_bytes()) : 0);
     at("routers", a.routers, a.routers_bytes * static_cast<std::size_t>(l_.plan->actions.microbatches));
     at("loss", a.loss, l_.wide_bytes());
     at("norm", a.norm, l_.trains() ? l_.wide_bytes() : 0);

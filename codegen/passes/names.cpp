@@ -32,6 +32,7 @@ std::vector<std::string_view> reserved_names() {
                                       "ids",
                                       "targets",
                                       "starts",
+                                      "label_count",
                                       "x",
                                       "y",
                                       "loss",

@@ -33,6 +33,7 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
                   "ids",
                   "targets",
                   "starts",
+                  "label_count",
                   "work",
                   "accumulate",
                   "weights",

@@ -146,6 +146,7 @@ class flattener {
   /// What a rank gets of a sum that is dealt out, before it is added to what it keeps.
   place arrival(const gathering::part&) const;
   place scalar(int what, std::size_t at) const;
+  place input(const named_input&, int microbatch) const;
   access read(const place&) const;
   access write(const place&);
   element_type type_of(element_kind) const;
@@ -173,6 +174,8 @@ class flattener {
   op reduce_scalar(const item&, const place&);
   op sum_squares(const item&);
   op clear_loss(const item&);
+  op count_labels(const item&);
+  op skip_unlabeled(const item&);
   op update(const item&);
   /// Views with the regions' names, and accesses, of the parameters in some ranges.
   op on_ranges(std::string name, const std::vector<range>&, const std::vector<int>& reads,

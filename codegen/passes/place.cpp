@@ -68,9 +68,7 @@ class arena {
     }
     for (placed_rope& rope : a_.ropes) rope.where = take(rope.bytes);
     for (placed_input& i : r_.inputs)
-      if (i.read)
-        i.where = take(bytes_of_input(plan, i.is, l_.wide_bytes()) *
-                       static_cast<std::size_t>(plan.actions.microbatches));
+      if (i.read) i.where = take(bytes_in_step(plan, i.is, l_.wide_bytes()));
     if (a_.routers_bytes)
       a_.routers = take(a_.routers_bytes * static_cast<std::size_t>(plan.actions.microbatches));
     a_.loss = take(l_.wide_bytes());

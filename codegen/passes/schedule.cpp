@@ -31,6 +31,7 @@ class builder {
   }
 
   void run() {
+    count_labels();
     if (l_.is_sharded() && !l_.reshards()) gather_ahead();
     each_step(
         t_, communication_, r_.index, [&](const message& m) { move(m, false); },
@@ -89,6 +90,35 @@ class builder {
     if (computes(a.kind)) compute(at);
     if (a.kind == action_kind::reduce_grad) finish_gradients(at);
     if (a.kind == action_kind::step && !stepped_) finish_step();
+  }
+
+  /// Counts the labels of all microbatches, over all ranks with tokens of the step, if the rank's loss needs
+  /// their number.
+  void count_labels() {
+    if (!counts_labels()) return;
+    action_ = "labels";
+    for (int m = 0; m < t_.microbatches; ++m) {
+      item i;
+      i.what = item_kind::count_labels;
+      i.microbatch = m;
+      i.first = m == 0;
+      i.name = "labels of microbatch " + std::to_string(m);
+      issue(i);
+    }
+    for (const runtime::over role : roles_of_tokens(l_.plan->dims))
+      sum_scalar(item_kind::reduce_label_count, role,
+                 std::string("number of labels over ") + role_name(role));
+  }
+  bool counts_labels() const { return r_.reads(inputs::label_count); }
+  /// The sum of a number over ranks.
+  void sum_scalar(item_kind what, runtime::over role, std::string name) {
+    item i;
+    i.what = what;
+    i.on = lane_over(role);
+    i.over = role;
+    i.name = std::move(name);
+    i.message = l_.message(i.name, l_.wide_bytes());
+    issue(i);
   }
 
   /// Layer by layer what each reads, where the schedule does not say when. Each is gathered once.
@@ -170,9 +200,16 @@ class builder {
     if (a.overlaps_next) i.on = overlap_lane;
     if (a.kind != action_kind::I) i.first = i.first_kept = begun_.insert({a.stage, sums_gradients(a)}).second;
     const bool reduces = reduces_after(at);
-    if (reduces || l_.reshards() || arriving_.erase(a.stage)) return by_layers(i, a, reduces);
+    if (reduces || l_.reshards() || arriving_.erase(a.stage) || awaits_label_count(i))
+      return by_layers(i, a, reduces);
     recompute(i);
     issue(i);
+  }
+
+  /// Whether the last layer alone waits for the number of labels, which ranks are summing up.
+  bool awaits_label_count(const item& i) const {
+    return i.what == item_kind::forward && i.first && i.on == compute_lane && r_.stages[i.stage].last &&
+           counts_labels() && !roles_of_tokens(l_.plan->dims).empty();
   }
 
   /// What the stage's last layer repeats for a backward: by itself, since it does not wait for the gradient.
@@ -273,13 +310,7 @@ class builder {
       issue(i);
     };
     const auto sum = [&](axis over) {
-      item i;
-      i.what = item_kind::reduce_norm;
-      i.on = lane_over(role_over(over));
-      i.over = role_over(over);
-      i.name = "gradient norm" + over_axis(over);
-      i.message = l_.message(i.name, l_.wide_bytes());
-      issue(i);
+      sum_scalar(item_kind::reduce_norm, role_over(over), "gradient norm" + over_axis(over));
     };
     if (!r_.squares_of(norm_over::experts).empty()) {
       square(norm_over::experts, "norm of experts");
@@ -291,11 +322,23 @@ class builder {
     if (!r_.squares_of(norm_over::nothing).empty() || !counts)
       square(norm_over::nothing, "norm of whole gradients");
     if (weight_shards(l_.plan->dims) > 1 && any) sum(axis::fsdp);
+    skip_unlabeled();
     if (l_.plan->dims.pp > 1) sum(axis::pp);
     if (r_.updates.empty()) return;
     item i;
     i.what = item_kind::update;
     i.name = "optimizer";
+    issue(i);
+  }
+
+  /// One pipeline rank tells the others by the norm that no label counts.
+  void skip_unlabeled() {
+    const bool tells = std::any_of(r_.stages.begin(), r_.stages.end(),
+                                   [](const stage_plan& s) { return s.last && !s.copy; });
+    if (!tells || !counts_labels()) return;
+    item i;
+    i.what = item_kind::skip_unlabeled;
+    i.name = "no labels";
     issue(i);
   }
 
@@ -317,13 +360,7 @@ class builder {
       issue(none);
     }
     const auto over = [&](runtime::over group, const std::string& name) {
-      item i;
-      i.what = item_kind::reduce_loss;
-      i.on = lane_over(group);
-      i.over = group;
-      i.name = name;
-      i.message = l_.message(i.name, l_.wide_bytes());
-      issue(i);
+      sum_scalar(item_kind::reduce_loss, group, name);
     };
     for (const runtime::over role : roles_of_tokens(l_.plan->dims))
       over(role, std::string("loss over ") + role_name(role));

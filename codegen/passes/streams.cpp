@@ -71,6 +71,10 @@ std::string event_name(const item& i, const pipeline_rank& r, const step& s) {
       return r.buckets[i.bucket].id + "_over_" + role_name(i.over);
     case item_kind::reduce_loss:
       return "loss_over_" + std::string(role_name(i.over));
+    case item_kind::count_labels:
+      return "labels_counted";
+    case item_kind::reduce_label_count:
+      return "label_count_over_" + std::string(role_name(i.over));
     default:
       return "norm_ready";
   }

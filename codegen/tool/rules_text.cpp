@@ -463,12 +463,24 @@ constexpr rule_text texts[]{
      "Take a number of the range, or another range in the row."},
     {266, "an input that a model declares has a name and a type",
      "The name of each input in inputs() is an identifier that no other input of the step has: the language "
-     "has tokens, targets and starts. It holds element::index or element::wide.",
+     "has tokens, targets, starts and label_count. It holds element::index or element::wide.",
      "Layers, generated text and the runtime find an input by its name. Its numbers are the caller's, and "
      "the "
      "plan's precision is the plan's.",
      "constexpr auto inputs() const { return std::array{named_input{\"targets\"}}; }",
      "Take another name, as named_input{.name = \"token_weights\", .holds = element::wide}."},
+    {267, "the ignored label is no token",
+     "ignored_label is a negative number. Without ignored_label every label counts.",
+     "A label of 0 or more may be a token of the vocabulary. If that token were ignored, the model would "
+     "never learn to predict it.",
+     "training{.ignored_label = 0, ...}", "Take -100, as PyTorch and transformers do."},
+    {268, "a loss of the targets leaves out the ignored labels",
+     "In a plan with ignored_label no layer takes the mean of a loss of the targets over all tokens.",
+     "The loss is the sum over the labels that count, divided by their number in the whole step. A mean over "
+     "all tokens is smaller, by a factor that changes from step to step.",
+     "cross_entropy(logits, c.input(\"targets\"), axis::tp, c.loss_scale) with "
+     "training{.ignored_label = -100, ...}",
+     "Call cross_entropy(logits, c), or cross_entropy(logits, c, factor) for a part of the loss."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its "
      "sentence names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, "

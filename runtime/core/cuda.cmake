@@ -90,6 +90,7 @@ rankc_unite(other
   linear/gelu_sums.cu
   loss/cross_entropy.cu
   loss/cross_entropy_fused.cu
+  loss/masked_cross_entropy.cu
   loss/softmax.cu
   progress/trace.cu)
 target_include_directories(rankc_runtime_cuda PUBLIC

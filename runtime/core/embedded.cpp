@@ -53,22 +53,29 @@ status embedded::told(auto&& call) noexcept {
   return s;
 }
 
-void embedded::check_tokens(const char* what, std::span<const std::int32_t> all) const {
+void embedded::check_tokens(std::span<const std::int32_t> all) const {
   const description& about = engine_->about();
-  check_size(what, all.size(), about.tokens_of_microbatch());
-  const auto wrong =
-      std::ranges::find_if(all, [&](std::int32_t t) { return t < 0 || t >= about.vocab_used; });
+  check_size("tokens", all.size(), about.tokens_of_microbatch());
+  const auto wrong = std::ranges::find_if(all, [&](std::int32_t t) { return !about.is_token(t); });
   if (wrong == all.end()) return;
-  throw failure(1, "RC5004: element {} of {} is {}; the vocabulary has 0 to {}", wrong - all.begin(), what,
+  throw failure(1, "RC5004: element {} of tokens is {}; the vocabulary has 0 to {}", wrong - all.begin(),
                 *wrong, about.vocab_used - 1);
+}
+void embedded::check_labels(std::span<const std::int32_t> all) const {
+  const description& about = engine_->about();
+  check_size("targets", all.size(), about.tokens_of_microbatch());
+  if (const auto wrong = std::ranges::find_if(all, [&](std::int32_t t) { return !about.is_label(t); });
+      wrong != all.end())
+    throw failure(1, "RC5075: element {} of targets is {}; {}", wrong - all.begin(), *wrong,
+                  legal_labels(about));
 }
 
 status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens,
                            std::span<const std::int32_t> targets,
                            std::span<const named_array> inputs) noexcept {
   return told([&] {
-    check_tokens("tokens", tokens);
-    check_tokens("targets", targets);
+    check_tokens(tokens);
+    check_labels(targets);
     check_inputs(engine_->about(), inputs);
     const int dp = engine_->about().ranks[static_cast<std::size_t>(rank_)].dp;
     engine_->set_batch(dp, microbatch, tokens.data(), targets.data());

@@ -109,6 +109,7 @@ std::string run_state_text(const run_state& state, const description& about) {
         {"rows", about.rows},
         {"seq", about.seq}}},
   };
+  if (state.skipped > 0) root["skipped"] = state.skipped;
   if (state.read) root["read"] = json_of_record(*state.read);
   root["checksum"] = checksum_of(root);
   return root.dump(2) + "\n";
@@ -137,6 +138,9 @@ run_state read_run_state(const description& about, const std::filesystem::path& 
                     .eval_batches = field_or<std::int64_t>(root, "eval_batches", 10)};
     if (state.step < 0 || state.seq < 1 || state.eval_every < 0 || state.eval_batches < 1)
       throw std::invalid_argument("step, seq, eval_every or eval_batches is below its least value");
+    state.skipped = field_or<std::int64_t>(root, "skipped", 0);
+    if (state.skipped < 0 || state.skipped > state.step)
+      throw std::invalid_argument("skipped is not between 0 and step");
     state.plan = field_or<std::string>(root, "plan", "");
     state.tokens = field_or(root, "tokens", state.samples * static_cast<std::uint64_t>(state.seq));
     if (root.contains("read")) state.read = record_of_json(root["read"]);

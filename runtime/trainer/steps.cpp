@@ -24,7 +24,8 @@ step_input next_input(const run_state& state) {
           .step = state.step + 1,
           .momentum = r.momentum,
           .nesterov = r.nesterov,
-          .rounding_seed = r.rounding_seed};
+          .rounding_seed = r.rounding_seed,
+          .skipped = state.skipped};
 }
 
 std::optional<watchdog> watch_steps(engine& e, const options& o) {

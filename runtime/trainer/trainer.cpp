@@ -45,6 +45,7 @@ step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const
   const step_output out = trace != nullptr ? e.traced_step(in, *trace) : e.step(in);
   const double seconds = since(start);
   state.step += 1;
+  state.skipped += out.is_skipped;
   state.samples += static_cast<std::uint64_t>(about.global_batch());
   state.tokens += tokens_per_step(about);
   refuse_if_not_finite(e, where, in, out);
@@ -57,6 +58,7 @@ step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const
                  .tokens_per_s = static_cast<double>(tokens_per_step(about)) / seconds,
                  .mfu = {},
                  .peak_bytes = 0};
+  m.is_skipped = out.is_skipped;
   m.routers = read_routers(e);
   if (about.predicted.is_known()) m.predicted_ms = about.predicted.step_ms;
   if (about.peak_flops > 0)
@@ -165,6 +167,9 @@ void train(const description& about, const install_engine& install, const option
     if (data.holds_out && (m.step == last || (state.eval_every > 0 && m.step % state.eval_every == 0)))
       m.eval_loss = held_out_loss(*e, data, state.eval_batches);
     files.write(m);
+    if (m.is_skipped)
+      say.line("note: " +
+               runtime::say("RC6174: no label of step {} counts, so the step has changed nothing", m.step));
     if (is_shown(m.step, first, last) || m.eval_loss || ends) say.line(console_line(m, last));
     say.progress(progress_text(
         m.step, last, m.loss,

@@ -46,7 +46,7 @@ struct run {
   }
   /// The same with the values of inputs as `change` makes them from those by hash.
   void load(const auto& change) {
-    rankc::runtime::set_batch(*engine, data, static_cast<std::uint64_t>(steps) * about.global_batch());
+    rankc::runtime::set_batch(*engine, next_batch());
     if (rankc::runtime::inputs_of(about).empty()) return;
     for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
       for (int dp = 0; dp < about.dp; ++dp) {
@@ -58,6 +58,19 @@ struct run {
         }
         engine->set_inputs(dp, microbatch, arrays);
       }
+  }
+
+  /// The batch of the next step. A program that ignores labels has some of them ignored, by hash of their
+  /// place in the run, and of each row another share.
+  rankc::runtime::batch next_batch() const {
+    const std::uint64_t samples = static_cast<std::uint64_t>(steps) * about.global_batch();
+    rankc::runtime::batch b = rankc::runtime::read_batch(about, data, samples);
+    const auto seq = static_cast<std::uint64_t>(about.seq);
+    for (std::size_t i = 0; about.ignores_labels() && i < b.targets.size(); ++i) {
+      const std::uint64_t place = samples * seq + i, drawn = (place + 1) * 2654435761u >> 8;
+      if (drawn % 8 < place / seq % 7) b.targets[i] = about.ignored_label;
+    }
+    return b;
   }
 
   struct given_input {
@@ -85,9 +98,16 @@ struct run {
   }
   rankc::runtime::step_output step() {
     load();
+    return update();
+  }
+  /// A step of the batch that the engine has been given.
+  rankc::runtime::step_output update() {
     const auto& t = about.train;
-    return engine->step({lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++steps, t.momentum, t.nesterov,
-                         t.rounding_seed});
+    const rankc::runtime::step_output out =
+        engine->step({lr, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, ++steps, t.momentum, t.nesterov,
+                      t.rounding_seed, skipped});
+    skipped += out.is_skipped;
+    return out;
   }
   /// The values of every parameter that is in a region, whole, by name.
   std::map<std::string, std::vector<double>> tensors(rankc::runtime::region r) {
@@ -107,5 +127,5 @@ struct run {
   double lr;
   const rankc::runtime::description& about;
   rankc::runtime::dataset data;
-  std::int64_t steps = 0;
+  std::int64_t steps = 0, skipped = 0;
 };

@@ -196,7 +196,8 @@ TEST_CASE("coverage: derivatives") {
     }
   }
   CHECK(without ==
-        "rope table\nrow_max logits\nexp_sums top\nsoftmax_scores logits\nsigmoid_scores logits\nkeep_groups "
+        "rope table\nrow_max logits\nexp_sums top\nmasked_cross_entropy count\nsoftmax_scores "
+        "logits\nsigmoid_scores logits\nkeep_groups "
         "scores\n"
         "biased_keep_groups scores\nbiased_keep_groups bias\nsoftmax_top_by scores\nsigmoid_top_by scores\n"
         "biased_softmax_top_by scores\nbiased_sigmoid_top_by scores\nbalance_loss whole\nlayer_balance_loss "

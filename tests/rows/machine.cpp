@@ -68,14 +68,16 @@ values random_port(const machine& on, const row& r, std::size_t port, const sett
   const auto below = static_cast<unsigned>(s.first + s.size.at('v') + 3);
   const bool positive =
       r.is->ports[port].name == "sums" || r.is->ports[port].name == "whole" ||
+      r.is->ports[port].name == "count" ||
       ((r.op == &ops::normalize || r.op == &ops::normalize_grad) && r.is->ports[port].name == "x");
   if (const std::string& name = r.is->ports[port].name;
       name == "chosen" || name == "places" || name == "offsets")
     return random_order(r, port, s, generator);
+  const double first = r.op->find("count") >= 0 ? -3 : 0;  // of indices: a negative label is ignored
   if (r.is->ports[port].name == "starts") return random_starts(v.size(), s.seq(), generator);
   for (double& x : v) {
     const double unit = static_cast<double>(generator()) / 4294967296.0;  // [0, 1)
-    if (r.of(port).holds == element::index) x = static_cast<double>(generator() % below);
+    if (r.of(port).holds == element::index) x = first + static_cast<double>(generator() % below);
     else x = positive ? 0.5 + unit : 2 * unit - 1;
   }
   return on.rounded(r, port, v);

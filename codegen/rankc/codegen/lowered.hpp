@@ -240,7 +240,10 @@ enum class item_kind {
   reduce_norm,
   clear_loss,
   reduce_loss,
-  update
+  update,
+  count_labels,
+  reduce_label_count,
+  skip_unlabeled
 };
 
 /// The ranks over which the norm sums squares of a gradient, besides those that shard weights.

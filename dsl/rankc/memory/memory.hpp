@@ -79,9 +79,7 @@ class rank_counter {
     }
     for (const rope_use& r : ropes_) bytes += aligned(static_cast<std::size_t>(r.positions) * r.dim * wide);
     for (std::size_t i = 0; i < reads_.size(); ++i)
-      if (reads_[i])
-        bytes += aligned(static_cast<std::size_t>(plan_.actions.microbatches) *
-                         bytes_of_input(plan_, plan_.inputs[i], wide));
+      if (reads_[i]) bytes += aligned(bytes_in_step(plan_, plan_.inputs[i], wide));
     bytes += aligned(wide) * (s_.trains ? 2 : 1);  // the loss, the norm
     bytes += aligned(routers_ * static_cast<std::size_t>(plan_.actions.microbatches));
     for (const place_pool& p : pools_) bytes += p.unit * p.count;

@@ -169,7 +169,7 @@ struct head {
     value n = as("n", apply_norm(x, weights, norm_eps)), h = as("h", enter_tp(n, c));
     value logits = as("logits", linear(h, out));
     add_router_losses(t, c.routers, c.sequence_parallel, c.loss_scale);
-    return cross_entropy(logits, c.input("targets"), region_axis, c.loss_scale);
+    return cross_entropy(logits, c);
   }
 };
 

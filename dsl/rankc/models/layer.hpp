@@ -43,7 +43,9 @@ struct layer_context {
   int token_ranks = 1;                // ranks that shard the tokens
   router_statistics routers{};        // the router statistics that layers keep
   std::vector<named_input> inputs{};  // the inputs of a step
+  bool on_one_device = false;         // the layer gets the whole batch of a step
   trace* traced = nullptr;            // the layer that is being traced
+  constexpr bool ignores_labels() const { return find_input(inputs, rankc::inputs::label_count.name) >= 0; }
   constexpr bool has_documents() const { return find_input(inputs, rankc::inputs::starts.name) >= 0; }
   /// An input of the step, such as "targets".
   /// Errors: RC210 if the layer gets no input of this name.
@@ -223,6 +225,17 @@ constexpr value self_attention(operand q, operand k, operand v, const layer_cont
   value keys = all_gather(k, axis::cp, c.tokens.name);
   value values = all_gather(v, axis::cp, c.tokens.name);
   return attention(q, keys, values, c, by);
+}
+
+/// The loss of the targets: the mean cross entropy over the labels of a step that are not ignored, times a
+/// factor. The vocabulary may be sharded over the region axis.
+/// Shapes: logits (tokens, vocab).
+/// Errors: RC210, RC223, RC260.
+constexpr value cross_entropy(operand logits, const layer_context& c, double factor = 1) {
+  const value targets = c.input("targets", logits.from.file, logits.from.line);
+  if (!c.ignores_labels()) return cross_entropy(logits, targets, region_axis, factor * c.loss_scale);
+  const value count = c.on_one_device ? count_labels(targets) : c.input(inputs::label_count.name);
+  return masked_cross_entropy(logits, targets, count, region_axis, factor);
 }
 
 /// The weight of the embedding or of the head, sharded along the vocabulary over tp. A model with tied

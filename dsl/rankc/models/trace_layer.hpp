@@ -36,6 +36,13 @@ constexpr type token_type(const dim& tokens) {
 
 /// The type of an input of a step.
 constexpr type type_of(const named_input& input, const dim& tokens) {
+  if (input.of_step) {
+    type number;
+    number.ndim = 1;
+    number.shape[0] = dim{input.name, 1};
+    number.holds = input.holds;
+    return number;
+  }
   type t = token_type(tokens);
   t.holds = input.holds;
   if (input.features.size > 0) t.shape[t.ndim++] = input.features;
@@ -48,6 +55,7 @@ constexpr type type_of(const named_input& input, const dim& tokens) {
 constexpr std::vector<named_input> inputs_of(const auto& model, const training& recipe) {
   std::vector<named_input> all{inputs::tokens, inputs::targets};
   if (recipe.has_documents()) all.push_back(inputs::starts);
+  if (recipe.ignores_labels()) all.push_back(inputs::label_count);
   if constexpr (requires { model.inputs(); })
     for (const named_input& declared : model.inputs()) all.push_back(declared);
   return all;
@@ -76,9 +84,11 @@ constexpr type statistics_type(const layer_context& c) {
   return t;
 }
 
-/// Adds the inputs of the step to a layer. The tokens are the first layer's own input `x`.
+/// Adds the inputs of the step to a layer. The tokens are the first layer's own input `x`. On one device, a
+/// layer computes the numbers of the step itself.
 constexpr void add_inputs(trace& t, value x, const layer_context& c) {
   for (const named_input& each : c.inputs) {
+    if (each.of_step && c.on_one_device) continue;
     if (each.name != inputs::tokens.name) t.inputs.push_back({each, t.add(type_of(each, c.tokens)).id});
     else t.inputs.push_back({each, t.of(x).holds == element::index ? x.id : -1});
   }

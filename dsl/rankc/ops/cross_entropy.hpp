@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross entropy over a vocabulary that may be sharded, in three ops: the row maxima, the sums of exponentials
-// with the target's logit, and the loss.
+// with the target's logit, and the loss. The loss is a mean over all tokens, or over the labels that are not
+// ignored, which are those that are not negative.
 // Source: Megatron-LM (Shoeybi et al. 2019), vocab-parallel cross entropy.
 #pragma once
 #include <rankc/ops/conversions.hpp>
@@ -68,13 +69,55 @@ inline constexpr op_row cross_entropy{
     .dual = [](backward& b) { b.give("sums", b.apply(cross_entropy_grad, {b["sums"]})); },
     .sizes = "tokens number"};
 
+/// The number of labels that are not ignored. A layer that is traced on one device has the labels of the whole
+/// step. On the ranks of a plan, a step has this op, and no layer.
+inline constexpr op_row count_labels{.name = "count_labels",
+                                     .ports = {sum("count", "1"), in("targets", "tokens").index()},
+                                     .rule = [](complaint&, types, type*, const op&) {},
+                                     .dual = stop_gradient,
+                                     .sizes = "tokens"};
+/// Adds minus infinity to the squared norm of the gradients if no label counts. Then no rank applies the
+/// step. A step has this op, no layer.
+inline constexpr op_row skip_unlabeled{.name = "skip_unlabeled",
+                                       .ports = {sum("total", ""), in("count", "1").wide()},
+                                       .host = {"skip_unlabeled"},
+                                       .cuda = {"skip_unlabeled"}};
+
+/// Complains if a loss gets a count that is not that of the whole step.
+constexpr void check_label_count(complaint& c, const type& count) {
+  for (axis a : axes)
+    if (count[a] != I)
+      c.found(a, "the number of labels", count, "that of the whole step, the same on all ranks (I)",
+              "call cross_entropy(logits, c)");
+}
+inline constexpr op_row masked_cross_entropy_grad{
+    .name = "masked_cross_entropy_grad",
+    .ports = {out("dsums", "tokens 2").wide(), in("sums", "tokens 2").wide(), in("targets", "tokens").index(),
+              in("count", "1").wide()},
+    .rule = [](complaint&, types in, type* out, const op&) { out[0] = in[0]; },
+    .sizes = "tokens number"};
+inline constexpr op_row masked_cross_entropy{
+    .name = "masked_cross_entropy",
+    .ports = {sum("loss", ""), in("sums", "tokens 2").wide(), in("targets", "tokens").index(),
+              in("count", "1").wide()},
+    .rule =
+        [](complaint& c, types in, type* out, const op&) {
+          check_label_count(c, in[2]);
+          for (axis a : axes) out[0][a] = in[0][a] == V(0) ? P : in[0][a];
+        },
+    .dual =
+        [](backward& b) {
+          b.give("sums", b.apply(masked_cross_entropy_grad, {b["sums"], b["targets"], b["count"]}));
+        },
+    .sizes = "tokens number"};
+
 }  // namespace ops
 
-/// Mean cross entropy; the vocabulary may be sharded over `over`.
-/// Shapes: logits (tokens, vocab), targets (tokens).
-/// Units: scale is 1 / tokens of the step.
-/// Errors: RC210, RC223, RC260.
-constexpr value cross_entropy(operand logits, value targets, axis over, double scale) {
+/// The sum of a token's exponentials and the logit of its target, over a vocabulary that may be sharded over
+/// `over`.
+/// Shapes: logits (tokens, vocab), targets (tokens); result (tokens, 2).
+/// Errors: RC210, RC223.
+constexpr value softmax_sums(operand logits, value targets, axis over) {
   trace& t = *targets.in;
   if (complaint c{"row_max", {}, logits.from}; !t.of(logits.v).bad) {
     placement_rules::logits(c, t.of(logits.v), t.of(targets), over);
@@ -84,7 +127,32 @@ constexpr value cross_entropy(operand logits, value targets, axis over, double s
   if (t.of(top)[over] == P) top = all_reduce_max({top, logits.from.file, logits.from.line}, over);
   value sums = t.apply(ops::exp_sums, {logits.v, top, targets}, logits.from);
   if (t.of(sums)[over] == P) sums = all_reduce({sums, logits.from.file, logits.from.line}, over);
-  return t.apply(ops::cross_entropy, {sums}, logits.from, {.with = {.factor = scale}});
+  return sums;
+}
+
+/// Mean cross entropy; the vocabulary may be sharded over `over`.
+/// Shapes: logits (tokens, vocab), targets (tokens).
+/// Units: scale is 1 / tokens of the step.
+/// Errors: RC210, RC223, RC260.
+constexpr value cross_entropy(operand logits, value targets, axis over, double scale) {
+  return targets.in->apply(ops::cross_entropy, {softmax_sums(logits, targets, over)}, logits.from,
+                           {.with = {.factor = scale}});
+}
+
+/// The number of targets that are not negative.
+/// Shapes: targets (tokens); result (1).
+constexpr value count_labels(operand targets) {
+  return targets.v.in->apply(ops::count_labels, {targets.v}, targets.from);
+}
+
+/// Cross entropy of the targets that are not negative, summed over tokens and divided by their number in the
+/// step.
+/// Shapes: logits (tokens, vocab), targets (tokens), count (1).
+/// Errors: RC210, RC223, RC260.
+constexpr value masked_cross_entropy(operand logits, value targets, value count, axis over,
+                                     double factor = 1) {
+  return targets.in->apply(ops::masked_cross_entropy, {softmax_sums(logits, targets, over), targets, count},
+                           logits.from, {.with = {.factor = factor}});
 }
 
 }  // namespace rankc

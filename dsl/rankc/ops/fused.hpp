@@ -156,6 +156,17 @@ inline constexpr op_row softmax_sums_grad{
     .ports = {out("dlogits", "tokens vocab").over("logits"), out("sums", "tokens 2").wide(),
               in("logits", "tokens vocab"), in("targets", "tokens").index()},
     .cuda = {.sizes = "tokens vocab number"}};
+inline constexpr op_row masked_softmax_grad{
+    .name = "masked_softmax_grad",
+    .ports = {out("dlogits", "tokens vocab@first").over("logits"), in("sums", "tokens 2").wide(),
+              in("logits", "tokens vocab@first"), in("top", "tokens 1").wide(),
+              in("targets", "tokens").index(), in("count", "1").wide()},
+    .cuda = {.sizes = "tokens vocab first number"}};
+inline constexpr op_row masked_softmax_sums_grad{
+    .name = "masked_softmax_sums_grad",
+    .ports = {out("dlogits", "tokens vocab").over("logits"), out("sums", "tokens 2").wide(),
+              in("logits", "tokens vocab"), in("targets", "tokens").index(), in("count", "1").wide()},
+    .cuda = {.sizes = "tokens vocab number"}};
 
 /// The fusions in the order in which they are tried, each on all nodes. The gradient of a bias is fused into
 /// a kernel that already has dy in registers. If there is none, it is fused with the weight gradient, which
@@ -199,6 +210,9 @@ inline constexpr fusion backward_fusions[]{
     {{&cross_entropy_grad, "u sums"},
      {&exp_sums_grad, "dl u logits top targets"},
      {&softmax_grad, "dl sums logits top targets"}},
+    {{&masked_cross_entropy_grad, "u sums targets count"},
+     {&exp_sums_grad, "dl u logits top targets"},
+     {&masked_softmax_grad, "dl sums logits top targets count"}},
     {{&linear_dw, "dw dy x"}, {&bias_grad, "db dy"}, {&linear_dw_bias, "dw db dy x"}},
     {{&expert_down, "u x w offsets"}, {&add, "y u r"}, {&expert_down_add, "y x w offsets r"}},
     {{&expert_down_add, "y x w offsets u"},
@@ -209,7 +223,10 @@ inline constexpr fusion backward_fusions[]{
 /// step forward runs the fused op. Evaluation runs the forward node alone.
 inline constexpr fusion fusions_across[]{{{&softmax_sums, "top sums logits targets"},
                                           {&softmax_grad, "dl sums logits top targets"},
-                                          {&softmax_sums_grad, "dl sums logits targets"}}};
+                                          {&softmax_sums_grad, "dl sums logits targets"}},
+                                         {{&softmax_sums, "top sums logits targets"},
+                                          {&masked_softmax_grad, "dl sums logits top targets count"},
+                                          {&masked_softmax_sums_grad, "dl sums logits targets count"}}};
 
 constexpr void each_fusion(auto visit) {
   for (const fusion& f : forward_fusions) visit(f);

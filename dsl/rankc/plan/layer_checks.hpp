@@ -69,6 +69,7 @@ constexpr void check_traced(plan_data& p, const auto& layer, const trace& t, con
   check_limits(out, t, d, p.recipe.seq);
   check_documents(out, t, layer.name);
   check_loss(out, layer, t, alone, p.recipe);
+  check_ignored_labels(out, layer.name, t, p.recipe);
   check_groups(out, t, d);
   check_rings(out, t, d);
   check_vocabulary(out, t, layer.name, p.vocab_used);

@@ -6,6 +6,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string_view>
 
@@ -94,6 +95,9 @@ using enum bf16_rounding;
 using runtime::lr_schedule;
 namespace lr = runtime::lr;
 
+/// The ignored_label of a recipe that ignores no label.
+inline constexpr int every_label_counts = std::numeric_limits<int>::min();
+
 /// The recipe of a training run: the optimizer, clipping by the global norm, and the learning rate over the
 /// steps.
 /// - lr, weight_decay: taken by every optimizer. Parameters with more than one dim decay. With lr 0 a step
@@ -110,10 +114,13 @@ namespace lr = runtime::lr;
 /// - end_of_document: a token of the vocabulary, which ends each document. The tokens of a document attend
 ///   to that document alone, from position 0 on. A document that began before the sequence begins with it.
 ///   -1: a sequence is one document.
+/// - ignored_label: a negative number. A token with this label has no loss, and the loss is the mean over the
+///   other labels of the step. A step in which every label is ignored changes nothing. Losses of routers
+///   stay means over all tokens. Without it every label counts.
 /// Units: seq in tokens, global_batch in sequences per step; clip 0: no clipping; decay_steps 0: lr is
 ///        constant after the warm-up.
-/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, RC264, RC265, from `check_batch`,
-///         `check_recipe`, `check_recompute` and `tuning`.
+/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, RC264, RC265, RC267, RC268, from
+///         `check_batch`, `check_recipe`, `check_recompute` and `tuning`.
 struct training {
   int seq, global_batch;
   rankc::precision precision = bf16;
@@ -133,6 +140,8 @@ struct training {
   parameter_names frozen = {};
   low_rank_adaptation lora = {};
   int end_of_document = -1;
+  int ignored_label = every_label_counts;
+  constexpr bool ignores_labels() const { return ignored_label != every_label_counts; }
   constexpr bool has_documents() const { return end_of_document != -1; }
   /// The pieces of its learning rate; of warmup_steps and decay_steps a warm-up and a cosine.
   constexpr rankc::lr_schedule schedule_of_lr() const {

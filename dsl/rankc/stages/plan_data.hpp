@@ -77,6 +77,7 @@ struct plan_data {
 
 /// The elements of an input of a microbatch on one rank.
 constexpr std::size_t elements_of_input(const plan_data& p, const named_input& i) {
+  if (i.of_step) return 1;
   const int tokens_of_sequence = i.whole_sequences ? p.recipe.seq : p.recipe.seq / p.dims.cp;
   return static_cast<std::size_t>(p.rows) * tokens_of_sequence * i.width();
 }
@@ -84,6 +85,12 @@ constexpr std::size_t elements_of_input(const plan_data& p, const named_input& i
 /// Units: bytes.
 constexpr std::size_t bytes_of_input(const plan_data& p, const named_input& i, std::size_t wide) {
   return elements_of_input(p, i) * (i.holds == element::index ? sizeof(std::int32_t) : wide);
+}
+/// The size of an input of all microbatches on one rank.
+/// Units: bytes.
+constexpr std::size_t bytes_in_step(const plan_data& p, const named_input& i, std::size_t wide) {
+  const std::size_t times = i.of_step ? 1 : static_cast<std::size_t>(p.actions.microbatches);
+  return times * bytes_of_input(p, i, wide);
 }
 
 }  // namespace rankc

@@ -7,15 +7,17 @@
 
 namespace rankc {
 
-/// A tensor that every microbatch is given, with a row for each token.
+/// A tensor that every microbatch is given, with a row for each token, or a number of the whole step.
 ///   holds            `index` (int32), or `wide` (f32, or f64 in a program of f64)
 ///   features         numbers of a token; size 0: one number, and the tensor has the dim of tokens alone
 ///   whole_sequences  true: a cp rank has the rows of all tokens of its sequences; false: of its tokens only
+///   of_step          true: one number, which the step computes from its other inputs before the first forward
 struct named_input {
   std::string_view name;
   element holds = element::index;
   dim features{"", 0};
   bool whole_sequences = false;
+  bool of_step = false;
   constexpr bool operator==(const named_input&) const = default;
   constexpr int width() const { return features.size > 0 ? features.size : 1; }
 };
@@ -28,6 +30,8 @@ inline constexpr named_input tokens{"tokens"};
 inline constexpr named_input targets{"targets"};
 /// The position at which each token's document begins. Only plans with documents have it.
 inline constexpr named_input starts{.name = "starts", .whole_sequences = true};
+/// The number of labels in the step that are not ignored. Only plans with an ignored label have it.
+inline constexpr named_input label_count{.name = "label_count", .holds = element::wide, .of_step = true};
 }  // namespace inputs
 
 /// The index of an input; -1 without an input of this name.

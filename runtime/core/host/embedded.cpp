@@ -8,7 +8,6 @@
 #include "fabric.hpp"
 #include "step.hpp"
 
-#include <cmath>
 #include <latch>
 #include <limits>
 
@@ -41,7 +40,7 @@ class embedded_rank final : public engine {
     for (rank& r : rank_.views()) r.input = input;
     run(program_.train);
     for (rank& r : rank_.views()) ++r.steps_done;
-    return {loss(), std::sqrt(rank_.norm_squared())};
+    return output_of(loss(), rank_.norm_squared());
   }
 
   step_output traced_step(const step_input&, std::vector<traced>&) override { throw no_times_of_embedded(); }

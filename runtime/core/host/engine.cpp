@@ -22,7 +22,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <new>
 #include <thread>
 
@@ -263,7 +262,7 @@ step_output host_engine::results() {
     both[1] = its->norm_squared();
   }
   others_.share(reporter, both);
-  return {both[0], std::sqrt(both[1])};
+  return output_of(both[0], both[1]);
 }
 
 step_output host_engine::traced_step(const step_input& input, std::vector<traced>& into) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC260: losses that are means over a rank's own tokens.
+// RC260: losses that are means over a rank's own tokens. RC268: losses that count ignored labels.
 #include "reject.hpp"
 
 inline constexpr bool faulty = fault(true, false);
@@ -48,3 +48,23 @@ inline constexpr auto mean_of_microbatches =
 //        loss is a mean over all tokens of a step on every layout: take it times loss_scale of the
 //        layer_context, 7.8125e-3
 static_assert(valid<mean_of_microbatches>);
+
+/// A loss of the targets, as a mean over all tokens or over labels that count. tp shards the vocabulary.
+struct masked_head {
+  static constexpr std::string_view name = "mine";
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    const value logits = linear(enter_tp(x, c), t.parameter("out", {dim{"vocab", 64}, dim{"hidden", 32}},
+                                                            {{axis::tp, "vocab"}}, initial::ones));
+    return faulty ? cross_entropy(logits, c.input("targets"), axis::tp, c.loss_scale)
+                  : cross_entropy(logits, c);
+  }
+};
+inline constexpr plan ignored_labels_counted{
+    .model = ending_in<masked_head>{},
+    .dims = parallel_dims{.world = 2, .tp = 2},
+    .schedule = schedules::gpipe{1},
+    .recipe = training{.seq = 16, .global_batch = 8, .precision = f32, .ignored_label = -100},
+    .cluster = clusters::cpu};
+// error: RC268: layer 'mine' takes the mean of a loss over all tokens, and ignored_label=-100 leaves some
+//        labels out; call cross_entropy(logits, c), which divides by the number of labels that count
+static_assert(valid<ignored_labels_counted>);

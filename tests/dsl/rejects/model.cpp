@@ -209,6 +209,11 @@ inline constexpr auto rc266_input_twice = modelled(reading{{fault("ages", "label
 //        another one
 static_assert(valid<rc266_input_twice>);
 
+inline constexpr auto rc266_number_of_the_step =
+    modelled(reading{{.name = "labels", .of_step = fault(true, false)}, "targets"});
+// error: RC266: the input 'labels' is of a step; a model declares inputs of tokens: leave of_step out
+static_assert(valid<rc266_number_of_the_step>);
+
 inline constexpr auto rc266_precision_of_the_plan =
     modelled(reading{{"labels", fault(element::real, element::index)}, "targets"});
 // error: RC266: the input 'labels' holds numbers of the plan's precision; take element::index or

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC239, RC241 to RC249, RC264, RC265: numbers out of range, recomputation of nothing, state that no
-// optimizer keeps, an optimizer of matrices, and parameters that do not exist, or cannot be adapted or
-// trained.
+// RC233 to RC239, RC241 to RC249, RC264, RC265, RC267: numbers out of range, recomputation of nothing, state
+// that no optimizer keeps, an optimizer of matrices, and parameters that do not exist, or cannot be adapted
+// or trained.
 #include "reject.hpp"
 
 #include <rankc/schedules/looped_bfs.hpp>
@@ -245,6 +245,11 @@ inline constexpr auto rc265_negative =
     trained({.seq = 8, .global_batch = 4, .optimizer = adagrad{fault(-0.1, 0.1)}});
 // error: RC265: lr_decay=-0.1; it is at least 0 and finite: 0 is usual
 static_assert(valid<rc265_negative>);
+
+inline constexpr auto rc267_a_token = trained({.seq = 8, .global_batch = 4, .ignored_label = fault(0, -100)});
+// error: RC267: ignored_label=0; a label of 0 or more may be a token of the vocabulary, so take a negative
+//        number: -100 is usual
+static_assert(valid<rc267_a_token>);
 
 inline constexpr auto rc242_wide_moments =
     trained({.seq = 8, .global_batch = 4, .moments = fault(f64, bf16)});

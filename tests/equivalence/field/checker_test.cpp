@@ -58,4 +58,12 @@ TEST_CASE("mutants of programs with operands of eight bits: the checker accepts 
   CHECK(r.total.proven_wrong * 2 > r.total.mutants);
 }
 
+TEST_CASE("mutants of programs with ignored labels: the checker accepts none that is different") {
+  const int mutants = rankc::test::plants_all() ? 300 : 50;
+  const report r = judge_mutants(subjects_of(masked_plans()), compare_terms, mutants, 5);
+  check_report(r);
+  CHECK(r.total.mutants == mutants);
+  CHECK(r.total.proven_wrong * 2 > r.total.mutants);
+}
+
 }  // namespace checker_test

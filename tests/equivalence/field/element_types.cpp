@@ -51,8 +51,8 @@ bool takes(std::string_view row, std::string_view port, bool is_result, element_
 /// narrower either, and a loss of narrowed sums is narrowed.
 token_sum sum_in_result(std::string_view row, std::string_view port, element_type type,
                         const std::vector<read_number>& reads) {
-  constexpr std::string_view sums_over_tokens[]{"dw",     "db",    "dtable", "dgain",
-                                                "dshift", "dbias", "loss",   "own"};
+  constexpr std::string_view sums_over_tokens[]{"dw",    "db",   "dtable", "dgain", "dshift",
+                                                "dbias", "loss", "own",    "count"};
   constexpr std::string_view keep_sums[]{"copy", "scale", "add", "push"};
   const auto is_in = [](const auto& list, std::string_view name) {
     return std::find(std::begin(list), std::end(list), name) != std::end(list);

@@ -242,6 +242,49 @@ void cross_entropy_grad(call& c) {
   m.take(to, dsums);
 }
 
+void count_labels(call& c) {
+  const matrix& targets = c.in("targets");
+  matrix& count = c.out("count", 1, 1);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(count), at_targets = m.put_ids(targets);
+  host::count_labels<double>(m.lane(), to, at_targets, whole(targets.is.size()), false);
+  m.take(to, count);
+}
+
+void skip_unlabeled(call& c) {
+  matrix& total = c.out("total", 1, 1);
+  kernel_memory m;
+  const rankc::runtime::at to = m.put(total), at_count = m.put(c.in("count"));
+  host::skip_unlabeled<double>(m.lane(), to, at_count, true);
+  m.take(to, total);
+}
+
+void masked_cross_entropy(call& c) {
+  const matrix &sums = c.in("sums"), &targets = c.in("targets");
+  expect(sums.is.cols == 2 && targets.is.size() == sums.is.rows,
+         "masked_cross_entropy: sums of other tokens");
+  matrix& loss = c.out("loss", 1, 1);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(loss), from = m.put(sums), at_targets = m.put_ids(targets),
+                           at_count = m.put(c.in("count"));
+  host::masked_cross_entropy<double>(m.lane(), to, from, at_targets, at_count, whole(sums.is.rows), c.number,
+                                     false);
+  m.take(to, loss);
+}
+
+void masked_cross_entropy_grad(call& c) {
+  const matrix &sums = c.in("sums"), &targets = c.in("targets");
+  expect(sums.is.cols == 2 && targets.is.size() == sums.is.rows,
+         "masked_cross_entropy_grad: sums of other tokens");
+  matrix& dsums = c.out("dsums", sums.is.rows, 2);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(dsums), from = m.put(sums), at_targets = m.put_ids(targets),
+                           at_count = m.put(c.in("count"));
+  host::masked_cross_entropy_grad<double>(m.lane(), to, from, at_targets, at_count, whole(sums.is.rows),
+                                          c.number);
+  m.take(to, dsums);
+}
+
 }  // namespace losses
 
 }  // namespace field

@@ -39,6 +39,12 @@ TEST_CASE("tiny plans of every schedule and axis: programs leave what the model 
   CHECK(programs == 4 * rankc::test::some_of(121));
 }
 
+TEST_CASE("labels of which some are ignored: programs leave what the model does") {
+  int programs = 0;
+  for (const rankc::plan_data& p : rankc::test::some_of(masked_plans())) programs += expect_equal(p);
+  CHECK(programs > 12);
+}
+
 TEST_CASE("attention with windows, softcaps and scales: programs leave what the model does") {
   int programs = 0;
   for (const rankc::plan_data& p : rankc::test::some_of(windowed_plans())) programs += expect_equal(p);

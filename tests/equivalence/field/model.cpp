@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace field {
 
@@ -129,6 +130,15 @@ class layer_run {
     run(r, c);
     for (std::size_t i = 0; i < o.out.size(); ++i)
       values_[static_cast<std::size_t>(o.out[i])] = c.result(ports.out[i]);
+    if (o.row == "count_labels" && !std::exchange(m_.counts_labels, true)) add_skip(value(o.out.at(0)));
+  }
+  /// Adds to the norm what tells ranks that no label counts.
+  void add_skip(const matrix& count) {
+    call c;
+    c.give("count", count);
+    c.want("total", {1, 1});
+    run(find_row("skip_unlabeled"), c);
+    m_.norm = add(m_.norm, c.result("total").of.at(0));
   }
   static bool is_rotary(const row& r, std::string_view port) { return r.name == "rope" && port == "table"; }
   void give_rotary(call& c, const specification::op& o) const {
@@ -220,12 +230,21 @@ void make_parameters(const specification& s, model_run& m) {
   }
 }
 
+bool ignores_labels(const specification& s) {
+  for (const specification::layer& l : s.layers)
+    for (const specification::op& o : l.ops)
+      if (o.row == "count_labels") return true;
+  return false;
+}
+
 void make_tokens(const specification& s, model_run& m) {
+  const bool ignores = ignores_labels(s);
   const auto vocab = static_cast<std::uint64_t>(vocabulary_of(s)),
              tokens = static_cast<std::uint64_t>(s.tokens);
   for (std::uint64_t t = 0; t < tokens; ++t) {
     m.ids.push_back(draw_below(mix(key_of("ids"), t), vocab));
     m.targets.push_back(draw_below(mix(key_of("targets"), t), vocab));
+    if (ignores && draw_below(mix(key_of("ignored"), t), 3) == 0) m.targets.back() = losses::ignored_label;
   }
 }
 

@@ -26,6 +26,7 @@ struct parameter_run {
 
 struct model_run {
   element loss = 0, norm = 0;
+  bool counts_labels = false;    // the norm has the addend by which ranks skip a step without labels
   element largest_gradient = 0;  // of all that are trained
   rankc::codegen::specification::update optimizer;
   std::map<std::string, parameter_run> parameters;

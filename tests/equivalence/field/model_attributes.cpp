@@ -37,7 +37,9 @@ const std::vector<rows_of_model>& all_of_model() {
       {{"balance_loss_grad", "layer_balance_loss_grad", "z_loss_grad", "overflow_loss_grad"},
        "whole",
        {"number", "whole"}},
-      {{"cross_entropy", "cross_entropy_grad"}, "sums", {"number"}}};
+      {{"cross_entropy", "cross_entropy_grad", "masked_cross_entropy", "masked_cross_entropy_grad"},
+       "sums",
+       {"number"}}};
   return all;
 }
 

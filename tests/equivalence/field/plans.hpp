@@ -19,6 +19,9 @@ std::vector<rankc::plan_data> tiny_plans();
 /// third plan has documents.
 std::vector<rankc::plan_data> windowed_plans();
 
+/// Plans with labels that are ignored. Some plans have documents or experts.
+std::vector<rankc::plan_data> masked_plans();
+
 /// The same whose linear layers are in eight bits.
 std::vector<rankc::plan_data> narrowed_plans();
 

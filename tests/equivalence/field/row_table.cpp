@@ -151,6 +151,11 @@ static constexpr row table[]{
     {"exp_sums_grad", "dlogits = dsums logits top targets", losses::exp_sums_grad, "", "", "dlogits:logits"},
     {"cross_entropy", "loss = sums", losses::cross_entropy, "", "cross_entropy_grad d_sums = sums"},
     {"cross_entropy_grad", "dsums = sums", losses::cross_entropy_grad},
+    {"count_labels", "count = targets", losses::count_labels},
+    {"skip_unlabeled", "total = count", losses::skip_unlabeled},
+    {"masked_cross_entropy", "loss = sums targets count", losses::masked_cross_entropy, "",
+     "masked_cross_entropy_grad d_sums = sums targets count"},
+    {"masked_cross_entropy_grad", "dsums = sums targets count", losses::masked_cross_entropy_grad},
 
     {"linear_bias", "y = x w b", nullptr, "linear t = x w; bias y = t b"},
     {"linear_add", "y = x w residual", nullptr, "linear t = x w; add y = t residual", "", "y:residual"},
@@ -230,6 +235,14 @@ static constexpr row table[]{
     {"softmax_sums_grad", "dlogits sums = logits targets", nullptr,
      "row_max t = logits; exp_sums sums = logits t targets; cross_entropy_grad u = sums; exp_sums_grad "
      "dlogits = u logits t targets",
+     "", "dlogits:logits"},
+    {"masked_softmax_grad", "dlogits = sums logits top targets count", nullptr,
+     "masked_cross_entropy_grad t = sums targets count; exp_sums_grad dlogits = t logits top targets", "",
+     "dlogits:logits"},
+    {"masked_softmax_sums_grad", "dlogits sums = logits targets count", nullptr,
+     "row_max t = logits; exp_sums sums = logits t targets; masked_cross_entropy_grad u = sums targets "
+     "count; "
+     "exp_sums_grad dlogits = u logits t targets",
      "", "dlogits:logits"}};
 
 std::span<const row> all_rows() { return table; }

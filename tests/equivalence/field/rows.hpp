@@ -150,7 +150,12 @@ void all_layers(call&), all_layers_grad(call&), each_layer(call&), each_layer_gr
     z_grad(call&), overflow(call&), overflow_grad(call&);
 }  // namespace balance
 namespace losses {
+/// The label of a token without a loss, which is larger than every vocabulary.
+inline constexpr element ignored_label = std::uint64_t{1} << 30;
+
 void row_max(call&), exp_sums(call&), exp_sums_grad(call&), cross_entropy(call&), cross_entropy_grad(call&);
-}
+void count_labels(call&), skip_unlabeled(call&), masked_cross_entropy(call&),
+    masked_cross_entropy_grad(call&);
+}  // namespace losses
 
 }  // namespace field

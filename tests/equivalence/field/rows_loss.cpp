@@ -7,6 +7,7 @@
 // E(l) / E(top) makes E(l) / sum E, and -1 for the target's logit.
 #include "rows.hpp"
 
+#include <algorithm>
 #include <numeric>
 
 namespace field::losses {
@@ -83,6 +84,45 @@ void cross_entropy_grad(call& c) {
   for (std::int64_t t = 0; t < sums.is.rows; ++t) {
     dsums.row(t)[0] = multiply(number(c.number), inverse(sums.row(t)[0]));
     dsums.row(t)[1] = negate(number(c.number));
+  }
+}
+
+void count_labels(call& c) {
+  const matrix& targets = c.in("targets");
+  const auto ignored = std::count(targets.of.begin(), targets.of.end(), ignored_label);
+  c.out("count", 1, 1).of[0] = static_cast<element>(targets.is.size() - ignored);
+}
+
+/// A number that is drawn of the count stands for 0, or for minus infinity.
+void skip_unlabeled(call& c) {
+  c.out("total", 1, 1).of[0] = draw(mix(key_of("skipped"), c.in("count").of.at(0)));
+}
+
+/// The factor of the tokens that have a loss.
+static element masked_factor(const call& c) {
+  return multiply(number(c.number), inverse(c.in("count").of.at(0)));
+}
+
+void masked_cross_entropy(call& c) {
+  const matrix &sums = c.in("sums"), &targets = c.in("targets");
+  expect(sums.is.cols == 2 && targets.is.size() == sums.is.rows,
+         "masked_cross_entropy: sums of other tokens");
+  element total = 0;
+  for (std::int64_t t = 0; t < sums.is.rows; ++t)
+    if (targets.of[t] != ignored_label)
+      total = add(total, draw(mix(logarithm, multiply(sums.row(t)[0], inverse(sums.row(t)[1])))));
+  c.out("loss", 1, 1).of[0] = multiply(total, masked_factor(c));
+}
+
+void masked_cross_entropy_grad(call& c) {
+  const matrix &sums = c.in("sums"), &targets = c.in("targets");
+  expect(sums.is.cols == 2 && targets.is.size() == sums.is.rows,
+         "masked_cross_entropy_grad: sums of other tokens");
+  matrix& dsums = c.out("dsums", sums.is.rows, 2);
+  for (std::int64_t t = 0; t < sums.is.rows; ++t) {
+    const element factor = targets.of[t] == ignored_label ? 0 : masked_factor(c);
+    dsums.row(t)[0] = multiply(factor, inverse(sums.row(t)[0]));
+    dsums.row(t)[1] = negate(factor);
   }
 }
 

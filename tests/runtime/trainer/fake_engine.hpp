@@ -150,6 +150,7 @@ class fake_engine : public engine {
   static constexpr double untouched = -77;
   int signal_at = 0, signal = 0, signals = 1;  // step within which this process gets a signal, and how often
   int fail_at = 0, nan_at = 0, infinite_norm_at = 0, exit_code = 70;  // step at which to fail; 0: never
+  int skipped_at = 0;                                                 // step in which no label counts
   int spoilt_at = 0;  // step after which the last rank's first weight is another
   bool nan_in_evaluation = false;
   std::vector<step_input>* inputs = nullptr;        // receives the input of each step
@@ -170,6 +171,7 @@ class fake_engine : public engine {
     if (inputs != nullptr) inputs->push_back(in);
     if (firsts != nullptr) firsts->push_back(first_tokens());
     for (int i = 0; in.step == signal_at && i < signals; ++i) std::raise(signal);
+    if (in.step == skipped_at) return {0, 0, true};
     const double loss = loss_of_batch();
     for (std::size_t r = 0; r < regions_.size(); ++r)
       for (const parameter& p : layout_of(r).parameters)

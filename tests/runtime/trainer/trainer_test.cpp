@@ -56,6 +56,27 @@ TEST_CASE("--steps are all steps of a run, also of one that is resumed") {
   CHECK(losses_of(metrics).back() == losses_of(files.path("whole")).back());
 }
 
+TEST_CASE("a step in which no label counts is noted, and later steps and checkpoints leave it out") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string save = files.path("s");
+  std::vector<step_input> inputs;
+  const auto skips = [&](fake_engine& e) {
+    e.skipped_at = 3;
+    e.inputs = &inputs;
+  };
+  const outcome first = run(program, {"train", "--steps", "6", "--save", save, "--save-every", "4"}, skips);
+  REQUIRE(first.code == 0);
+  CHECK(first.out.find("note: RC6174: no label of step 3 counts, so the step has changed nothing\n") !=
+        std::string::npos);
+  const auto json_of = [&](const char* step) { return nlohmann::json::parse(contents(save + step)); };
+  CHECK(json_of("/step_000004/run.json").at("skipped") == 1);
+  REQUIRE(run(program, {"train", "--load", save + "/step_000004"}, skips).code == 0);
+  std::vector<std::int64_t> skipped;
+  for (const step_input& in : inputs) skipped.push_back(in.skipped);
+  CHECK(skipped == std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 1, 1});
+}
+
 TEST_CASE("a run is told how it ended and what may come next") {
   const scratch files;
   const fake_program program(1, 1, 1);

@@ -15,9 +15,13 @@ constexpr void check_inputs(report& out, std::span<const named_input> all) {
       refuse(out, 266) << "the model declares the input '" << input.name
                        << "'; the name of an input has letters, digits and '_', and begins with no digit";
     } else if (find_input(all, input.name) != static_cast<int>(i) ||
-               (input.name == inputs::starts.name && input != inputs::starts)) {
+               (input.name == inputs::starts.name && input != inputs::starts) ||
+               (input.name == inputs::label_count.name && input != inputs::label_count)) {
       refuse(out, 266) << "the model declares the input '" << input.name
                        << "', and another input of the step has this name; take another one";
+    } else if (input.of_step && input != inputs::label_count) {
+      refuse(out, 266) << "the input '" << input.name
+                       << "' is of a step; a model declares inputs of tokens: leave of_step out";
     } else if (input.holds != element::index && input.holds != element::wide) {
       refuse(out, 266) << "the input '" << input.name
                        << "' holds numbers of the plan's precision; take element::index or element::wide";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233, RC234, RC237, RC242 to RC245: each number of a recipe has its range, and moments and weights their
-// types. RC239: the ops that backward recomputes.
+// RC233, RC234, RC237, RC242 to RC245, RC267: each number of a recipe has its range, and moments and weights
+// their types. RC239: the ops that backward recomputes.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/recipe/training.hpp>
@@ -118,6 +118,13 @@ inline constexpr recipe_rule recipe_rules[]{
        t << "rounding_seed=" << r.rounding_seed
          << " is of stochastic rounding; leave it out, or take rounding=stochastic";
      }},
+    // RC267
+    {267, [](const training& r) { return !r.ignores_labels() || r.ignored_label < 0; },
+     [](sentence& t, const training& r) {
+       t << "ignored_label=" << r.ignored_label
+         << "; a label of 0 or more may be a token of the vocabulary, so take a negative number: -100 is "
+            "usual";
+     }},
     // RC244
     {244, [](const training& r) { return r.reductions != f64 || r.precision == f64; },
      [](sentence& t, const training&) {
@@ -198,7 +205,7 @@ constexpr void check_recompute(report& out, const recomputation& r, int repeated
 }
 
 /// Append the faults of a recipe. `check_batch` checks seq and global_batch.
-/// Errors: RC233 to RC237, RC241 to RC245, RC264, RC265.
+/// Errors: RC233 to RC237, RC241 to RC245, RC264, RC265, RC267.
 constexpr void check_recipe(report& out, const training& recipe) {
   for (const detail::recipe_rule& r : detail::recipe_rules)
     if (!r.holds(recipe)) r.says(refuse(out, r.id), recipe);

@@ -10,7 +10,6 @@
 #include "../device/check.hpp"
 #include "../device/teardown.hpp"
 
-#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -70,7 +69,7 @@ class embedded_rank final : public engine {
     if (!about().trains) throw forwards_alone(about());
     context_.set_input(input);
     run(kind::train);
-    return {loss(), std::sqrt(static_cast<double>(driver_.norm_squared()))};
+    return output_of(loss(), driver_.norm_squared());
   }
 
   step_output traced_step(const step_input&, std::vector<traced>&) override { throw no_times_of_embedded(); }

@@ -23,7 +23,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -131,7 +130,7 @@ class cuda_engine final : public engine {
     if (!program_.about.trains) throw forwards_alone(program_.about);
     for (context* owner : held()) owner->set_input(input);
     run_step(kind::train, input.step);
-    return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
+    return output_of(reporter().loss(), reporter().norm_squared());
   }
 
   step_output traced_step(const step_input& input, std::vector<traced>& into) override {
@@ -238,7 +237,7 @@ class cuda_engine final : public engine {
     else
       for (const std::string& theirs : where_.exchange("times of a step", packed(own)))
         unpack(theirs, names_, into);
-    return {reporter().loss(), std::sqrt(static_cast<double>(reporter().norm_squared()))};
+    return output_of(reporter().loss(), reporter().norm_squared());
   }
 
   void run_step(kind which, std::int64_t step) {

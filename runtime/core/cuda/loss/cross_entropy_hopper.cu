@@ -32,7 +32,8 @@ __device__ void fetch(void* to, const void* from, int bytes, std::uint64_t* arri
 /// sums[n] and row n of dlogits, a block to a token. Shapes: as softmax_sums_grad.
 template <class T>
 __global__ void __launch_bounds__(threads, blocks)
-    visit(T* dlogits, float* sums, const T* logits, const std::int32_t* targets, int vocab, float scale) {
+    visit(T* dlogits, float* sums, const T* logits, const std::int32_t* targets, int vocab,
+          loss_factor factor) {
   constexpr int of_chunk = chunk_bytes / static_cast<int>(sizeof(T));
   __shared__ std::uint64_t arrived[chunks];
   const std::size_t token = blockIdx.x;
@@ -50,6 +51,7 @@ __global__ void __launch_bounds__(threads, blocks)
   }
   all.join_block();
   if (threadIdx.x == 0) all.leave(sums + 2 * token, row, target, vocab);
+  const float scale = factor(target);
   walk_gradient<wide<T>>(dlogits + token * vocab, row, vocab, all.top, scale / all.sum, target, -scale);
 }
 
@@ -61,14 +63,14 @@ bool hopper_visits(const lane& on, std::size_t row_bytes) {
 
 template <class T>
 void hopper_softmax_sums_grad(const lane& on, T* dlogits, float* sums, const T* logits,
-                              const std::int32_t* targets, int tokens, int vocab, float scale) {
+                              const std::int32_t* targets, int tokens, int vocab, loss_factor factor) {
   launch(on, "softmax_sums_grad", visit<T>, tokens, threads, vocab * sizeof(T), dlogits, sums, logits,
-         targets, vocab, scale);
+         targets, vocab, factor);
 }
 
 template void hopper_softmax_sums_grad<float>(const lane&, float*, float*, const float*, const std::int32_t*,
-                                              int, int, float);
+                                              int, int, loss_factor);
 template void hopper_softmax_sums_grad<bf16>(const lane&, bf16*, float*, const bf16*, const std::int32_t*,
-                                             int, int, float);
+                                             int, int, loss_factor);
 
 }  // namespace rankc::runtime::cuda

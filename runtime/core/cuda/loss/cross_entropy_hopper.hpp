@@ -6,12 +6,26 @@
 
 namespace rankc::runtime::cuda {
 
+/// The factor of a token's loss. With a count of labels, negative targets have the factor 0, and the others
+/// the scale divided by the count.
+struct loss_factor {
+  float scale;
+  const float* count = nullptr;  // on the device
+
+#ifdef __CUDACC__
+  __device__ float operator()(int target) const {
+    if (count == nullptr) return scale;
+    return target >= 0 ? scale / *count : 0.0f;
+  }
+#endif
+};
+
 /// Whether the lane's GPU can keep a row of so many bytes.
 bool hopper_visits(const lane&, std::size_t row_bytes);
 
 /// As softmax_sums_grad; rows are whole packs of 16 bytes, at multiples of 16.
 template <class T>
 void hopper_softmax_sums_grad(const lane&, T* dlogits, float* sums, const T* logits,
-                              const std::int32_t* targets, int tokens, int vocab, float scale);
+                              const std::int32_t* targets, int tokens, int vocab, loss_factor);
 
 }  // namespace rankc::runtime::cuda

@@ -55,8 +55,8 @@ class embedded {
 
   /// A microbatch of this rank's data-parallel coordinate. Shapes: (rows, seq), row-major.
   /// `inputs` are the inputs that the model declares; a program without any takes an empty list.
-  /// Errors: 1 for another size, for a token that is not in the vocabulary, naming its place, and for an
-  /// input that is missing or unknown.
+  /// Errors: 1 for another size, for a token that is not in the vocabulary, for a label that is neither a
+  /// token nor the program's ignored label, naming its place, and for an input that is missing or unknown.
   status set_batch(int microbatch, std::span<const std::int32_t> tokens,
                    std::span<const std::int32_t> targets, std::span<const named_array> inputs = {}) noexcept;
 
@@ -77,7 +77,8 @@ class embedded {
 
  private:
   status told(auto&& call) noexcept;
-  void check_tokens(const char* what, std::span<const std::int32_t>) const;
+  void check_tokens(std::span<const std::int32_t>) const;
+  void check_labels(std::span<const std::int32_t>) const;
 
   std::unique_ptr<engine> engine_;
   int rank_ = 0;

@@ -6,8 +6,10 @@
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/progress.hpp>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -18,13 +20,15 @@
 
 namespace rankc::runtime {
 
-/// What a step needs besides the batch. `step` counts from 1, for AdamW's bias correction.
+/// The settings of one training step. `step` counts from 1. `skipped` is the number of earlier steps that
+/// changed nothing, because no label counted. AdamW's bias correction leaves them out.
 struct step_input {
   double lr, weight_decay, clip, beta1, beta2, eps;
   std::int64_t step;
   double momentum = 0;
   bool nesterov = false;
   std::uint32_t rounding_seed = 0;
+  std::int64_t skipped = 0;
 };
 
 /// The values of an input that the model declares, for a microbatch of one data-parallel coordinate.
@@ -34,10 +38,18 @@ struct named_array {
   std::span<const double> values;
 };
 
-/// Units: loss in nats per token (mean over the global batch); grad_norm before clipping.
+/// Units: loss in nats per token (mean over the labels of the global batch that count); grad_norm before
+/// clipping.
 struct step_output {
   double loss, grad_norm;
+  bool is_skipped = false;  // no label counts, so the step has changed nothing
 };
+
+/// The output of a step. If no label counts, the squared norm is minus infinity.
+inline step_output output_of(double loss, double norm_squared) {
+  if (norm_squared == -std::numeric_limits<double>::infinity()) return {loss, 0, true};
+  return {loss, std::sqrt(norm_squared)};
+}
 
 /// One thing that a rank did in a step: an action on a lane that computes, or a message or a collective on
 /// another. An action on lane 0 begins when what it first waits for is there; actions hold their later waits
@@ -126,6 +138,13 @@ inline at place_of(const description& about, int rank, region r, std::size_t fir
 inline dtype type_at(const description& about, int rank, region r, std::size_t first) {
   const layout& where = layout_of(about, rank);
   return is_copy_alone(about, where, r, first) ? dtype::bf16 : type_of(about, r);
+}
+
+/// The labels that a program takes, as a sentence of an error says it.
+inline std::string legal_labels(const description& about) {
+  std::string text = "a label is a token, 0 to " + std::to_string(about.vocab_used - 1);
+  if (about.ignores_labels()) return text + ", or the ignored label " + std::to_string(about.ignored_label);
+  return text + "; to leave labels out of the loss, give the plan's training an ignored_label, as -100";
 }
 
 /// Refuses a microbatch that there is not.

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace rankc::runtime {
@@ -235,6 +236,9 @@ struct prediction {
   constexpr bool is_known() const { return step_ms > 0; }
 };
 
+/// The ignored_label of a program that ignores no label.
+inline constexpr std::int32_t every_label_counts = std::numeric_limits<std::int32_t>::min();
+
 struct description {
   int interface_version;
   const char* name;
@@ -248,10 +252,11 @@ struct description {
   int etp = 1;                     // neighbouring ranks that have columns of the same
   // one copy of the experts is spread over all ranks of a stage; else over those that share weights
   bool experts_over_replicas = false;
-  bool independent_experts = false;    // ep is an axis of its own, whose ranks have the same tokens
-  int end_of_document = -1;            // the token that ends one; -1: a sequence is one
-  int microbatches, rows, seq, vocab;  // rows: sequences per microbatch and data-parallel rank
-  int vocab_used;                      // tokens are below this; the rest of the vocabulary is padding
+  bool independent_experts = false;  // ep is a separate axis, whose ranks have the same tokens
+  int end_of_document = -1;          // the token that ends one; -1: a sequence is one
+  std::int32_t ignored_label = every_label_counts;  // the loss leaves it out
+  int microbatches, rows, seq, vocab;               // rows: sequences per microbatch and data-parallel rank
+  int vocab_used;  // tokens are below this; the rest of the vocabulary is padding
   double flops_per_token;
   double peak_flops;  // of one rank, for mfu; 0: unknown
   prediction predicted{};
@@ -317,6 +322,11 @@ struct description {
     return at;
   }
   constexpr int global_batch() const { return microbatches * rows * dp; }
+  constexpr bool ignores_labels() const { return ignored_label != every_label_counts; }
+  constexpr bool is_token(std::int32_t t) const { return t >= 0 && t < vocab_used; }
+  constexpr bool is_label(std::int32_t t) const {
+    return is_token(t) || (ignores_labels() && t == ignored_label);
+  }
 
  private:
   constexpr bool is_of_first_replica(const rank_row& r) const {

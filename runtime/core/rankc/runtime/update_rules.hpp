@@ -27,7 +27,7 @@ struct update_factors {
 
 template <class T>
 update_factors<T> factors_of(const step_input& in) {
-  const double step = static_cast<double>(in.step);
+  const double step = static_cast<double>(in.step - in.skipped);
   const auto as = [](double x) { return static_cast<T>(x); };
   return {.clip = as(in.clip),
           .keep = as(1.0 - in.lr * in.weight_decay),

@@ -23,6 +23,7 @@ struct step_metrics {
   std::optional<double>
       predicted_ms{};  // what the cost model says of a step; absent where it does not know the GPUs
   std::optional<router_metrics> routers{};  // absent where the program keeps none
+  bool is_skipped = false;                  // no label counts, so the step has changed nothing
 };
 
 std::string json_line(const step_metrics&);

@@ -30,6 +30,7 @@ struct run_state {
   std::optional<recipe> plan_train{};              // the recipe of the plan that saved; none: likewise
   std::optional<plan_optimizer> optimizer{};       // of the plan that saved; none: likewise
   std::string plan{};                              // the name of the plan that saved
+  std::int64_t skipped = 0;                        // steps that changed nothing, because no label counted
 };
 
 /// run.json, with the parallel layout for the reader and a checksum for the loader.

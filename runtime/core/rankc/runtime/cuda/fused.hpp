@@ -154,4 +154,14 @@ template <class T>
 void softmax_grad(const lane&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab,
                   int first, double scale);
 
+/// The same of a loss that leaves out negative targets and is divided by `count`. The rows of these targets
+/// are 0.
+/// Shapes: count (1).
+template <class T>
+void masked_softmax_sums_grad(const lane&, at dlogits, at sums, at logits, at targets, at count, int tokens,
+                              int vocab, double scale);
+template <class T>
+void masked_softmax_grad(const lane&, at dlogits, at sums, at logits, at top, at targets, at count,
+                         int tokens, int vocab, int first, double scale);
+
 }  // namespace rankc::runtime::cuda

@@ -385,6 +385,24 @@ void cross_entropy(const lane&, at loss, at sums, int tokens, double scale, bool
 template <class T>
 void cross_entropy_grad(const lane&, at dsums, at sums, int tokens, double scale);
 
+/// count = or += the number of targets that are not negative.
+/// Shapes: targets int32 (tokens), count (1).
+template <class T>
+void count_labels(const lane&, at count, at targets, int tokens, bool accumulate);
+/// total = or += minus infinity if the count is 0, else 0.
+template <class T>
+void skip_unlabeled(const lane&, at total, at count, bool accumulate);
+
+/// Cross entropy of the targets that are not negative, divided by the number `count` of labels in the step.
+/// The other tokens have no loss, and their dsums are 0. If the count is 0, the loss is 0.
+/// Shapes: as cross_entropy; count (1).
+template <class T>
+void masked_cross_entropy(const lane&, at loss, at sums, at targets, at count, int tokens, double scale,
+                          bool accumulate);
+template <class T>
+void masked_cross_entropy_grad(const lane&, at dsums, at sums, at targets, at count, int tokens,
+                               double scale);
+
 /// total = or += sum of squares of the gradients of all ranges.
 template <class T>
 void sum_squares(const lane&, at total, at gradients, std::span<const range>, bool accumulate);

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans whose loss ignores some labels, each on one rank and split.
+#pragma once
+#include "../families/split_plan.hpp"
+
+namespace masked {
+
+std::vector<split_plan> plans();
+
+}  // namespace masked
