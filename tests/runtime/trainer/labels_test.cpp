@@ -142,6 +142,11 @@ TEST_CASE("a plan that ignores no label refuses a mask, unless every token is a 
   CHECK(refused.code == 1);
   CHECK(refused.installs == 0);
   CHECK(said_in(refused.err) == said{6219, {name}});
+  fake_program masked(1, 1, 1);
+  masked.about.ignored_label = ignored;
+  const outcome done = run(masked, {"train", "--steps", "1", "--data", file});
+  CHECK(done.code == 0);
+  CHECK(done.out.find("t.bin: 101 tokens, of which 67 are labels") != std::string::npos);
   files.write("t.mask", mask(101, [](std::uint64_t) { return false; }));
   CHECK(run(fake_program(1, 1, 1), {"train", "--steps", "1", "--data", file}).code == 0);
 }
