@@ -1,0 +1,14 @@
+# Fine-tuning on conversations, from a folder of Hugging Face to another one.
+if(RANKC_PLANS AND TARGET rankc::text_libraries)
+  foreach(plan IN ITEMS base adapted)
+    add_rankc_program(fine_tuning_${plan} PLAN fine_tuning/plans.hpp NAME fine_tuning::${plan} TARGET host DTYPE f32)
+  endforeach()
+  add_executable(rankc_fine_tuning_test extremes/bounded_run.cpp fine_tuning/fine_tuning_test.cpp)
+  target_link_libraries(rankc_fine_tuning_test PRIVATE nlohmann_json::nlohmann_json rankc_test_main)
+  target_include_directories(rankc_fine_tuning_test PRIVATE "${PROJECT_SOURCE_DIR}/runtime/core")
+  target_compile_definitions(rankc_fine_tuning_test PRIVATE
+    FINE_TUNING_BASE="$<TARGET_FILE:fine_tuning_base>" FINE_TUNING_ADAPTED="$<TARGET_FILE:fine_tuning_adapted>"
+    FINE_TUNING_TOOL="$<TARGET_FILE:rankc_tool>" RANKC_TOKENIZERS="${CMAKE_CURRENT_SOURCE_DIR}/oracles/tokenizers")
+  add_dependencies(rankc_fine_tuning_test fine_tuning_base fine_tuning_adapted rankc_tool)
+  add_test(NAME programs/fine_tuning COMMAND rankc_fine_tuning_test)
+endif()
