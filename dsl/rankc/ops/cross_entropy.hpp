@@ -69,8 +69,8 @@ inline constexpr op_row cross_entropy{
     .dual = [](backward& b) { b.give("sums", b.apply(cross_entropy_grad, {b["sums"]})); },
     .sizes = "tokens number"};
 
-/// The number of labels that are not ignored. A layer that is traced on one device has the labels of the whole
-/// step. On the ranks of a plan, a step has this op, and no layer.
+/// The number of labels that are not ignored. A layer that is traced on one device has the labels of the
+/// whole step. On the ranks of a plan, a step has this op, and no layer.
 inline constexpr op_row count_labels{.name = "count_labels",
                                      .ports = {sum("count", "1"), in("targets", "tokens").index()},
                                      .rule = [](complaint&, types, type*, const op&) {},

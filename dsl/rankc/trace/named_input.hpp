@@ -11,7 +11,7 @@ namespace rankc {
 ///   holds            `index` (int32), or `wide` (f32, or f64 in a program of f64)
 ///   features         numbers of a token; size 0: one number, and the tensor has the dim of tokens alone
 ///   whole_sequences  true: a cp rank has the rows of all tokens of its sequences; false: of its tokens only
-///   of_step          true: one number, which the step computes from its other inputs before the first forward
+///   of_step          true: one number, which the step computes from other inputs before the first forward
 struct named_input {
   std::string_view name;
   element holds = element::index;
