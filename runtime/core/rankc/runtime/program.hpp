@@ -260,8 +260,8 @@ struct description {
   int etp = 1;                     // neighbouring ranks that have columns of the same
   // one copy of the experts is spread over all ranks of a stage; else over those that share weights
   bool experts_over_replicas = false;
-  bool independent_experts = false;  // ep is a separate axis, whose ranks have the same tokens
-  int end_of_document = -1;          // the token that ends one; -1: a sequence is one
+  bool independent_experts = false;                 // ep is a separate axis, whose ranks have the same tokens
+  int end_of_document = -1;                         // the token that ends one; -1: a sequence is one
   std::int32_t ignored_label = every_label_counts;  // the loss leaves it out
   int microbatches, rows, seq, vocab;               // rows: sequences per microbatch and data-parallel rank
   int vocab_used;  // tokens are below this; the rest of the vocabulary is padding
