@@ -116,8 +116,7 @@ class op_shapes {
     if (const attention_setting& s = op_.attention; !fact_.attention && !s.is_plain())
       throw refusal(
           "RC7767: {} in \"{}\" of the model has window {}, softcap {}, scale {} and causal {}, which its "
-          "row does "
-          "not take; expected 0, 0, 0 and true",
+          "row does not take; expected 0, 0, 0 and true",
           op_.row, layer_.name, s.window, s.softcap, s.scale, s.causal ? "true" : "false");
     const bool takes_number = fact_.reads_number || has_table_;
     if ((!takes_number && op_.number != 0) || (!has_table_ && op_.scaling != rope_scaling{}))

@@ -40,9 +40,10 @@ class row_writer {
   }
 
  private:
-  /// The first dim of a value that is no parameter counts tokens.
+  /// The first dim of a value that is no parameter counts tokens. One number of a step has no tokens.
   void find_tokens(const typed_port& p) {
     if ((p.of->as != use::in && p.of->as != use::out) || p.of->shape.ndim == 0) return;
+    if (p.of->as == use::in && p.of->shape.ndim == 1 && p.of->shape.dim[0].number == 1) return;
     const port_dim& d = p.of->shape.dim[0];
     if (d.number || !d.unit.empty() || (!tokens_.empty() && d.count != tokens_))
       give_up("the first dims of its ports are not all one number of tokens");
