@@ -110,7 +110,8 @@ TEST_CASE("programs for GPUs are the model, in f32 and in bf16") {
 }
 
 TEST_CASE("describe lists the declared inputs") {
-  const lowered l = lower(find_plan(encoders::plans(), "vit", "one"), dtype::f64, target::host);
+  const rankc::plan_data plan = find_plan(encoders::plans(), "vit", "one");
+  const lowered l = lower(plan, dtype::f64, target::host);
   CHECK(describe_text(l).find("inputs: patches, 6 numbers of each token; labels, an index below 12 of each "
                               "sequence\n") != std::string::npos);
   const nlohmann::json inputs = nlohmann::json::parse(describe_json(l)).at("inputs");
