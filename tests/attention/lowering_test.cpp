@@ -91,7 +91,7 @@ TEST_CASE("a program is refused if sinks are missing, of another layer, or not i
       if (o.row == row && n-- == 0) return o;
     throw std::logic_error("no such op");
   };
-  const auto read_of = [](op& o, std::string_view port) -> access& {
+  const auto read_of = [](op& o, std::string_view port) -> rankc::codegen::access& {
     const auto v =
         std::find_if(o.views.begin(), o.views.end(), [&](const view& x) { return x.port == port; });
     return o.reads[static_cast<std::size_t>(v->accesses.first)];
@@ -101,7 +101,7 @@ TEST_CASE("a program is refused if sinks are missing, of another layer, or not i
        [&](program& p) {
          const op sinks = nth(p, "add_sinks", 0);
          for (op& o : p.ranks[0].ops)
-           for (access& a : o.reads)
+           for (rankc::codegen::access& a : o.reads)
              if (a.value == sinks.writes[0].value) a.value = sinks.reads[0].value;
        }},
       {"the log-sum-exp without sinks in a gradient",
