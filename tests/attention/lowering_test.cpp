@@ -109,7 +109,7 @@ TEST_CASE("a program is refused if sinks are missing, of another layer, or not i
          const op sinks = nth(p, "add_sinks", 0);
          for (op& o : p.ranks[0].ops)
            if (o.row.ends_with("attention_grad"))
-             for (access& a : o.reads)
+             for (rankc::codegen::access& a : o.reads)
                if (a.value == sinks.writes[1].value) a.value = sinks.reads[1].value;
        }},
       {"the scores of another layer", [&](program& p) {
