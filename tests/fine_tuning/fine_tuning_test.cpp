@@ -61,8 +61,9 @@ TEST_CASE("conversations, a folder of Hugging Face, LoRA, and a merged folder") 
   const std::string made = f.run({tool, "tokens", "--model", "hf", "--chat", "chatml", "--pack", "64",
                                   "--end-of-document", "<|endoftext|>", "--out", "chat.bin", "chat.jsonl"});
   CHECK(made.find("packed: 40 examples in ") != std::string::npos);
-  const std::string trained = f.run({adapted, "train", "--init", "hf", "--data", "chat.bin", "--steps", "30",
-                                     "--shuffle", "1", "--save", "tuned", "--metrics", "metrics.jsonl"});
+  const std::string trained =
+      f.run({adapted, "train", "--init", "hf", "--data", "chat.bin", "--steps", "60", "--lr", "1e-2",
+             "--shuffle", "1", "--save", "tuned", "--metrics", "metrics.jsonl"});
   CHECK(trained.find(" are labels") != std::string::npos);
   CHECK(trained.find("RC6199") == std::string::npos);
   CHECK(trained.find("RC622") == std::string::npos);

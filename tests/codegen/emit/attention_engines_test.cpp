@@ -36,7 +36,8 @@ struct alternating {
                                              .rotary = true,
                                              .head_dim = 64},
                                    .theta = 10000};
-    return rankc::sequential(d.embedding(), rankc::pattern{4, d.block({setting.window, setting.softcap, setting.scale}), d.block()}, d.head());
+    const rankc::models::block_attention first{setting.window, setting.softcap, setting.scale};
+    return rankc::sequential(d.embedding(), rankc::pattern{4, d.block(first), d.block()}, d.head());
   }
 };
 

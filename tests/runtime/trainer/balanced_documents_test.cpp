@@ -42,9 +42,11 @@ double waiting(const std::vector<std::vector<double>>& loads) {
 std::vector<std::int32_t> random_tokens(std::size_t count, unsigned seed) {
   std::mt19937 engine(seed);
   std::vector<std::int32_t> tokens(count);
-  // Documents of one kind are long, those of another short: a sequence has either.
-  for (std::size_t i = 0; i < count; ++i)
-    tokens[i] = engine() % (i / 256 % 2 == 0 ? 40 : 400) == 0 ? end : static_cast<int>(engine() % end);
+  // A sequence has short documents or long ones.
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool ends = engine() % (i / 256 % 2 == 0 ? 40 : 400) == 0;
+    tokens[i] = ends ? end : static_cast<int>(engine() % end);
+  }
   return tokens;
 }
 
