@@ -21,6 +21,19 @@ rank_load& next_rank(std::vector<rank_load>& ranks, std::size_t rows) {
   return *best;
 }
 
+/// Puts sequence order[i] of `all` at place i.
+template <class T>
+void reorder(std::vector<T>& all, const std::vector<std::size_t>& order) {
+  const std::size_t each = all.size() / order.size();
+  std::vector<T> ordered;
+  ordered.reserve(all.size());
+  for (const std::size_t from : order) {
+    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(from * each);
+    ordered.insert(ordered.end(), begin, begin + static_cast<std::ptrdiff_t>(each));
+  }
+  all = std::move(ordered);
+}
+
 }  // namespace
 
 std::uint64_t document_cost(const std::int32_t* tokens, int seq, int end) {
@@ -63,16 +76,10 @@ void balance_documents(const description& about, batch& b) {
   std::vector<std::uint64_t> costs;
   for (std::size_t first = 0; first < b.tokens.size(); first += seq)
     costs.push_back(document_cost(b.tokens.data() + first, about.seq, about.end_of_document));
-  batch balanced;
-  for (const std::size_t from : balanced_order(costs, about.microbatches, about.dp, about.rows)) {
-    const auto copy = [&](const std::vector<std::int32_t>& all, std::vector<std::int32_t>& to) {
-      const auto begin = all.begin() + static_cast<std::ptrdiff_t>(from * seq);
-      to.insert(to.end(), begin, begin + about.seq);
-    };
-    copy(b.tokens, balanced.tokens);
-    copy(b.targets, balanced.targets);
-  }
-  b = std::move(balanced);
+  const std::vector<std::size_t> order = balanced_order(costs, about.microbatches, about.dp, about.rows);
+  reorder(b.tokens, order);
+  reorder(b.targets, order);
+  for (std::vector<double>& input : b.inputs) reorder(input, order);
 }
 
 }  // namespace rankc::runtime

@@ -52,7 +52,7 @@ std::string conversations() {
 
 TEST_CASE("conversations, a folder of Hugging Face, LoRA, and a merged folder") {
   const folder f;
-  f.run({base, "train", "--steps", "1", "--save", "began"});
+  f.run({base, "train", "--steps", "60", "--lr", "1e-2", "--save", "began"});
   f.run({base, "export", "--load", "began", "--format", "huggingface", "--out", "hf"});
   const std::string tokenizer = rankc::test::tokenizer_with(std::string(RANKC_TOKENIZERS) + "/llama3.json",
                                                             {"<|im_start|>", "<|im_end|>", "<|endoftext|>"});

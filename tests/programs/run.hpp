@@ -64,7 +64,8 @@ struct run {
   /// place in the run, and of each row another share.
   rankc::runtime::batch next_batch() const {
     const std::uint64_t samples = static_cast<std::uint64_t>(steps) * about.global_batch();
-    rankc::runtime::batch b = rankc::runtime::read_batch(about, data, samples);
+    rankc::runtime::batch b = rankc::runtime::read_batch(
+        about, [&](std::uint64_t i, const rankc::runtime::sample_view& to) { data.sample(samples + i, to); });
     const auto seq = static_cast<std::uint64_t>(about.seq);
     for (std::size_t i = 0; about.ignores_labels() && i < b.targets.size(); ++i) {
       const std::uint64_t place = samples * seq + i, drawn = (place + 1) * 2654435761u >> 8;

@@ -88,6 +88,8 @@ TEST_CASE("a batch keeps its sequences with their targets; other plans keep thei
   const auto tokens = random_tokens(16 * 256, 5);
   batch given{tokens, tokens};
   for (std::int32_t& x : given.targets) x += 100;
+  given.inputs.resize(1);  // one number for each sequence: its first token
+  for (std::size_t i = 0; i < 16; ++i) given.inputs[0].push_back(tokens[i * 256]);
   batch b = given;
   balance_documents(about, b);
   CHECK(b.tokens != given.tokens);
@@ -98,6 +100,7 @@ TEST_CASE("a batch keeps its sequences with their targets; other plans keep thei
     };
     before.emplace_back(from(given.tokens), from(given.tokens) + 256);
     after.emplace_back(from(b.tokens), from(b.tokens) + 256);
+    CHECK(b.inputs[0][i] == b.tokens[i * 256]);
     for (int t = 0; t < 256; ++t) CHECK(from(b.targets)[t] == from(b.tokens)[t] + 100);
   }
   std::sort(before.begin(), before.end());
