@@ -1,16 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A decoder with attention sinks computes what PyTorch computes in float64, alone and split.
-#include <doctest/doctest.h>
-
-#include <rankc/trainer/safetensors.hpp>
-
 #include <cmath>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <string>
-#include <vector>
 
-#include "oracle.hpp"
+#include "transformers_oracle.hpp"
 
 namespace attention_sinks_test {
 
@@ -37,7 +29,7 @@ void check_near(const std::vector<double>& got, const std::vector<double>& expec
 }  // namespace
 
 TEST_CASE("logits, the loss and every gradient of a decoder with sinks are those of PyTorch") {
-  const nlohmann::json expected = oracle::read_json(folder + "expected.json");
+  const nlohmann::json expected = read_json(folder + "expected.json");
   const rankc::runtime::safetensors_reader gradients(folder + "gradients.safetensors"),
       logits(folder + "logits.safetensors");
   int programs = 0;
@@ -45,8 +37,8 @@ TEST_CASE("logits, the loss and every gradient of a decoder with sinks are those
     if (program.job != "sunk_oracle") continue;
     CAPTURE(program.layout);
     run r(program);
-    oracle::load_weights(r, folder, [](const std::string& name) { return name; });
-    oracle::set_batch(r, expected["rows"]);
+    load_weights_of(folder, r, [](const std::string& name) { return name; });
+    transformers_oracle::set_batch(r, expected["rows"]);
     CHECK(std::abs(r.engine->evaluate() - expected["loss"].get<double>()) <= 1e-13);
     if (r.about.world() == 1) {
       const std::vector<double> all = read(logits, "logits");
@@ -57,7 +49,7 @@ TEST_CASE("logits, the loss and every gradient of a decoder with sinks are those
         check_near(row, {begin, begin + 16}, 1e-13);
       }
     }
-    oracle::step(r);
+    r.update();
     for (const auto& [name, gradient] : r.tensors(region::gradients)) {
       CAPTURE(name);
       check_near(gradient, read(gradients, name), 1e-14);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model as transformers computes it in float64: weights, batches, losses and gradients from the files of
-// oracles/families. Rows of a batch have one token more than a sequence.
+// A model as transformers or PyTorch computes it in float64: weights, batches, losses and gradients from the
+// files of an oracle. Rows of a batch have one token more than a sequence.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -16,13 +16,29 @@
 
 #include "run.hpp"
 
+inline nlohmann::json read_json(const std::string& path) {
+  std::ifstream in(path);
+  REQUIRE(in);
+  return nlohmann::json::parse(in);
+}
+
+/// Loads the weights of a folder. `name_in_file` gives the file's name of one of our parameters.
+inline void load_weights_of(const std::string& folder, run& r, auto name_in_file) {
+  const rankc::runtime::safetensors_reader file(folder + "model.safetensors");
+  for (const auto& p : rankc::runtime::global_parameters(r.about))
+    rankc::runtime::write(*r.engine, p, rankc::runtime::region::weights,
+                          [&](std::size_t first, std::span<double> out) {
+                            file.read(name_in_file(p.name), first, out.size(), out.data());
+                          });
+}
+
 class transformers_oracle {
  public:
   explicit transformers_oracle(const std::string& name)
       : folder_(RANKC_TEST_ORACLES "/families/" + name + "/") {}
 
-  nlohmann::json expected() const { return read("expected.json"); }
-  nlohmann::json batches() const { return read("batches.json"); }
+  nlohmann::json expected() const { return read_json(folder_ + "expected.json"); }
+  nlohmann::json batches() const { return read_json(folder_ + "batches.json"); }
 
   /// Their name of one of our parameters.
   static std::string name_in_file(const std::string& ours) {
@@ -43,14 +59,7 @@ class transformers_oracle {
     return "";
   }
 
-  void load_weights(run& r) const {
-    const rankc::runtime::safetensors_reader file(folder_ + "model.safetensors");
-    for (const auto& p : rankc::runtime::global_parameters(r.about))
-      rankc::runtime::write(*r.engine, p, rankc::runtime::region::weights,
-                            [&](std::size_t first, std::span<double> out) {
-                              file.read(name_in_file(p.name), first, out.size(), out.data());
-                            });
-  }
+  void load_weights(run& r) const { load_weights_of(folder_, r, name_in_file); }
 
   /// The targets are the next tokens.
   static void set_batch(run& r, const nlohmann::json& rows) {
@@ -75,11 +84,5 @@ class transformers_oracle {
   }
 
  private:
-  nlohmann::json read(const char* file) const {
-    std::ifstream in(folder_ + file);
-    REQUIRE(in);
-    return nlohmann::json::parse(in);
-  }
-
   std::string folder_;
 };

@@ -81,7 +81,7 @@ struct gpu_speed {
   link node, network;
 };
 
-/// True for compute capability 9.0, for which rankc has kernels of its own.
+/// True for compute capability 9.0, for which rankc has attention kernels.
 constexpr bool is_hopper(std::string_view gpu) { return gpu == "h100" || gpu == "h200"; }
 
 }  // namespace rankc::cost_model

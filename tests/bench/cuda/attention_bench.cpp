@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The speed of attention: milliseconds and TFLOP/s of bf16 shapes, and the same within documents. A causal
-// product counts half, and the gradient 2.5 times the forward. Run by hand on a GPU:
+// product counts half, and the gradient 2.5 times the forward. On a GPU:
 //   cmake --build build --target attention_bench && build/tests/bench/attention_bench
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
