@@ -1,6 +1,6 @@
 # Style of the sources: clang-format's, and rules of our own that it does not have.
-add_library(rankc_style_rules STATIC style/brackets.cpp style/columns.cpp style/commas.cpp style/conditionals.cpp
-  style/imports.cpp style/lexer.cpp style/messages.cpp style/rules.cpp style/statuses.cpp)
+add_library(rankc_style_rules STATIC style/blocks.cpp style/brackets.cpp style/columns.cpp style/commas.cpp
+  style/conditionals.cpp style/imports.cpp style/lexer.cpp style/messages.cpp style/rules.cpp style/statuses.cpp style/words.cpp)
 target_compile_features(rankc_style_rules PUBLIC cxx_std_20)
 target_link_libraries(rankc_style_rules PRIVATE rankc_warnings)
 add_executable(rankc_style style/main.cpp)
@@ -9,7 +9,7 @@ add_test(NAME style/statements COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DI
   -P ${CMAKE_CURRENT_SOURCE_DIR}/style/statements.cmake)
 
 add_executable(rankc_style_test style/brackets_test.cpp style/commas_test.cpp style/conditionals_test.cpp
-  style/lexer_test.cpp style/messages_test.cpp style/rules_test.cpp style/statuses_test.cpp)
+  style/lexer_test.cpp style/messages_test.cpp style/rules_test.cpp style/statuses_test.cpp style/words_test.cpp)
 target_link_libraries(rankc_style_test PRIVATE rankc_style_rules rankc_test_main)
 add_test(NAME style/rules COMMAND rankc_style_test)
 
@@ -19,6 +19,12 @@ target_link_libraries(rankc_messages PRIVATE rankc_style_rules rankc_warnings)
 add_test(NAME style/messages COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR} -DLIST=$<TARGET_FILE:rankc_messages>
   -DOUT=${CMAKE_CURRENT_BINARY_DIR}/messages.txt
   -P ${CMAKE_CURRENT_SOURCE_DIR}/style/messages.cmake)
+
+# Comments and pages without the habits of style/words.hpp, but for those that a list allows, which only shrinks.
+add_executable(rankc_words style/words_main.cpp)
+target_link_libraries(rankc_words PRIVATE rankc_style_rules rankc_warnings)
+add_test(NAME style/words COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR} -DWORDS=$<TARGET_FILE:rankc_words>
+  -P ${CMAKE_CURRENT_SOURCE_DIR}/style/words.cmake)
 
 add_test(NAME style/options COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR}
   -P ${CMAKE_CURRENT_SOURCE_DIR}/style/options.cmake)

@@ -1,7 +1,7 @@
-# Sets `files` to the C++ and CUDA sources that have our style, relative to ROOT: those that git tracks or, without git, as in a
-# source archive, those in the folders of sources. Generated text, its templates and the texts of other systems have their own.
-set(endings hpp cpp cu cuh ipp h)
-list(TRANSFORM endings PREPEND "*." OUTPUT_VARIABLE patterns)
+# Sets `files` to the C++ and CUDA sources that have our style, and to files that match `other_patterns`, relative to ROOT. These are the
+# files that git tracks or, without git, as in a source archive, those in the folders of sources. Generated text, its templates and
+# the texts of other systems have their own style.
+set(patterns *.hpp *.cpp *.cu *.cuh *.ipp *.h ${other_patterns})
 set(failed TRUE)
 if(EXISTS "${ROOT}/.git")
   execute_process(COMMAND git ls-files -- ${patterns} WORKING_DIRECTORY "${ROOT}"
