@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts by other scores than the logits', a warp to a token: those of the best groups, and scores with a
-// bias.
+// Routers that choose by other scores than the logits, with one warp for each token: by groups of experts, or
+// by scores with a bias.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "router_rows.cuh"
@@ -8,14 +8,14 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// A row's scores, and a bias of them or null.
+/// A row's scores, and their bias or null.
 template <class T>
 struct biased_scores {
   const float* scores;
   const T* bias;
   __device__ float operator()(int e) const { return bias ? scores[e] + to_float(bias[e]) : scores[e]; }
 };
-/// The sum of the `best` largest of a group, by one lane.
+/// The sum of the `best` largest scores of a group, computed by one thread.
 template <class T>
 struct scores_of_groups {
   biased_scores<T> of;
@@ -91,7 +91,8 @@ __global__ void __launch_bounds__(router_block)
   }
 }
 
-/// A block to an expert. Shapes: counts f32 (experts), chosen (choices).
+/// One block for each expert.
+/// Shapes: counts f32 (experts), chosen (choices).
 __global__ void __launch_bounds__(router_block)
     count(float* counts, const std::int32_t* chosen, std::size_t choices, bool accumulate) {
   const int expert = static_cast<int>(blockIdx.x);
