@@ -9,8 +9,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-// is_there: the member's part is there; is_taken: the member has taken this rank's part
-enum word_of : std::size_t { is_there, is_taken };
+enum word_of : std::size_t { is_there, is_taken };  // the member's part is there; the member has this rank's
 
 /// A word in the memory of member `at`, which member `by` writes.
 volatile std::uint32_t* word(const moving_rows& r, std::size_t at, std::size_t by, word_of which) {

@@ -40,11 +40,9 @@ class collective_check {
 
   context& context_;
   std::vector<trial> trials_;
-  unsigned long long
-      *wrong_ = nullptr,
-      *told_ =
-          // by trial: bitwise NOT of the index of the first wrong element, or 0; on the device, and pinned
-      nullptr;
+  unsigned long long *wrong_ = nullptr,
+                     *told_ =
+                         nullptr;  // by trial: NOT of the first wrong index, or 0; on the device, and pinned
 };
 
 }  // namespace rankc::runtime::cuda

@@ -15,10 +15,9 @@ inline constexpr int most_mapped = 16;
 
 /// The words with which the ranks of a group signal one of them, on its GPU.
 struct alignas(128) meeting_words {
-  // by member, who writes it: number of barriers that the member has reached
-  unsigned long long arrived[most_mapped];
-  unsigned long long met;  // number of barriers that this rank has reached
-  unsigned failed;         // not 0 after a rank has failed: no kernel then reads or writes
+  unsigned long long arrived[most_mapped];  // by member, who writes it: barriers that it has reached
+  unsigned long long met;                   // barriers that this rank has reached
+  unsigned failed;                          // not 0 after a rank has failed: no kernel then reads or writes
 };
 
 /// A group as one of its ranks sees it. Arrays are indexed by member, the rank included.

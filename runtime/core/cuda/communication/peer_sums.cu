@@ -101,7 +101,7 @@ void launch_sum(const lane& on, const char* name, const unsigned* failed, T* to,
 }  // namespace
 
 // Data read between two barriers is complete, and is not overwritten before the second barrier. The barrier
-// is a kernel of its own with one warp. A sum kernel that waited for other ranks would fill the GPU, and a
+// is a separate kernel with one warp. A sum kernel that waited for other ranks would fill the GPU, and a
 // kernel of another lane that they wait for could not start.
 
 template <class T>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words in pinned memory that streams write and wait for without a kernel, so that no kernel has to fit on
-// the GPU beside computation.
+// Words in pinned memory that streams write and wait for without a kernel, so that no such kernel has to fit
+// on the GPU together with computation.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 

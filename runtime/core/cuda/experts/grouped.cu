@@ -11,8 +11,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-// side of a block's result; terms at a time; side of a thread's result
-constexpr int tile = 64, depth = 16, side = 4;
+constexpr int tile = 64, depth = 16, side = 4;  // of a block's result; terms at a time; of a thread's result
 constexpr int block = (tile / side) * (tile / side);
 
 /// A factor of a GEMM. Elements are `step` apart along the result, and `next` apart along the sum.
