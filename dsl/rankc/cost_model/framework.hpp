@@ -28,10 +28,10 @@ struct framework {
   double loss_bytes = 0;
   double sweep_bytes = 0;       // of the optimizer
   double waits_for_tensor = 1;  // fraction of the time of tp's collectives that computation waits
-  bool by_rows = false;  // tp's collectives move rows during GEMMs on others, where the program says so
+  bool by_rows = false;  // tp's collectives move rows that overlap GEMMs on other rows, if the program does
   bool copies_to_send = false;  // collectives copy through buffers; rankc's access the other ranks' tensors
-  bool tensor_sums_beside = false;  // backward's sums over tp overlap GEMMs
-  bool sums_beside = true;          // gradients are summed during backward; else after it
+  bool tensor_sums_beside = false;  // reduce-scatters and all-reduces over tp in backward overlap GEMMs
+  bool sums_beside = true;          // reductions of gradients overlap backward; else they run after it
   bool sends_beside = true;         // messages between stages overlap computation; else the sender waits
   bool scatters_messages =
       false;  // each tp rank sends a part of a repeated tensor; the receivers all-gather it
