@@ -9,7 +9,7 @@
 namespace rankc::plan_search {
 
 /// The bounds of the ranks. `bytes` is for one microbatch in each direction. `of_one` is the part of it that
-/// these microbatches need. `of_stage` is the part that one microbatch needs in one stage.
+/// these microbatches need. `of_stage` is what one microbatch needs in the smallest stage of the rank.
 /// Units: bytes.
 /// Shapes: (pipeline ranks).
 struct placed_memory {

@@ -133,8 +133,9 @@ class ranking_search {
     std::push_heap(open_.begin(), open_.end());
   }
 
-  /// Examines a candidate one stage further. Counting memory takes longer than predicting time. So without
-  /// the front, memory is counted only when no candidate with a faster bound is left.
+  /// Examines a candidate one stage further. Counting memory takes longer than predicting time. With the
+  /// front, it is counted for placed candidates. Otherwise it is counted only for candidates whose schedule
+  /// has been predicted.
   constexpr void look_at(const candidate& c) {
     if (c.by == known::least && c.of.dims.pp > 1) return place(c);
     if (c.by == known::least)

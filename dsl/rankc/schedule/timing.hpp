@@ -134,7 +134,7 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
   const double* const stage_factor = c.stage.empty() ? nullptr : c.stage.data();
   const double* const again = c.again.empty() ? nullptr : c.again.data();
   beside_computation beside(t, c, begin_of, end_of);
-  const double* gathered = nullptr;  // by stage, for the first rank
+  const double* gathered = nullptr;  // by rank and stage
   walk(t.begin, [&](int r, int i) {
     rank_clock clock = clocks[r];
     double begin = clock.free_at, took = 0;

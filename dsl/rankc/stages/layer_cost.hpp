@@ -32,7 +32,7 @@ constexpr double frozen_flops(const trace& layer) {
 }
 
 /// Floating-point operations of a model. Backward is twice forward, without the gradients of frozen weights.
-/// Shapes: (kinds), each traced on one device, so that padding rows are not counted.
+/// Shapes: (kinds), each traced on one device, where no expert slot is without a token.
 /// Units: per token.
 constexpr double flops_per_token(const std::vector<layer_kind>& kinds,
                                  const std::vector<trace>& on_one_device) {

@@ -33,7 +33,7 @@ struct timeline {
   std::vector<double> input, idle;  // time at which its input is there; time that its rank then waited
   std::vector<int> held;            // microbatches held by the rank before the action
 
-  /// True if it ends sooner or, at the same time, has fewer waits.
+  /// True if it ends sooner or, at the same time, waits less.
   constexpr bool better_than(const timeline& other) const {
     constexpr double rounding = 1e-9;
     if (makespan < other.makespan - rounding) return true;

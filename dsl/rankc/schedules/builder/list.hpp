@@ -66,8 +66,8 @@ struct next_pass {
   double arrives = std::numeric_limits<double>::infinity();  // the first input in flight
 };
 
-/// Runs the ranks of a pattern concurrently. Its loops use plain pointers, because a compiler runs them for
-/// thousands of actions.
+/// Simulates all ranks of a pattern at the same time. Its loops use plain pointers, because a compiler runs
+/// them for thousands of actions.
 class list_scheduler {
   static constexpr double rounding = 1e-9, never = std::numeric_limits<double>::infinity(), waits = -1;
 

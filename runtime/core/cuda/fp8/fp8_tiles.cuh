@@ -52,7 +52,7 @@ class pack_places {
   unsigned packs_, rows_on_, packs_on_;
 };
 
-/// The absolute maximum of each part of a source. Blocks take parts in turn.
+/// The absolute maximum of each block's packs of a source. Blocks take packs in turn.
 /// Shapes: maxima (blocks).
 template <class Source>
 __global__ void __launch_bounds__(fp8_threads)

@@ -103,7 +103,7 @@ std::uint64_t marks::follow() {
   followed_ = now;
   const std::vector<entry>& entries = launched_.load()->lanes[0];
   std::size_t action = now - 1;
-  while (action > 0 && entries[action].communicator >= 0) --action;  // the last action before it
+  while (action > 0 && entries[action].communicator >= 0) --action;  // goes back to the last action
   words_->name(entries[action].name);
   words_->calls.store(entries[action].actions, std::memory_order_relaxed);
   return entries[action].actions;

@@ -66,7 +66,7 @@ class call_recorder {
   std::span<const lane_row> lanes_;
   std::vector<std::uint64_t> communicators_;                 // of each of the rank's links
   std::vector<hashed_lane> queues_;                          // by lane
-  std::vector<std::vector<int>> events_;                     // the calls that each event waits for
+  std::vector<std::vector<int>> events_;                     // by event: the calls whose end it marks
   std::unordered_map<const char*, std::string_view> names_;  // by the type of the call
   // Kept across calls, so that a call neither fills a list with zeros nor allocates operands.
   operand_list list_;

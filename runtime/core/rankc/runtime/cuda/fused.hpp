@@ -154,8 +154,8 @@ template <class T>
 void softmax_grad(const lane&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab,
                   int first, double scale);
 
-/// The last two kernels for a loss that ignores negative targets and is divided by `count`. The rows of
-/// ignored targets are 0.
+/// softmax_sums_grad and softmax_grad for a loss that ignores negative targets and is divided by `count`. The
+/// rows of ignored targets are 0.
 /// Shapes: count (1).
 template <class T>
 void masked_softmax_sums_grad(const lane&, at dlogits, at sums, at logits, at targets, at count, int tokens,

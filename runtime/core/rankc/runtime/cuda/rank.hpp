@@ -212,8 +212,8 @@ void share_offsets(const lane&, over, message, at segments, at scratch, at offse
 void gather_offsets(const lane&, over, message, at all, at scratch, at segments,
                     const runtime::slot_exchange&);
 
-/// All-gathers each tensor from the shards that the ranks keep, or reduce-scatters each tensor. Fault
-/// injection and progress marks see one call.
+/// All-gathers each tensor from the shards that the ranks keep, or reduce-scatters each tensor. Progress
+/// marks count it as one communication.
 /// Shapes: for each range as all_gather, and as reduce_scatter.
 template <class T>
 void gather_shards(const lane&, over, message, at to, at from, std::span<const runtime::shard_range>);
