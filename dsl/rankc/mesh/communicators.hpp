@@ -31,7 +31,8 @@ consteval list_of<communicator_purpose> list_purposes() {
 }
 }  // namespace detail
 
-/// In the order in which communicators are made: by purpose, those of experts last.
+/// The communications that need communicators, in the order in which these are made: by purpose, those of
+/// experts last.
 inline constexpr auto communicator_purposes = detail::list_purposes();
 
 struct planned_communicator {

@@ -6,7 +6,7 @@
 
 namespace rankc::plan_search {
 
-/// For ranks with these dims.
+/// A rank's memory for parameters, with these dims.
 /// Units: bytes.
 class memory_share {
  public:

@@ -18,6 +18,7 @@ using namespace rankc::runtime;
 
 class other_processes {
  public:
+  /// Connects this process with the others, if there are any.
   /// Errors: failure (2) if ranks use different libraries.
   explicit other_processes(const placement&, int world);
 

@@ -17,6 +17,7 @@ std::pmr::memory_resource* pinned_memory();
 class buffer {
  public:
   buffer() = default;
+  /// Allocates `bytes` bytes.
   /// Errors: failure (70) that names `what` and the bytes.
   buffer(const rank&, std::pmr::memory_resource* from, std::size_t bytes, const char* what);
   ~buffer();

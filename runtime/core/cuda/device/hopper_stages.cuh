@@ -123,7 +123,7 @@ __device__ __forceinline__ void multiply_stages(sums (&d)[2], ring& r, int block
   if (blocks > 0) release(before);
 }
 
-/// The same for a block without columns in the tile, which multiplies nothing.
+/// Goes through the stages like multiply_stages, for a block without columns in the tile.
 __device__ inline void pass_stages(ring& r, int blocks, turn& mine) {
   mine.take();
   for (int block = 0; block < blocks; ++block, r.advance()) {

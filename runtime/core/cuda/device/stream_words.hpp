@@ -14,6 +14,7 @@ namespace rankc::runtime::cuda {
 /// Words that are 0 at first.
 class stream_words {
  public:
+  /// Allocates `count` words.
   /// Errors: failure (70) if there is no pinned memory.
   stream_words(const rank&, std::size_t count, const char* what);
   volatile std::uint32_t* at(std::size_t i) const { return words_.as<volatile std::uint32_t>() + i; }

@@ -8,6 +8,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
+/// Chooses the `picks` largest logits and computes their weights.
 /// Shapes: weights f32 and chosen (tokens, picks), logits (tokens, experts).
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)

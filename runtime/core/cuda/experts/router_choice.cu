@@ -35,6 +35,7 @@ struct scores_of_groups {
   }
 };
 
+/// Computes the scores of all experts.
 /// Shapes: scores f32, logits (tokens, experts).
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)
@@ -48,6 +49,7 @@ __global__ void __launch_bounds__(router_block)
     scores[n * experts + e] = Softmax ? expf(to_float(x[e]) - row.x) / row.y : logistic(to_float(x[e]));
 }
 
+/// Keeps the `taken` groups with the largest scores.
 /// Shapes: y, scores f32 (tokens, groups, each), kept (tokens, taken), bias (groups, each) or null.
 template <class T>
 __global__ void __launch_bounds__(router_block)
@@ -71,6 +73,7 @@ __global__ void __launch_bounds__(router_block)
   }
 }
 
+/// Chooses the `picks` largest scores and computes the weights from the logits.
 /// Shapes: weights f32, chosen (tokens, picks), logits, scores f32 (tokens, experts), bias (experts) or null.
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)
@@ -91,7 +94,7 @@ __global__ void __launch_bounds__(router_block)
   }
 }
 
-/// One block for each expert.
+/// Counts the choices of each expert, one block for each expert.
 /// Shapes: counts f32 (experts), chosen (choices).
 __global__ void __launch_bounds__(router_block)
     count(float* counts, const std::int32_t* chosen, std::size_t choices, bool accumulate) {

@@ -10,6 +10,7 @@ namespace rankc::runtime::cuda {
 
 class injected {
  public:
+  /// Prepares the fault.
   /// Errors: failure (2) for a fault that only the host supports, (70) if there is no pinned memory.
   explicit injected(const injection&);
   ~injected();

@@ -20,7 +20,8 @@ class marks {
   /// The number of graphs of a rank.
   static constexpr std::size_t most_graphs = 3;
 
-  /// Errors: failure (70) if there is no pinned memory for the numbers.
+  /// Allocates the numbers of all lanes.
+  /// Errors: failure (70) if there is no pinned memory.
   explicit marks(rank&);
   ~marks();
   marks(const marks&) = delete;

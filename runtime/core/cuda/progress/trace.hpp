@@ -13,7 +13,8 @@ namespace rankc::runtime::cuda {
 
 class tracer {
  public:
-  /// Errors: failure (70) if the device has no memory for the stamps.
+  /// Allocates the stamps.
+  /// Errors: failure (70) if the device has no memory for them.
   explicit tracer(rank&);
   ~tracer();
   tracer(const tracer&) = delete;

@@ -98,7 +98,8 @@ class output_file {
     rename_durably(beside_, place_, code_);
     beside_.clear();
   }
-  /// As put_in_place, but only if the name does not exist yet. Returns: true if it was put in place.
+  /// As put_in_place, but only if the name does not exist yet.
+  /// Returns: true if it was put in place.
   bool put_in_free_place() {
     file_->flush();
     if (beside_.empty()) return true;
@@ -127,6 +128,7 @@ class output_file {
     file_.emplace(descriptor, place_, code_);
   }
 
+  /// Creates and locks the file under its temporary name.
   /// Returns: false if another process uses the name, or removes the file as a leftover.
   bool create() {
     static std::atomic<unsigned> count{0};

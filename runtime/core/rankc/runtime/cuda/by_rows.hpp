@@ -51,6 +51,7 @@ class dealt_rows : moving_rows {
   std::byte* arrival(std::size_t step) const;  // the address at which the part received in a step arrives
 };
 
+/// Start an all-gather or a reduce-scatter whose rows move in parts.
 /// Shapes: as all_gather and reduce_scatter.
 /// Errors: failure (70) if the lane has no such communicator.
 template <class T>

@@ -73,7 +73,7 @@ struct lane {
   linear_plans* plans = nullptr;
   attention_plans* attention_graphs = nullptr;
   // Lanes over tp:
-  lane* copies = nullptr;  // the copies of copy engines that overlap this lane
+  lane* copies = nullptr;  // the lane of copy-engine transfers that overlap this one
   // Lanes that send gradients in bf16:
   bf16* rounded = nullptr;        // device memory of rounded_bytes
   cudaEvent_t reached = nullptr;  // recorded for lanes that follow this one

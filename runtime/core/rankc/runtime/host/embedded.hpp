@@ -13,9 +13,10 @@ namespace rankc::runtime::host {
 class carriage {
  public:
   enum class kind { send, receive, all_reduce, all_gather, reduce_scatter, all_to_all, shift, shift_back };
-  /// Units: `count` is in elements as in rank.hpp, and in bytes for send and receive. For all_to_all it is
-  /// the elements of one block; there is one block for each rank, in rank order. For a shift, to the next
-  /// rank in rank order or back, it is the elements of both tensors.
+  /// One communication of this rank. For all_to_all `count` is the size of one block; there is one block for
+  /// each rank, in rank order. For a shift it is the size of both tensors together; a shift goes to the next
+  /// rank in rank order, or back.
+  /// Units: `count` in elements as in rank.hpp, in bytes for send and receive.
   struct call {
     carriage::kind kind;
     int communicator;  // index in the description; the communicator's ranks take part
