@@ -23,7 +23,7 @@ constexpr cuda::opened opened_by(const layout& l, const action_table& t, int ran
                                  bool rounds = false, bool of_batch = false, bool beside_rings = false) {
   cuda::opened o;
   o.groups = ties + beside_rings + (l.groups(axis::fsdp).size() > 1) +
-             (l.dims().ep > 1 && l.groups(axis::efsdp).size() > 1);  // for shards two
+             (l.dims().ep > 1 && l.groups(axis::efsdp).size() > 1);  // a second one for shards
   for (const planned_communicator& c : communicators_of_step(l)) o.groups += count_purposes(c);
   if (rounds) o.rounding_lanes = 1;
   if (overlaps(t, rank)) {

@@ -9,8 +9,9 @@
 
 namespace rankc {
 
-/// For each forward op of a layer: 1 if it may be repeated. These are the ops of the chosen families, and
-/// conversions of their results. An op that accumulates over microbatches runs only once.
+/// For each forward op of a layer: 1 if it may be repeated. With `full` these are all ops; otherwise the ops
+/// of the chosen families, and conversions of their results. An op that accumulates over microbatches runs
+/// only once.
 /// Shapes: (forward ops).
 constexpr std::vector<char> find_repeatable(const trace& t, const recomputation& r) {
   std::vector<char> repeats(t.forward_ops, r.full), of_value(t.values.size(), 0);

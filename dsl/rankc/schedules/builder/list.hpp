@@ -54,7 +54,7 @@ struct stage_progress {
 struct rank_progress {
   double free_at = 0, wake = 0;  // `wake`: the time at which to examine the rank again
   int held = 0, due = 0, forwards = 0, backwards = 0;
-  action* end = nullptr;           // of its actions so far
+  action* end = nullptr;           // end of the rank's actions so far
   const action* weight = nullptr;  // the first of them whose W may be due
 };
 

@@ -22,8 +22,8 @@ constexpr bool attention_by_cudnn(const attention_shape& s) {
 }
 
 /// The part of a gradient that one call of cuDNN computes: `rows` rows of the query heads of `kv_heads` key
-/// heads. Its deterministic engine stores all scores of a part. So a part has at most 1 GiB of scores, unless
-/// those of one key head of one row are more.
+/// heads. cuDNN's deterministic engine stores all scores of a part. So a part has at most 1 GiB of scores, or
+/// those of one key head of one row if these are more.
 struct attention_part {
   int rows, kv_heads;
 };
