@@ -102,8 +102,8 @@ class fabric {
     std::vector<mark> events;
     std::condition_variable wake;
     bool blocked = false, ending = false;
-    bool idle = false;  // while blocked: true if it waits for `work`, else it waits
-    int awaited = 0;    // until this lane has completed `position` entries
+    bool idle = false;  // while blocked: waits for `work`; if false, for entries of a lane:
+    int awaited = 0;    // this lane, until it has completed `position` entries
     std::uint64_t position = 0;
     const op* work = nullptr;  // the action at the head of the lane, as lane 0's thread has filled it
     const char* action = "";

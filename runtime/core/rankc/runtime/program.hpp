@@ -176,10 +176,9 @@ struct input_row {
 struct layout {
   std::size_t arena_bytes;
   at weights, gradients, first_moment, second_moment;
-  at working_copy = {};         // bf16 programs: the rounded weights that forward and backward read
-  std::size_t parameter_count;  // elements of each of these regions, padding included
-  std::size_t frozen_count =
-      0;  // of these the last: not trained, stored in the working copy or else the weights
+  at working_copy = {};          // bf16 programs: the rounded weights that forward and backward read
+  std::size_t parameter_count;   // elements of each of these regions, padding included
+  std::size_t frozen_count = 0;  // the last of these: not trained, in the working copy or else the weights
   std::span<const parameter> parameters;
   std::span<const rope_table> ropes;
   at tokens, targets;  // int32 (microbatches, tokens of a microbatch); valid if the flags below are set
@@ -287,14 +286,15 @@ struct description {
   constexpr std::size_t tokens_of_microbatch() const {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(seq);
   }
-  /// The shard of the weights that a rank keeps, and true if it is the first rank that keeps it.
+  /// shard_of is the shard of the weights that a rank keeps. is_first_holder is true for the first rank that
+  /// keeps it.
   constexpr int shard_of(const rank_row& r) const { return place_among_holders(r) % shards; }
   constexpr bool is_first_holder(const rank_row& r) const { return is_of_first_replica(r) && r.ep == 0; }
   constexpr bool is_first_with_experts(const rank_row& r) const {
     return experts_over_replicas || is_of_first_replica(r);
   }
-  /// The experts that a rank holds, which columns of them, and which shard of these. Ranks of other copies
-  /// hold the same.
+  /// The experts that a rank holds, the columns of them, and the shard of these. Ranks of other copies hold
+  /// the same.
   constexpr int ep_of(const rank_row& r) const {
     return independent_experts ? r.ep : place_among_experts(r) / etp % ep;
   }

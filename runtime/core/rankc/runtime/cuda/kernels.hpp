@@ -26,9 +26,8 @@
 
 namespace rankc::runtime::cuda {
 
-/// y[n] = table[id[n] - first] if this rank holds that row, else 0.
-/// Shapes: y (tokens, width), ids int32 (tokens), table (rows, width); ids outside [first, first + rows) give
-/// 0.
+/// y[n] = table[id[n] - first] for ids in [first, first + rows), the rows that this rank holds, else 0.
+/// Shapes: y (tokens, width), ids int32 (tokens), table (rows, width).
 template <class T>
 void embedding(const lane&, at y, at ids, at table, int tokens, int rows, int width, int first);
 template <class T>
