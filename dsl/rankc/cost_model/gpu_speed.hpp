@@ -55,7 +55,7 @@ struct link {
 struct gpu_speed {
   std::string_view name;
   int processors;  // multiprocessors that run tiles
-  double peak;     // of all processors, for 16-bit elements
+  double peak;     // sum over all processors, for 16-bit elements
   double memory;   // bytes per second
   double products;
   double product_start;  // start of a GEMM kernel
@@ -74,7 +74,7 @@ struct gpu_speed {
   rate sweeps;                              // bytes of the optimizer and of the norm
   double step_start;                        // start of a step, whose batch is built and copied
   double beside;  // slowdown of computation, as a fraction of the time of communication that overlaps it
-  double joules_of_product;  // of an operation on the data of training steps
+  double joules_of_product;  // joules of an operation on the data of training steps
   double in_steps;           // ratio of joules_of_product to the joules for random data
   double joules_of_byte;
   double link_power;   // while sending and receiving

@@ -15,7 +15,7 @@ namespace rankc::cost_model {
 struct step_prediction {
   double step = 0;
   double products = 0, attention = 0, passes = 0, optimizer = 0, links = 0,
-         bubble = 0;   // of the rank with the most work
+         bubble = 0;   // for the rank with the most work
   double limited = 0;  // slowdown of these by the power limit
   /// The sum of these parts, without the fixed time of a step.
   constexpr double sum() const {

@@ -246,7 +246,7 @@ class traffic_counter {
   const lowering::layer_setting& s_;
   const int rank_;
   const bool is_summed_;
-  double sum_bytes_ = 0;  // of an element of a gradient that is reduced over dp
+  double sum_bytes_ = 0;  // bytes of one gradient element in reductions over dp
   std::optional<lowering::layer_turns> turns_;
   std::vector<layer_use> uses_;
   std::vector<tensor> tensors_, shared_;

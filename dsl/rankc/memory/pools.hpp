@@ -29,7 +29,7 @@ struct stage_units {
 /// Shapes: (stages x microbatches), indices of actions; a boundary has the number of the stage after it.
 struct action_map {
   std::vector<int> forward, backward, weights;  // a B is in both of the latter
-  std::vector<int> posted[2], left[2];          // of messages at a boundary: activations, gradients
+  std::vector<int> posted[2], left[2];          // for messages at a boundary: activations, gradients
 
   constexpr action_map(const auto& t, const auto& c) {
     const std::size_t cells = static_cast<std::size_t>(t.stages()) * t.microbatches;

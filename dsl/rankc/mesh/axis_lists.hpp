@@ -31,7 +31,7 @@ struct list_of {
 struct lists_of_axes {
   std::string_view names[n_axis_rows];
   axis_set parts[n_axis_rows];  // by axis: the axes of views that it joins, or itself
-  axis_set dense;               // those of the dense view in every layout
+  axis_set dense;               // the axes of the dense view in every layout
   list_of<axis> placed, listed, joined;
   list_of<named_degree> degrees, written;
 };

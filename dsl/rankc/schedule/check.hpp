@@ -302,7 +302,7 @@ class table_run {
   const int *const rank_of_, *const reversed_rank_of_;
   const action* const actions_;
   std::vector<unsigned char> bytes_;
-  unsigned char* const cells_;  // as in reached_state
+  unsigned char* const cells_;  // same as in reached_state
   reductions reduced_;
   int once_ = 0;  // number of REDUCE_GRADs and STEPs
   bool gathers_ = false, is_twice_ = false;

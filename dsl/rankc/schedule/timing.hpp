@@ -18,8 +18,8 @@ namespace rankc {
 /// stage, held from F to the end of B or W.
 struct totals {
   double makespan = 0;
-  double bubble = 0;         // of all ranks, as a fraction of the makespan
-  double window_bubble = 0;  // of the worst rank, from its first action to its last
+  double bubble = 0;         // idle time of all ranks, as a fraction of the makespan
+  double window_bubble = 0;  // for the worst rank, from its first action to its last
   std::vector<double> bubble_per_rank;
   std::vector<int> peak_activations;
   constexpr int peak() const { return *std::max_element(peak_activations.begin(), peak_activations.end()); }

@@ -48,7 +48,7 @@ constexpr std::vector<double> repeated_by_stages(const plan_data& p) {
 /// repeated op as much as in forward. A message takes its bytes over the bandwidth between the ranks, or a
 /// tenth of a forward if the cluster specifies no speed.
 constexpr costs expected_costs(const plan_data& p) {
-  constexpr double utilization = 0.5;  // of the peak, a usual value for large matrices
+  constexpr double utilization = 0.5;  // fraction of the peak, a usual value for large matrices
   costs c{.send = 0.1};
   const std::vector<double> of_stage = costs_of_stages(p);
   double mean = 0;

@@ -25,7 +25,7 @@ struct known_experts {
   int every = 1;             // a layer has experts if its number, counted from 1, is a multiple of this,
   std::vector<int> dense{};  // and is not in this list, counted from 0
   model_routers routers{};   // routers of any model
-  double capacity = 0;       // of an expert, as a multiple of an even share; 0: no limit
+  double capacity = 0;       // limit for an expert, as a multiple of an even share; 0: no limit
 };
 
 /// A model of a published family.
@@ -62,10 +62,10 @@ struct plan_data {
   rankc::cluster machines = {};
   std::string_view schedule = {};
   action_table actions = {};
-  costs expected = {};  // of the actions
+  costs expected = {};  // costs of the actions
   int rows = 0;         // sequences per microbatch and data-parallel rank
   int vocab_used = 0;
-  std::vector<named_input> inputs = {};  // of a step
+  std::vector<named_input> inputs = {};  // inputs of a step
   std::vector<layer_kind> kinds = {};
   std::vector<layer_run> runs = {};       // all layers in order
   std::vector<int> blocks_of_stage = {};  // repeated layers on each stage

@@ -63,7 +63,7 @@ class carrier {
   const std::function<std::string(const op&, const op&)> mismatch_;
   std::uint64_t moves_ = 0;  // so far; equal on all members
   std::vector<greeting> greetings_;
-  std::vector<std::byte> arrived_;  // as large as the largest reduction so far: grows in the first step
+  std::vector<std::byte> arrived_;  // has the size of the largest reduction so far: grows in the first step
 };
 
 }  // namespace rankc::runtime::host

@@ -124,7 +124,7 @@ class host_engine final : public engine {
   body const* evaluate_;
   other_processes others_;
   fabric fabric_;
-  std::vector<local_rank> ranks_;  // of this process: all ranks, in order, or one
+  std::vector<local_rank> ranks_;  // all ranks, in order, or the one of this process
   std::optional<injected> fault_;
 
   std::mutex mutex_;

@@ -29,7 +29,7 @@ class local_rank {
   /// Copies the inputs that the rank reads. They have passed check_inputs.
   void set_inputs(int microbatch, std::span<const named_array>);
 
-  /// As in engine.
+  /// Access to the rank's data, as in engine.
   void read(region, std::size_t first, std::size_t count, double* to) const;
   void write(region, std::size_t first, std::size_t count, const double* from);
   void logits(std::size_t token, double* to) const;

@@ -21,7 +21,7 @@ struct rounded_parts {
     std::size_t at;  // offset in the data for a member
   };
   std::size_t members;
-  std::size_t length = 0;  // of the data for a member, a multiple of `aligned`
+  std::size_t length = 0;  // length of the data for a member, a multiple of `aligned`
   int many = 0;
   part parts[most]{};
 

@@ -9,7 +9,7 @@ namespace rankc::runtime::cuda::hopper {
 
 inline constexpr int warps_of_group = 4;
 inline constexpr int staged_bytes = 16 * 128;  // 16 rows of 128 bytes: stored by a warp at a time
-inline constexpr int alignment = 1024;         // of boxes
+inline constexpr int alignment = 1024;         // for boxes
 
 __device__ inline std::byte* aligned_shared() {
   std::byte* raw = reinterpret_cast<std::byte*>(dynamic_shared());

@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(256) add_crossing(float* dtable, runs of, int 
   dtable[static_cast<std::size_t>(row) * of.width + c] += sum;
 }
 
-int bits_of(int rows) {  // of the largest key, which is `rows`
+int bits_of(int rows) {  // bits of the largest key, which is `rows`
   int bits = 1;
   while ((rows >> bits) != 0) ++bits;
   return bits;

@@ -57,7 +57,7 @@ __device__ tile_place place_of(const range_table<How>& table, int i, std::uint32
 template <int Tile, rounding How, class F>
 __device__ void walk_tiles(const range_table<How>& table, F&& f) {
   int i = 0;
-  std::uint32_t begin = 0;  // of range i
+  std::uint32_t begin = 0;  // first tile of range i
   for (std::uint32_t tile = blockIdx.x;; tile += gridDim.x) {
     while (i < table.ranges && tile >= table.end[i]) begin = table.end[i++];
     if (i == table.ranges) return;

@@ -5,7 +5,7 @@
 
 namespace rankc::runtime::cuda {
 
-/// As in engine, for the rank of the context. write also rounds the weights into the working copy.
+/// Read and write the rank of the context, as in engine. write also rounds the weights into the working copy.
 void read(context&, region, std::size_t first, std::size_t count, double* to);
 void write(context&, region, std::size_t first, std::size_t count, const double* from);
 void logits(context&, std::size_t token, double* to);

@@ -38,8 +38,8 @@ struct pinned_input {
 /// before they are set.
 struct batch {
   const std::int32_t *tokens = nullptr, *targets = nullptr;
-  std::size_t bytes = 0;                 // of each
-  const std::int32_t* starts = nullptr;  // of documents, in whole sequences; null: no documents
+  std::size_t bytes = 0;                 // bytes of tokens, and of targets
+  const std::int32_t* starts = nullptr;  // starts of documents, in whole sequences; null: no documents
   std::size_t bytes_of_starts = 0;
   std::vector<pinned_input> inputs = {};
 };
@@ -81,7 +81,7 @@ class driver {
   void take_times(std::vector<traced>& into);
 
  private:
-  std::span<const kind> kinds() const;  // those that the program has
+  std::span<const kind> kinds() const;  // the kinds that the program has
   void enqueue(kind);
   void try_out();
   void wait_for(cudaStream_t, const std::function<void()>& meanwhile = {});
@@ -98,7 +98,7 @@ class driver {
   const cudaStream_t launch_on_;
   float* results_ = nullptr;        // pinned: loss, norm
   float* shared_ = nullptr;         // loss and norm on the device, from where they go to all processes
-  std::unique_ptr<tracer> tracer_;  // of the traced graph, after it is captured
+  std::unique_ptr<tracer> tracer_;  // for the traced graph, after it is captured
   bool by_calls_ = false;           // the traced graph is timed call by call
   cudaGraphExec_t graphs_[3]{};
   std::atomic<bool> enqueueing_ = false;

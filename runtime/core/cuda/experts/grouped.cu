@@ -11,7 +11,8 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr int tile = 64, depth = 16, side = 4;  // of a block's result; terms at a time; of a thread's result
+// sides of a block's result; terms at a time; sides of a thread's
+constexpr int tile = 64, depth = 16, side = 4;
 constexpr int block = (tile / side) * (tile / side);
 
 /// A factor of a GEMM. Elements are `step` apart along the result, and `next` apart along the sum.

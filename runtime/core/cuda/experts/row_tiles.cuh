@@ -67,7 +67,7 @@ class row_tiles {
   int segments_, column_tiles_;
   int next_ = 0;                  // the first segment not yet taken
   int before_ = 0, through_ = 0;  // tiles before the current segments, and up to their end
-  int start_ = 0, count_ = 0;     // of this lane's segment
+  int start_ = 0, count_ = 0;     // rows of this lane's segment
   int last_ = 0;                  // tiles up to the end of this lane's segment
 };
 

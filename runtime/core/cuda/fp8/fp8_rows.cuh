@@ -105,7 +105,7 @@ class row_scales {
   }
 
  private:
-  /// As fp8_row_scale.
+  /// The scale of fp8_row_scale.
   __device__ static float scale_of(float largest) {
     const float scale = __fdiv_rn(static_cast<float>(runtime::e4m3::largest), fmaxf(largest, 1e-12f));
     return __uint_as_float(__float_as_uint(scale) & 0xFF800000u);

@@ -21,7 +21,7 @@ template <class Source>
 inline constexpr int fp8_at_once =
     Source::results == 1 ? 4 : 2;  // packs of each operand that a thread reads at once
 template <class Source>
-inline constexpr int fp8_blocks = Source::results == 1 ? 4 : 5;  // of a multiprocessor, at least
+inline constexpr int fp8_blocks = Source::results == 1 ? 4 : 5;  // minimum for a multiprocessor
 inline constexpr std::size_t fp8_parts = runtime::fp8_layout::most_maxima;
 inline constexpr int fp8_tile = 128;  // rows, and columns
 inline constexpr int fp8_chunk = 16;  // rows that a thread transposes at once

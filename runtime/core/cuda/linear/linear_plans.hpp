@@ -90,7 +90,7 @@ float milliseconds_of(const lane&, product_shape, const product_operands&);
 /// it.
 bool try_product(const lane&, const char* name, product_shape, const product_operands&);
 
-/// As try_product, for a GEMM that must be supported.
+/// Enqueues a GEMM like try_product, but cuBLASLt must support it.
 /// Errors: failure (70) that names the shape.
 void product(const lane&, const char* name, const product_shape&, const product_operands&);
 

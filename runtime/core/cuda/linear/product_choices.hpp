@@ -16,7 +16,7 @@ namespace rankc::runtime::cuda {
 
 /// The machine of a choice. On another GPU or library the algorithm may be slower, or missing.
 struct product_machine {
-  std::string gpu;     // as CUDA names it
+  std::string gpu;     // CUDA's name of the GPU
   std::size_t cublas;  // version, in the library's numbering
   auto operator<=>(const product_machine&) const = default;
   static product_machine of(int device);

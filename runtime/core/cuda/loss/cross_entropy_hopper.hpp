@@ -23,7 +23,7 @@ struct loss_factor {
 /// True if the lane's GPU can keep a row of `row_bytes` in shared memory.
 bool hopper_visits(const lane&, std::size_t row_bytes);
 
-/// As softmax_sums_grad. Rows are whole packs of 16 bytes, at multiples of 16.
+/// Computes softmax_sums_grad. Rows are whole packs of 16 bytes, at multiples of 16.
 template <class T>
 void hopper_softmax_sums_grad(const lane&, T* dlogits, float* sums, const T* logits,
                               const std::int32_t* targets, int tokens, int vocab, loss_factor);

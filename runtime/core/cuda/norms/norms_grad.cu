@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(share<N, P>::threads, 1)
     if constexpr (Centred) offset = -scale * stats.element[0];
     stats = stats_of(rows.next());
 
-    float sum[Centred ? 2 : 1] = {};  // of e xhat, and of e
+    float sum[Centred ? 2 : 1] = {};  // sums of e xhat, and of e
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       if (team_column<N>(p) >= width) break;

@@ -64,7 +64,7 @@ class call_recorder {
   const bool on_host_;
   rank_row row_;
   std::span<const lane_row> lanes_;
-  std::vector<std::uint64_t> communicators_;                 // of each of the rank's links
+  std::vector<std::uint64_t> communicators_;                 // by the rank's links
   std::vector<hashed_lane> queues_;                          // by lane
   std::vector<std::vector<int>> events_;                     // by event: the calls whose end it marks
   std::unordered_map<const char*, std::string_view> names_;  // by the type of the call

@@ -69,7 +69,7 @@ class embedded {
   status evaluate(double& loss) noexcept;
   bool has_loss() const noexcept;
 
-  /// As in engine.
+  /// Access to the rank's data, as in engine.
   status read(region, std::size_t first, std::span<double> to) noexcept;
   status write(region, std::size_t first, std::span<const double> from) noexcept;
   status logits(std::size_t token, std::span<double> to) noexcept;

@@ -76,7 +76,7 @@ struct origin {
 };
 struct retraced {
   step_output out;
-  std::vector<origin> origins;  // of the ranks of this process
+  std::vector<origin> origins;  // for the ranks of this process
 };
 
 enum class region { weights, gradients, first_moment, second_moment };

@@ -61,7 +61,7 @@ struct hashed_call {
   std::vector<hashed_operand> operands = {};
   std::vector<double> numbers = {};
   std::vector<std::size_t> firsts = {};   // for sharded dims: the start of the rank's shard
-  std::vector<hashed_range> ranges = {};  // of an optimizer and of norms
+  std::vector<hashed_range> ranges = {};  // for an optimizer or a norm
   std::vector<int> waits = {};            // the calls whose events it waits for, ascending
   std::uint64_t communicator = 0;         // `hash_of` its members; 0 for a kernel
   std::string_view site = {};             // the name that both sides of a communication use

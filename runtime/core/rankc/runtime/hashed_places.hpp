@@ -16,9 +16,9 @@ enum class kept_kind : unsigned char { weight, working_copy, first_moment, secon
 /// A tensor that exists when a step begins and that the next step reads.
 struct hashed_tensor {
   kept_kind kind;
-  std::string_view name;  // of a parameter
+  std::string_view name;  // for a parameter
   std::size_t begin;
-  std::int64_t positions = 0, dim = 0;  // of a rotary table
+  std::int64_t positions = 0, dim = 0;  // for a rotary table
   double theta = 0;
   rope_scaling scaling{};
 };

@@ -98,7 +98,7 @@ class output_file {
     rename_durably(beside_, place_, code_);
     beside_.clear();
   }
-  /// As put_in_place, but only if the name does not exist yet.
+  /// Puts the file in place, but only if the name does not exist yet.
   /// Returns: true if it was put in place.
   bool put_in_free_place() {
     file_->flush();

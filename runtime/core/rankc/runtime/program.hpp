@@ -189,10 +189,11 @@ struct layout {
   at starts = {};  // int32 (microbatches, rows * seq): for each token, the position of its document's start
   bool reads_starts = false;
   bool has_loss = false;                   // the rank ends a step with the loss, but reads no targets
-  std::span<const input_row> inputs = {};  // those that the ranks read
+  std::span<const input_row> inputs = {};  // the inputs that the ranks read
   logits_place logits = {};
   routers_place routers = {};
-  std::span<const call_row> calls = {};  // of a training step; of an evaluation if the program does not train
+  std::span<const call_row> calls =
+      {};  // in a training step, or in an evaluation if the program does not train
 
   constexpr std::size_t trained_count() const { return parameter_count - frozen_count; }
 };
@@ -226,7 +227,7 @@ struct recipe {
   double min_lr;
   double momentum = 0;  // for SGD
   bool nesterov = false;
-  std::uint32_t rounding_seed = 0;  // of stochastic rounding
+  std::uint32_t rounding_seed = 0;  // for stochastic rounding
   lr_schedule schedule = {};        // if it has pieces, it replaces warmup_steps, decay_steps and min_lr
 };
 
@@ -265,7 +266,7 @@ struct description {
   int microbatches, rows, seq, vocab;               // rows: sequences per microbatch and data-parallel rank
   int vocab_used;  // tokens are below this; the rest of the vocabulary is padding
   double flops_per_token;
-  double peak_flops;  // of one rank, for MFU; 0: unknown
+  double peak_flops;  // one rank's peak, for MFU; 0: unknown
   prediction predicted{};
   bool deterministic = false;  // no kernel changes the order of its sums from run to run
   double lora_scale = 0;  // factor of <w>.lora_b times <w>.lora_a, which is added to a weight w; 0: no LoRA

@@ -39,7 +39,7 @@ struct proven_step {
   bool trains;
   int rank;  // the calls use its coordinates; other ranks have other shard offsets
   std::size_t calls;
-  std::uint64_t hash;  // of all calls and the waits at the end
+  std::uint64_t hash;  // hash of all calls and the waits at the end
   int every;           // number of calls from one entry of `after` to the next
   const char* after;   // entries of four digits: the last 16 bits of the hash after these calls
 };

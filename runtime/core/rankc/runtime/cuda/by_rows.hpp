@@ -12,7 +12,7 @@ struct moving_rows {
   const lane* on = nullptr;  // null: the rows do not move in parts
   const peer_group* group = nullptr;
   std::byte *to = nullptr, *from = nullptr;
-  std::size_t bytes = 0;  // of one part
+  std::size_t bytes = 0;  // size of one part
 
   bool any() const { return on != nullptr; }
 };

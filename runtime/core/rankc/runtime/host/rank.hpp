@@ -56,7 +56,7 @@ struct rank {
   fabric* wires = nullptr;
   int computes_on = 0;  // the lane of this thread
   std::vector<lane> all_lanes{{this, 0}};
-  step_input input{};       // of the current step
+  step_input input{};       // input of the current step
   const char* action = "";  // the action under way, for error texts
   tracer* trace = nullptr;  // set in a step with timed actions
   std::int64_t steps_done = 0;
