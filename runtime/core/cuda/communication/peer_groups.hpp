@@ -43,7 +43,7 @@ inline bool reads_peers(const lane& on, const lane_link& k) { return k.mapped !=
 /// A barrier: later work of the lane waits until every rank has reached it and all its earlier work is done.
 void meet(const lane&, const peer_group&);
 
-/// Runs the kernel once without a group, as load_peer_kernels does.
+/// Runs the barrier's kernel once without a group, so that CUDA has loaded it.
 void load_meeting(const lane&);
 
 /// The groups of all ranks of this process, one for each communicator of the description over `ep` or `tp`.
