@@ -19,19 +19,19 @@ struct small_products {
 struct framework {
   std::string_view name;
   bool keeps_scores = false;     // attention is batched GEMMs, and kernels over all scores, masked ones too
-  bool dropouts = false;         // of scores, and of the values added to the residual
+  bool dropouts = false;         // dropout of scores and of the values added to the residual
   bool separate_passes = false;  // an op that rankc fuses with a GEMM is a separate kernel
   bool adds_apart = false;       // a separate kernel adds weight gradients of microbatches
   bool repeats_whole_layers = false;  // full recomputation also repeats ops that nothing reads
   small_products products{};
-  double joules = 1;  // of kernels, relative to rankc's
+  double joules = 1;  // joules of kernels, relative to rankc's
   double loss_bytes = 0;
-  double sweep_bytes = 0;       // of the optimizer
+  double sweep_bytes = 0;       // in the optimizer
   double waits_for_tensor = 1;  // fraction of the time of tp's collectives that computation waits
-  bool by_rows = false;  // tp's collectives move rows during GEMMs on others, where the program says so
+  bool by_rows = false;  // tp's collectives move rows that overlap GEMMs on other rows, if the program does
   bool copies_to_send = false;  // collectives copy through buffers; rankc's access the other ranks' tensors
-  bool tensor_sums_beside = false;  // backward's sums over tp overlap GEMMs
-  bool sums_beside = true;          // gradients are summed during backward; else after it
+  bool tensor_sums_beside = false;  // reduce-scatters and all-reduces over tp in backward overlap GEMMs
+  bool sums_beside = true;          // reductions of gradients overlap backward; else they run after it
   bool sends_beside = true;         // messages between stages overlap computation; else the sender waits
   bool scatters_messages =
       false;  // each tp rank sends a part of a repeated tensor; the receivers all-gather it

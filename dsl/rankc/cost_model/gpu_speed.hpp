@@ -6,11 +6,12 @@
 
 namespace rankc::cost_model {
 
-/// fp8 GEMMs relative to GEMMs of 16 bits: their speed if power is no limit, and the joules of an operation.
+/// fp8 GEMMs relative to GEMMs of 16-bit elements: their speed if power is no limit, and the joules of an
+/// operation.
 /// Source: cuBLASLt on one H100, which is 1.6 to 1.9 times as fast for the shapes of GPT-2 1.5B and of Llama
 /// 3 8B; a step of eight layers of Llama 3 8B on it.
 inline constexpr double fp8_speed = 1.7, fp8_joules = 0.6;
-/// The fraction of this speed that GEMMs keep if their operands have a scale for each row. The joules of an
+/// The fraction of fp8_speed that GEMMs keep if their operands have a scale for each row. The joules of an
 /// operation are divided by it.
 /// Source: cuBLASLt on one H200 keeps 0.91 to 0.95 in gradients and 1.04 in outputs for the shapes of Llama 3
 /// 8B; a step of eight layers on an H100.
@@ -54,11 +55,11 @@ struct link {
 struct gpu_speed {
   std::string_view name;
   int processors;  // multiprocessors that run tiles
-  double peak;     // of all processors, for 16-bit elements
+  double peak;     // sum over all processors, for 16-bit elements
   double memory;   // bytes per second
   double products;
-  double product_start;  // of a GEMM kernel
-  double tile_start;     // of a tile
+  double product_start;  // start of a GEMM kernel
+  double tile_start;     // start of a tile
   // Fraction of its speed that a tile loses each time 1 / rows + 1 / columns grows by that of the widest
   // tile.
   double narrow_tile;
@@ -66,17 +67,17 @@ struct gpu_speed {
   double stores_beside;
   double split_sums;   // fraction of a split-k GEMM's partial sums that reaches memory
   double with_bias;    // fraction of its speed that a GEMM keeps if it adds a bias or sums a bias gradient
-  double two_results;  // or if it also writes the values before an activation
+  double two_results;  // or if it also writes the input of an activation
   attention_speed forward[2], backward[2];  // heads of 64 elements, and of 128
   rate passes;                              // bytes of kernels that read and write rows
   rate column_sums;                         // bytes of kernels that write rows and also sum over them
   rate sweeps;                              // bytes of the optimizer and of the norm
-  double step_start;                        // of a step, whose batch is built and copied
+  double step_start;                        // start of a step, whose batch is built and copied
   double beside;  // slowdown of computation, as a fraction of the time of communication that overlaps it
-  double joules_of_product;  // of an operation on the data of training steps
-  double in_steps;           // ratio of that to the joules for random data
+  double joules_of_product;  // joules of an operation on the data of training steps
+  double in_steps;           // ratio of joules_of_product to the joules for random data
   double joules_of_byte;
-  double link_power;   // of sending and receiving
+  double link_power;   // while sending and receiving
   double power, rest;  // the limit; the power of an idle GPU
   link node, network;
 };

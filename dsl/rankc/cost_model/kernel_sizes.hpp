@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of a kernel: its operations, and the bytes of its memory traffic, by the row of its op.
+// The work of a kernel: its operations, and the bytes of its memory traffic, by its op row.
 #pragma once
 #include <rankc/ops/elementwise.hpp>
 #include <rankc/lowering/layer.hpp>
@@ -32,7 +32,7 @@ constexpr bool reads(const op_row& row, auto is) {
 constexpr bool takes_fp8(const op_row& row) {
   return reads(row, [](element e) { return is_fp8(e); });
 }
-/// True if it reads fp8 operands with a scale for each row.
+/// True if the kernel reads fp8 operands with a scale for each row.
 constexpr bool takes_fp8_rows(const op_row& row) {
   return reads(row, [](element e) { return e == element::e4m3_rows; });
 }
@@ -74,7 +74,7 @@ class kernel_sizes {
     return (is_looked_up(n, p) ? std::min(all, element * looked_up(n)) : all) * (adds ? 2 : 1);
   }
 
-  /// Operations of GEMMs and attention; attention counts only the half of the scores that is not masked.
+  /// Operations of GEMMs and attention. Attention counts only the half of the scores that is not masked.
   constexpr double operations(const lowering::node& n) const {
     const double all = n.row->flops_of(lowering::sizes_of(l_, n, ring_ranks(s_.dims))) * filled(n);
     return work_of(*n.row) == work::attention ? all / 2 : all;

@@ -35,7 +35,7 @@ struct spent {
   }
 };
 
-/// Of the time of a conversion that is not beside computation, the share that computation waits.
+/// The fraction of a conversion's time that computation waits for, if the conversion is not overlapped.
 constexpr double share_waited(const gpu_speed& g, const framework& f, const small_products& products,
                               const lowering::node& n, lowering::phase does) {
   if (n.over != region_axis) return 1;

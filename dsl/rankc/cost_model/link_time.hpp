@@ -25,7 +25,7 @@ constexpr span span_of(int ranks, int stride, int ranks_per_node) {
   return {ranks, std::max(1, std::gcd(block, ranks_per_node) / stride)};
 }
 
-/// The groups of an axis. The ranks of a run of a group lie at one stride.
+/// The groups of an axis. Each run of a group's ranks has one stride.
 constexpr span span_of(const layout& l, axis over, int ranks_per_node) {
   span all;
   for (const group_shape::run& r : l.groups(over)) {
@@ -36,10 +36,11 @@ constexpr span span_of(const layout& l, axis over, int ranks_per_node) {
   return all;
 }
 
-/// Whether computation runs beside a collective, or copies do, which slow it as much; or nothing does.
+/// beside: computation overlaps the collective, or copies do, which slow it as much. alone: nothing overlaps
+/// it.
 enum class waiting { beside, alone };
 
-/// How a collective runs that computation waits for.
+/// The mode of a collective that computation waits for.
 constexpr waiting waits_for(const framework& f) {
   return f.copies_to_send ? waiting::beside : waiting::alone;
 }

@@ -21,7 +21,7 @@ constexpr double product_time(const gpu_speed& g, long long m, long long n, long
   constexpr int tiles[][2]{{256, 128}, {128, 256}, {192, 128}, {128, 192},
                            {128, 128}, {128, 64},  {64, 128},  {64, 64}};
   constexpr double widest = 1.0 / 256 + 1.0 / 128;
-  constexpr long long step = 64, least = 256;  // of k: a tile reads `step` at a time, and a part has `least`
+  constexpr long long step = 64, least = 256;  // terms of k: read at a time, fewest in a part
   const double passing = bytes / g.passes.per_second;
   double best = -1;
   for (const auto& [rows, columns] : tiles)

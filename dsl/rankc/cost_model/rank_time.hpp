@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The work of a rank in a step, and its time if the rank waits for no other: layers, optimizer, communication
-// that overlaps these, and the power limit.
+// The work of a rank in a step, and its time if the rank waits for no other rank: layers, optimizer,
+// communication that overlaps these, and the power limit.
 #pragma once
 #include <rankc/cost_model/layer_time.hpp>
 #include <rankc/memory/memory.hpp>
@@ -15,7 +15,7 @@ namespace rankc::cost_model {
 struct step_prediction {
   double step = 0;
   double products = 0, attention = 0, passes = 0, optimizer = 0, links = 0,
-         bubble = 0;   // of the rank with the most work
+         bubble = 0;   // for the rank with the most work
   double limited = 0;  // slowdown of these by the power limit
   /// The sum of these parts, without the fixed time of a step.
   constexpr double sum() const {
@@ -38,7 +38,7 @@ struct stage_spent {
 };
 
 /// Parameters of a pipeline rank, in elements: those that it stores and trains, those that it all-gathers,
-/// and those whose gradients it sums over dp.
+/// and those whose gradients it reduces over dp.
 struct held {
   double trained = 0, gathered = 0, summed = 0;
   constexpr held& operator+=(const lowering::layer_parameter& w) {
@@ -69,7 +69,7 @@ constexpr stage_spent phases_of(const gpu_speed& g, const lowering::layer_progra
   return one;
 }
 
-/// One lowered layer of a plan, as a rank has it.
+/// One lowered layer of a plan on a rank.
 /// Units: boundary, bytes of a message between stages.
 struct timed_form {
   stage_spent takes;
@@ -85,7 +85,8 @@ constexpr double updated_bytes(const lowering::optimizer_state& kept, double rea
          wide + (kept.working_copy ? real : 0);
 }
 
-/// The norm and the optimizer over all trained weights: the bytes, and the matrix products of its row.
+/// The norm and the optimizer over all trained weights: their memory traffic, and the GEMMs of the
+/// optimizer's row.
 constexpr effort sweep(const gpu_speed& g, const training& recipe, const lowering::layer_setting& s,
                        double trained, const framework& f = rankc_itself) {
   if (!s.trains) return {};
@@ -99,7 +100,7 @@ constexpr effort sweep(const gpu_speed& g, const training& recipe, const lowerin
           bytes * g.joules_of_byte + operations * g.joules_of_product};
 }
 
-/// The time of communication that overlaps computation: all-gathers of weights and sums of gradients.
+/// The time of communication that overlaps computation: all-gathers of weights and reductions of gradients.
 constexpr double beside(const gpu_speed& g, const parallel_dims& d, int ranks_per_node,
                         const training& recipe, const lowering::layer_setting& s, int microbatches,
                         const held& h) {
@@ -121,7 +122,7 @@ constexpr step_prediction alone(const gpu_speed& g, const spent& work, const eff
                                 const framework& f = rankc_itself) {
   const double slowed = f.sums_beside ? over_links * g.beside : 0;
   const double waited = work.links + (f.sums_beside ? std::max(0.0, over_links - work.seconds())
-                                                    : over_links);  // computation does not hide it
+                                                    : over_links);  // the part that computation does not hide
   step_prediction out{.products = work.products.seconds,
                       .attention = work.attention.seconds,
                       .passes = work.passes.seconds,

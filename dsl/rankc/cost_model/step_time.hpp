@@ -12,7 +12,7 @@ namespace rankc::cost_model {
 namespace detail {
 
 /// Predicts a step of a plan on GPUs of one kind.
-/// Shapes: `forms` as forms_of says.
+/// Shapes: `forms` as in forms_of.
 template <class Form>
 class predictor {
  public:
@@ -35,7 +35,7 @@ class predictor {
 
   /// The totals of the schedule, with the predicted times of its actions.
   constexpr totals scheduled() const { return total(p_.actions, action_costs()); }
-  /// The prediction for a schedule of a makespan.
+  /// The prediction for a schedule with this makespan.
   /// Units: seconds.
   constexpr step_prediction predict(double makespan) const {
     step_prediction out;
@@ -197,7 +197,7 @@ constexpr std::vector<timed_form> time_forms(const plan_data& plan, const gpu_sp
 }
 }  // namespace detail
 
-/// Predicts a step on GPUs of a kind. The plan breaks no rule; `layers` are its forms, lowered for CUDA.
+/// Predicts a step on GPUs of a kind. The plan must break no rule. `layers` are its forms, lowered for CUDA.
 constexpr step_prediction predict_step(const plan_data& plan, const gpu_speed& g,
                                        const lowering::layer_setting& s,
                                        const std::vector<lowering::layer_program>& layers,

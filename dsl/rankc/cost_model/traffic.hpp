@@ -11,10 +11,11 @@
 
 namespace rankc::cost_model {
 
-/// The bytes that a rank sends in a step, in a ring or to each other rank, without the loss and the norm,
-/// which are one number each.
-/// Units: bytes. Source: (n-1)/n of the elements for all_gather, reduce_scatter and exchanges, twice that for
-/// all_reduce (Patarasuk and Yuan 2009).
+/// The bytes that a rank sends in a step, in a ring or to each other rank. The loss and the norm, which are
+/// one number each, are not counted.
+/// Units: bytes.
+/// Source: (n-1)/n of the elements for all_gather, reduce_scatter and exchanges, twice that for all_reduce
+/// (Patarasuk and Yuan 2009).
 struct traffic {
   double layers = 0;    // activations and their gradients, within layers
   double messages = 0;  // activations and their gradients, between stages
@@ -48,7 +49,7 @@ constexpr double sent_of(const lowering::layer_program& l, const lowering::layer
 
 namespace detail {
 
-/// Counts what the ranks of one pipeline coordinate send.
+/// Counts the bytes that the ranks of one pipeline coordinate send.
 template <class Layers>
 class traffic_counter {
  public:
@@ -208,7 +209,7 @@ class traffic_counter {
     return all * sum_bytes_;
   }
 
-  /// Sums of gradients over ranks that have the same weights.
+  /// Reductions of gradients over ranks that hold the same weights.
   constexpr double summed() const {
     const auto is_reduction = [](action_kind k) { return k == action_kind::reduce_grad; };
     double all = 0;
@@ -228,7 +229,7 @@ class traffic_counter {
       all += 2 * (replicas - 1) / replicas * elements * sum_bytes_;
     return is_tied(t) ? all + wide : all;
   }
-  /// True if another pipeline rank has the weight, too.
+  /// True if another pipeline rank also holds the weight.
   constexpr bool is_tied(const tensor& t) const {
     if (t_.bidirectional()) return true;
     if (!t.as->shared) return false;
@@ -245,7 +246,7 @@ class traffic_counter {
   const lowering::layer_setting& s_;
   const int rank_;
   const bool is_summed_;
-  double sum_bytes_ = 0;  // of an element of a gradient that is summed over dp
+  double sum_bytes_ = 0;  // bytes of one gradient element in reductions over dp
   std::optional<lowering::layer_turns> turns_;
   std::vector<layer_use> uses_;
   std::vector<tensor> tensors_, shared_;
@@ -253,8 +254,8 @@ class traffic_counter {
 
 }  // namespace detail
 
-/// The traffic of the ranks of each pipeline coordinate.
-/// Shapes: `layers` of each of the plan's forms, lowered. The plan breaks no rule.
+/// The traffic of the ranks of each pipeline coordinate. The plan must break no rule.
+/// Shapes: `layers`: each of the plan's forms, lowered.
 constexpr std::vector<traffic> traffic_of(const plan_data& plan, const auto& layers,
                                           const lowering::layer_setting& s) {
   std::vector<traffic> all;

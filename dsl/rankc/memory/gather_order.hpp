@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the weights of a rank's layers are gathered, where layers take turns in the places for them.
+// The order of a rank's weight all-gathers, for layers that reuse the same memory in turn.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -11,19 +11,20 @@ namespace rankc::lowering {
 /// Goes through the layers of a rank in the order in which its actions read their weights.
 class gather_order {
  public:
-  /// The memory of a layer's gathered weights. Units: elements.
+  /// The memory of a layer's gathered weights.
+  /// Units: elements.
   struct extent {
     std::size_t first, last;
     constexpr bool meets(const extent& other) const { return first < other.last && other.first < last; }
   };
 
-  /// Shapes: reads, indices of layers; memory (layers). `ahead`: how many layers weights are gathered before
-  /// theirs.
+  /// `ahead` is the number of layers by which all-gathers run ahead.
+  /// Shapes: reads, indices of layers; memory (layers).
   constexpr gather_order(std::vector<int> reads, std::vector<extent> memory, int ahead)
       : reads_(std::move(reads)), memory_(std::move(memory)), ahead_(static_cast<std::size_t>(ahead)) {}
 
-  /// What is to be gathered before the next read: that layer's weights, and those of the ones after it where
-  /// they have memory of their own; none that are there.
+  /// The layers to gather before the next read: that layer, and the next ones whose memory is free. Layers
+  /// that are already gathered are left out.
   constexpr std::vector<int> next() {
     std::vector<int> to_gather;
     hold(reads_[at_], to_gather);
@@ -44,7 +45,7 @@ class gather_order {
     held_.push_back(layer);
     to_gather.push_back(layer);
   }
-  /// Whether the memory of what read `next` needs has no other weights that are read before it.
+  /// True if no weights that are read before read `next` use its memory.
   constexpr bool is_free(std::size_t next) const {
     return std::none_of(reads_.begin() + static_cast<std::ptrdiff_t>(at_),
                         reads_.begin() + static_cast<std::ptrdiff_t>(next),
@@ -53,8 +54,8 @@ class gather_order {
 
   std::vector<int> reads_;
   std::vector<extent> memory_;
-  std::size_t ahead_, at_ = 0;  // layers; the next read
-  std::vector<int> held_;       // layers whose weights are there
+  std::size_t ahead_, at_ = 0;  // ahead_: layers; at_: the next read
+  std::vector<int> held_;       // layers whose weights are gathered
 };
 
 }  // namespace rankc::lowering

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the weights of a rank's layers lie when they are gathered, and their whole gradients: layers or
-// stages that need theirs at different times share a place, so that one's are gathered while another is
-// computed.
+// The memory of a rank's gathered weights and full gradients. Layers or stages that need it at different
+// times share a place, so that one's weights are gathered while another computes.
 #pragma once
 #include <rankc/schedule/gather.hpp>
 
@@ -11,19 +10,20 @@
 
 namespace rankc::lowering {
 
-/// Places of a region. Those that are fewer than `apart` from each other are needed at one time and lie side
-/// by side; the others may have the same memory.
+/// The places of a region. Places with a distance less than `apart` are needed at the same time and do not
+/// overlap. All others may share memory.
 /// Units: elements.
 class gathered_places {
  public:
   explicit constexpr gathered_places(std::size_t apart) : apart_(apart) {}
 
-  /// What comes next begins where the place does.
+  /// Makes the next elements start at the start of the place.
   constexpr void restart(std::size_t place) {
     grow(place);
     used_[place] = 0;
   }
-  /// Where so many elements begin, from the begin of their place on, which is known once all are taken.
+  /// Takes elements and returns their offset from the start of their place. The start of a place is known
+  /// after all elements are taken.
   constexpr std::size_t take(std::size_t place, std::size_t elements) {
     grow(place);
     const std::size_t here = used_[place];
@@ -31,7 +31,8 @@ class gathered_places {
     most_[place] = std::max(most_[place], used_[place]);
     return here;
   }
-  /// Where each place begins: the largest first, as low as those that they meet allow.
+  /// The start of each place. The largest place is assigned first, each as low as the places that it must not
+  /// overlap allow.
   /// Shapes: (places).
   constexpr std::vector<std::size_t> begins() const {
     std::vector<std::size_t> at(most_.size(), unknown), largest_first;
@@ -45,7 +46,7 @@ class gathered_places {
   constexpr std::size_t size(std::size_t place) const { return most_[place]; }
   constexpr std::size_t elements() const {
     std::size_t end = 0;
-    if (apart_ >= most_.size()) {  // all side by side
+    if (apart_ >= most_.size()) {  // no two places overlap
       for (const std::size_t most : most_) end += most;
       return end;
     }
@@ -81,9 +82,9 @@ class gathered_places {
   std::vector<std::size_t> used_, most_;
 };
 
-/// The place of each stage of a rank for its weights, from UNSHARD to RESHARD, and for its gradients, from
-/// the first sum to their reduction; and one behind these for what several stages have. Those of a table that
-/// says no UNSHARD share none.
+/// The place of each stage of a rank, for its weights from UNSHARD to RESHARD, and for its gradients from the
+/// first sum to their reduction. One more place holds the tensors that several stages share. If the table has
+/// no UNSHARD, no two stages share a place.
 /// Shapes: weights, sums (stages of the plan).
 struct stage_places {
   std::vector<int> weights, sums;
@@ -92,8 +93,8 @@ struct stage_places {
 
 namespace detail {
 
-/// Gives stages places by the times at which they need them, in the step and in an evaluation: the first in
-/// which no other stage is in the way.
+/// Assigns stages to places by the times at which they need them, in the step and in an evaluation. Each
+/// stage gets the first place that no other stage needs at the same time.
 class stage_colouring {
  public:
   explicit constexpr stage_colouring(int stages)
@@ -103,7 +104,8 @@ class stage_colouring {
     uses_[static_cast<std::size_t>(stage)].push_back({program, first, last});
   }
 
-  /// Shapes: (stages). Returns how many places there are.
+  /// Returns the number of places.
+  /// Shapes: (stages).
   constexpr int colour(std::vector<int>& places) const {
     int n = 0;
     places.assign(uses_.size(), 0);
@@ -134,8 +136,8 @@ class stage_colouring {
   std::vector<std::vector<interval>> uses_;
 };
 
-/// What a rank does with its stages in one program. Actions that run together are at one time. Gradients are
-/// reduced beside the action that follows.
+/// The times at which a rank uses its stages in one program. Actions that run concurrently have one time. The
+/// reduction of gradients overlaps the next action.
 constexpr void use_places(const action_table& t, int rank, int program, stage_colouring& weights,
                           stage_colouring& sums) {
   std::vector<int> gathered(static_cast<std::size_t>(t.stages()), -1), summed = gathered;
@@ -154,7 +156,8 @@ constexpr void use_places(const action_table& t, int rank, int program, stage_co
 
 }  // namespace detail
 
-/// Of a rank, by its step and its evaluation. `gathers`: whether these say when.
+/// The places of the stages of one rank, for the training step and the evaluation. `gathers`: the tables
+/// contain UNSHARD.
 constexpr stage_places places_of_stages(const action_table& step, const action_table& evaluation, int rank,
                                         bool gathers) {
   stage_places p;
@@ -174,9 +177,9 @@ constexpr stage_places places_of_stages(const action_table& step, const action_t
   return p;
 }
 
-/// Where the layers of a rank, one after another, have their gathered weights, their whole gradients, and
-/// what arrives to be added to others: each layer in a place of its own, which it has while those next to it
-/// are computed, or in its stage's.
+/// The memory of a rank's layers, in their order: gathered weights, full gradients, and arriving sums that
+/// are added to others. A layer has its own place, which it keeps while its neighbours compute, or uses its
+/// stage's place.
 class layer_turns {
  public:
   struct place {
@@ -184,7 +187,7 @@ class layer_turns {
   };
   gathered_places weights, sums, arriving;
 
-  /// `gathers`: what says_unshard says of the step.
+  /// `gathers` is says_unshard of the step.
   constexpr layer_turns(const parallel_dims& d, const action_table& step, const action_table& evaluation,
                         int rank, bool gathers)
       : weights(apart(d, static_cast<std::size_t>(d.prefetch) + 1)),
@@ -194,7 +197,7 @@ class layer_turns {
     if (!by_layers_) stages_ = places_of_stages(step, evaluation, rank, gathers);
   }
 
-  /// The next layer of the rank: its place.
+  /// The place of the rank's next layer.
   constexpr place next(int stage) {
     const bool is_stage = stage != stage_;
     stage_ = stage;
@@ -209,14 +212,13 @@ class layer_turns {
     }
     return now_;
   }
-  /// The place of a tensor that layers share: where layers take turns, that of the layer.
+  /// The place of a tensor that layers share. If layers reuse places in turn, it is the current layer's.
   constexpr place shared() const {
     return by_layers_
                ? now_
                : place{static_cast<std::size_t>(stages_.n_weights), static_cast<std::size_t>(stages_.n_sums)};
   }
-  /// Where so many elements of it begin in these places. Of those that are not trained there are no
-  /// gradients.
+  /// Takes the elements of a tensor in these places. Tensors that are not trained have no gradients.
   constexpr place take(place in, std::size_t elements, bool trained) {
     return {weights.take(in.weights, elements), sums.take(in.sums, trained ? elements : 0)};
   }

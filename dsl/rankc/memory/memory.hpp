@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts the memory of the ranks of each pipeline coordinate: every region, table, place and workspace that
-// the generator gives them.
+// the generator allocates.
 #pragma once
 #include <rankc/stages/expected.hpp>
 #include <rankc/memory/gathered_places.hpp>
@@ -14,8 +14,9 @@
 
 namespace rankc::lowering {
 
-/// Units: bytes. `beside` is the memory of CUDA and NCCL, 0 on the host. `between` bounds the buffers between
-/// stages if they are not counted.
+/// The memory of a rank. `beside` is the memory of CUDA and NCCL, 0 on the host. `between` is an upper bound
+/// of the buffers between stages, if they are not counted.
+/// Units: bytes.
 struct rank_memory {
   std::size_t arena = 0, beside = 0, between = 0;
   constexpr std::size_t total() const { return arena + beside; }
@@ -23,12 +24,12 @@ struct rank_memory {
 
 namespace detail {
 
-/// The layout of a form's parameters: of those that a rank keeps, and of the gathered ones.
+/// The layouts of a form's parameters: of the shards that a rank keeps, and of the gathered parameters.
 struct form_layout {
   group_layout kept, gathered;
 };
 
-/// Counts what the ranks of one pipeline coordinate need.
+/// Counts the memory of the ranks of one pipeline coordinate.
 /// Shapes: places as layers.
 template <class Layers>
 class rank_counter {
@@ -55,7 +56,8 @@ class rank_counter {
     count_places(t, m, rank_, stages_, pools_);
   }
 
-  /// Count everything but the buffers between stages. Returns the largest possible number of these buffers.
+  /// Counts everything except the buffers between stages. Returns an upper bound of the number of these
+  /// buffers.
   constexpr int count_all_between(const action_table& t) {
     rankc::lowering::detail::count_units(t, rank_, stages_, pools_);
     return static_cast<int>(stages_.size()) * t.microbatches * (t.inference ? 2 : 4);
@@ -66,7 +68,7 @@ class rank_counter {
     const std::size_t real = s_.bytes(element_kind::real), wide = s_.bytes(element_kind::wide),
                       all = trained_ + frozen_;
     const optimizer_state kept = state_of(plan_.recipe, real, wide, s_.trains);
-    // What is frozen lies in the working copy alone, where there is one.
+    // If there is a working copy, frozen weights are stored only in it.
     std::size_t bytes = aligned((kept.working_copy ? trained_ : all) * kept.weight);
     bytes += static_cast<std::size_t>(kept.moments) * aligned(trained_ * kept.moment);
     if (kept.working_copy) bytes += aligned(all * real);
@@ -154,7 +156,7 @@ class rank_counter {
     routers_ = std::max(routers_, l.routers_bytes);
   }
 
-  /// Of actions that run beside others: in a step, not in an evaluation.
+  /// The workspace of actions that overlap others. Only a step has such actions.
   constexpr std::size_t work_beside() const {
     std::size_t bytes = 0;
     if (!s_.trains) return bytes;
@@ -177,16 +179,16 @@ class rank_counter {
   std::vector<stage_units> stages_;
   std::vector<place_pool> pools_;
   std::vector<rope_use> ropes_;
-  std::vector<parameter_name> shared_;  // names of tensors that layers have in common
+  std::vector<parameter_name> shared_;  // names of tensors that layers share
   layer_turns turns_;
   std::size_t trained_ = 0, frozen_ = 0;  // elements that the rank keeps
   std::size_t chain_bytes_ = 0, work_ = 0, routers_ = 0;
   int chains_ = 0;
-  std::vector<char> reads_;  // whether the rank reads each input of the plan
+  std::vector<char> reads_;  // by input of the plan: 1 if the rank reads it
   bool shares_ = false;
 };
 
-/// Whether another pipeline coordinate has parameters of this one.
+/// True if another pipeline coordinate holds parameters of this one.
 constexpr bool ties(const plan_data& plan, const auto& counters, std::size_t rank) {
   if (plan.actions.bidirectional()) return true;
   for (std::size_t other = 0; other < counters.size(); ++other)
@@ -199,10 +201,10 @@ constexpr bool ties(const plan_data& plan, const auto& counters, std::size_t ran
 
 }  // namespace detail
 
-/// The memory of the ranks of each pipeline coordinate for a step and an evaluation. The buffers between
-/// stages follow from when messages are sent, and take a compiler most of the time: with `bounds` they are
-/// left out, and `between` bounds them from above.
-/// Shapes: `layers` of each of the plan's forms, lowered. The plan breaks no rule but RC401.
+/// The memory of the ranks of each pipeline coordinate for a step and an evaluation. The plan must break no
+/// rule except RC401. Counting the buffers between stages needs the times of messages and takes most of the
+/// compile time. With `bounds` they are not counted, and `between` is an upper bound of them.
+/// Shapes: `layers`: each of the plan's forms, lowered.
 constexpr std::vector<rank_memory> memory_of(const plan_data& plan, const auto& layers,
                                              const layer_setting& s, bool bounds = false) {
   const std::vector<std::vector<int>> forms = forms_of_stages(plan);
@@ -239,7 +241,7 @@ constexpr std::vector<rank_memory> memory_of(const plan_data& plan, const auto& 
   return out;
 }
 
-/// The passes over the layers of a plan, each form once.
+/// Lowers each form of a plan's layers once.
 constexpr std::vector<layer_program> lower_layers(const plan_data& plan, const layer_setting& s) {
   std::vector<layer_program> all;
   for (const layer_form& f : forms_of(plan)) {

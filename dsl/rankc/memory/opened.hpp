@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a pipeline coordinate open on their GPUs: lanes that compute, and communicators.
+// The computing lanes and communicators that the ranks of a pipeline coordinate open on their GPUs.
 #pragma once
 #include <rankc/mesh/communicators.hpp>
 #include <rankc/mesh/regions.hpp>
@@ -8,21 +8,22 @@
 
 namespace rankc {
 
-/// Whether a pipeline rank runs actions next to others.
+/// True if a pipeline rank overlaps actions.
 constexpr bool overlaps(const action_table& t, int rank) {
   for (int i = t.begin[rank]; i < t.begin[rank + 1]; ++i)
     if (t.actions[i].overlaps_next) return true;
   return false;
 }
 
-/// What a rank of a pipeline coordinate opens. `ties`: another coordinate holds parameters that it holds too;
-/// `rounds`: what is summed over dp is sent in bf16; `of_batch`: layers sum over all ranks that have tokens
-/// of the batch; `beside_rings`: they communicate over cp beside what goes around its rings.
+/// The lanes and communicators of a rank of a pipeline coordinate. `ties`: another coordinate holds
+/// parameters that it also holds. `rounds`: reductions over dp are sent in bf16. `of_batch`: layers reduce
+/// over all ranks that have tokens of the batch. `beside_rings`: they communicate over cp concurrently with
+/// its rings.
 constexpr cuda::opened opened_by(const layout& l, const action_table& t, int rank, bool ties,
                                  bool rounds = false, bool of_batch = false, bool beside_rings = false) {
   cuda::opened o;
   o.groups = ties + beside_rings + (l.groups(axis::fsdp).size() > 1) +
-             (l.dims().ep > 1 && l.groups(axis::efsdp).size() > 1);  // of shards two
+             (l.dims().ep > 1 && l.groups(axis::efsdp).size() > 1);  // a second one for shards
   for (const planned_communicator& c : communicators_of_step(l)) o.groups += count_purposes(c);
   if (rounds) o.rounding_lanes = 1;
   if (overlaps(t, rank)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes that an optimizer keeps of each weight from step to step.
+// The bytes that an optimizer keeps for each weight from step to step.
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/rules/values/batch.hpp>
@@ -8,6 +8,7 @@
 
 namespace rankc::lowering {
 
+/// The state of one weight.
 /// Units: bytes of an element.
 struct optimizer_state {
   std::size_t weight, moment;
@@ -24,7 +25,7 @@ constexpr optimizer_state state_of(const training& r, std::size_t real, std::siz
           .working_copy = narrow && r.master_weights};
 }
 
-/// Whether ranks of dp send gradients in bf16.
+/// True if dp ranks send gradients in bf16.
 constexpr bool rounds_reductions(const training& r, const parallel_dims& d, std::size_t real,
                                  std::size_t wide, bool trains) {
   return trains && real < wide && r.reductions == bf16 && (shards_weights(d) || weight_replicas(d) > 1);

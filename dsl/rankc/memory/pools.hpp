@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many places a pipeline rank needs for the values of its microbatches: of equal places as many as values
-// that it ever has at once.
+// The number of buffers that a pipeline rank needs for the values of its microbatches. Each pool has as many
+// equal places as the rank has values at once.
 #pragma once
 #include <rankc/schedule/communicate.hpp>
 
@@ -8,27 +8,28 @@
 
 namespace rankc::lowering {
 
-/// Equal places: for what layers save, their results, the gradients of these, what goes between stages, or
-/// between the halves of backward.
+/// Equal places for the values that layers save, for their results and the gradients of these, for the
+/// tensors between stages, or for those between the halves of backward.
 struct place_pool {
   enum kind : unsigned char { saved, output, output_gradient, between, halfway } what;
   std::size_t unit;  // bytes
   int count = 0;
 };
 
-/// What a stage has of each microbatch on a rank.
+/// The values of each microbatch in a stage of a rank.
 struct stage_units {
   int stage = 0;
   std::vector<int> by_forward{},
       by_backward{};  // places of each pool that an F takes, and that an I or a B takes
-  bool keeps_x = false, keeps_dx = false, keeps_dy = false;  // until W
+  bool keeps_x = false, keeps_dx = false, keeps_dy = false;  // true if it is needed until W
 };
 
-/// Where a table works on each stage and microbatch, and the actions between which messages need their place.
+/// The actions of a table for each stage and microbatch, and the actions between which a message needs its
+/// buffer.
 /// Shapes: (stages x microbatches), indices of actions; a boundary has the number of the stage after it.
 struct action_map {
-  std::vector<int> forward, backward, weights;  // B is both of the latter
-  std::vector<int> posted[2], left[2];          // of what crosses a boundary: activations, gradients
+  std::vector<int> forward, backward, weights;  // a B is in both of the latter
+  std::vector<int> posted[2], left[2];          // for messages at a boundary: activations, gradients
 
   constexpr action_map(const auto& t, const auto& c) {
     const std::size_t cells = static_cast<std::size_t>(t.stages()) * t.microbatches;
@@ -55,8 +56,8 @@ namespace detail {
 
 using rankc::detail::first_of_item;
 
-/// The pools of what layers have: an F opens places, the last backward closes them. Of the halves of an
-/// OVERLAP both open before either closes.
+/// Counts the pools of layers. An F takes places, and the last backward frees them. The two halves of an
+/// OVERLAP both take places before either frees any.
 constexpr void count_units(const auto& t, int rank, const std::vector<stage_units>& stages,
                            std::vector<place_pool>& pools) {
   std::vector<const stage_units*> of(static_cast<std::size_t>(t.stages()), nullptr);
@@ -85,7 +86,7 @@ constexpr void count_units(const auto& t, int rank, const std::vector<stage_unit
   }
 }
 
-/// How many buffers there are for what goes between stages.
+/// Counts the buffers for the tensors between stages.
 template <class Table>
 class boundary_counter {
  public:
@@ -115,12 +116,13 @@ class boundary_counter {
       if (s.stage == stage) return &s;
     return nullptr;
   }
-  /// The last action of a stage that reads what is at one of its ends.
+  /// The last action of a stage that reads its input or its gradient.
   constexpr int until(int cell, bool kept) const {
     return std::max(m_.forward[cell], kept ? m_.weights[cell] : m_.backward[cell]);
   }
 
-  /// What crosses a boundary in either direction: here are the stage before it, the one after it, or both.
+  /// Visits the tensors at a boundary in both directions. This rank has the stage before it, the stage after
+  /// it, or both.
   constexpr void visit(const stage_units* before, const stage_units* after, int boundary, int mb) {
     const int cell = boundary * t_.microbatches + mb, earlier = cell - t_.microbatches;
     int last = after ? until(cell, after->keeps_x) : -1;
@@ -141,13 +143,13 @@ class boundary_counter {
   const Table& t_;
   const action_map& m_;
   const int rank_;
-  std::vector<int> change_;  // in how many are live, before each action
+  std::vector<int> change_;  // in the number of live buffers, before each action
 };
 
 }  // namespace detail
 
-/// The places that a rank needs for the actions of a table, beside those that it has. The first pool is of
-/// what goes between stages.
+/// Raises the pools to the places that a rank needs for the actions of a table. The first pool is for the
+/// tensors between stages.
 constexpr void count_places(const auto& t, const action_map& m, int rank,
                             const std::vector<stage_units>& stages, std::vector<place_pool>& pools) {
   detail::count_units(t, rank, stages, pools);

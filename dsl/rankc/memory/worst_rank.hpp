@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipeline rank of a plan that needs most memory, on the target that its cluster has.
+// The pipeline rank of a plan that needs the most memory, on the target of its cluster.
 #pragma once
 #include <rankc/memory/memory.hpp>
 
@@ -14,7 +14,7 @@ using lowering::target;
 constexpr target target_of(const cluster& c) {
   return c.flops > 0 || c.within_node > 0 ? target::cuda : target::host;
 }
-/// The precision in which a target computes a plan: the host has no bf16 and takes f32 instead.
+/// The precision in which a target computes a plan. The host has no bf16 and uses f32.
 constexpr precision precision_on(target to, precision p) { return to == target::host && p == bf16 ? f32 : p; }
 
 namespace detail {
@@ -23,8 +23,9 @@ constexpr lowering::layer_setting setting_for(const plan_data& p, target to) {
   return lowering::setting_of(p, precision_on(to, p.recipe.precision), to);
 }
 
-/// Units: bytes. `at_most` bounds the rank that needs most from above; `bytes` is exact, or with bounds from
-/// below.
+/// The memory of the worst rank. `at_most` is an upper bound. `bytes` is exact, or a lower bound if bounds
+/// are asked for.
+/// Units: bytes.
 struct worst_rank {
   int rank = 0;
   std::size_t bytes = 0, at_most = 0;

@@ -1,62 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
-// The axes of a mesh: what is true of one stands in its row of `axis_rows`, and nothing else lists axes. A
-// new axis is a value of `axis`, its row and, where users declare it, a member of `parallel_dims`;
-// `axes_check.hpp` judges them.
+// The axes of a mesh. All facts about an axis are in its row of `axis_rows`, and nothing else lists axes. A
+// new axis is a value of `axis`, its row and, if users declare its degree, a member of `parallel_dims`.
+// `axes_check.hpp` checks them.
 #pragma once
 #include <iterator>
 #include <string_view>
 
 namespace rankc {
 
-/// Stands for the one degree that the others determine.
+/// The degree that the other degrees determine.
 inline constexpr int infer = -1;
 
-/// Where the ranks of expert parallelism come from.
+/// The ranks of expert parallelism.
 ///   folded                the ranks of one replica of the dense layers: ep * etp divides dp_shard * cp * tp
 ///   folded_over_replicas  those of all replicas: ep * etp divides dp_replicate * dp_shard * cp * tp
-///   independent           an axis of the world of its own; the dense layers are computed ep times, on the
+///   independent           a separate axis of the world; the dense layers are computed ep times, on the
 ///                         same data
 enum class expert_layout : unsigned char { folded, folded_over_replicas, independent };
 inline constexpr std::string_view expert_layout_names[]{"folded", "folded_over_replicas", "independent"};
 
-/// Whether the ranks of a cp group shard the weights among them or each hold them.
+/// The ranks of a cp group either shard the weights, or each rank holds them.
 enum class cp_weights : unsigned char { shard, replicate };
 inline constexpr std::string_view cp_weights_names[]{"shard", "replicate"};
 
-/// How the ranks of a ring, those of cp that do not exchange heads, attend to each other's keys and values:
-/// gathered before attention, or handed on from rank to rank, a rank's at a time.
+/// Attention over the keys and values of a ring, the cp ranks that do not exchange heads. `gather`: they are
+/// all-gathered before attention. `ring`: they are sent from rank to rank, one rank's at a time.
 enum class cp_attention : unsigned char { gather, ring };
 inline constexpr std::string_view cp_attention_names[]{"gather", "ring"};
 
-/// When a rank that shares weights lets go of those that it has gathered.
-///   after_layer  when a layer has read them, while the next one's are gathered (FSDP); each microbatch's
-///                gradients are dealt out
-///   after_stage  when the rank turns to others of its stages, by UNSHARD and RESHARD; each gradient is dealt
-///                out once
-///   after_step   at the end: each weight is gathered once and each gradient dealt out once (ZeRO with whole
-///                weights in a step)
-///   standard     after_layer on one pipeline rank; after_step on several, whose microbatches would gather
-///                them anew
+/// The time at which an FSDP rank frees the full weights that it has gathered.
+///   after_layer  after each layer, while the next layer's weights are gathered (FSDP); each microbatch's
+///                gradients are reduce-scattered
+///   after_stage  after the last action of a stage, by UNSHARD and RESHARD in the schedule; each gradient is
+///                reduce-scattered once a step
+///   after_step   at the end of the step: each weight is gathered once and each gradient is reduce-scattered
+///                once (ZeRO with full weights in a step)
+///   standard     after_layer on one pipeline rank; after_step on several, because each microbatch would
+///                gather the weights again
 enum class reshard : unsigned char { standard, after_layer, after_stage, after_step };
 
-/// The degree of each axis. world = pp * dp_replicate * dp_shard * cp * tp, times ep where experts are
+/// The degree of each axis. world = pp * dp_replicate * dp_shard * cp * tp, times ep if experts are
 /// independent; cp = ring * ulysses.
 /// Errors: RC101 to RC109 and RC114, from `check_dims`.
 struct parallel_dims {
   int world = 1;
   int dp_replicate = 1, dp_shard = 1, cp = 1, tp = 1, pp = 1, ep = 1, etp = 1, ulysses = 1;
-  bool sequence_parallel = false;  // between tp regions, shard the tokens instead of repeating them
+  bool sequence_parallel = false;  // shard the tokens between tp regions instead of replicating them
   rankc::expert_layout expert_layout = rankc::expert_layout::folded;
   rankc::cp_weights cp_weights = rankc::cp_weights::shard;
   rankc::cp_attention cp_attention = rankc::cp_attention::gather;
   rankc::reshard reshard = rankc::reshard::standard;
-  int prefetch = 1;  // layers, or stages, whose weights are gathered ahead of the one that is computed
+  int prefetch = 1;  // layers, or stages, by which all-gathers of weights run ahead of computation
 };
 
-/// The axes, outermost first in either view, and what joins several: dp = batch every rank with data of its
-/// own; loss dp and cp; fsdp the ranks that shard a dense weight; replicas those that hold the same shard;
-/// efsdp and expert_replicas the same of an expert's weights; edp all that hold parts or copies of one
-/// expert; model tp and pp; embedding the first and the last pipeline stage.
+/// The axes, outermost first in either view, and the joined axes. Joined axes: dp and batch, all ranks with
+/// their own data; loss, dp and cp; fsdp, the ranks that shard a dense weight; replicas, those that hold the
+/// same shard; efsdp and expert_replicas, the same for an expert's weights; edp, all ranks that hold parts or
+/// copies of one expert; model, tp and pp; embedding, the first and the last pipeline stage.
 enum class axis : unsigned char {
   pp,
   dp_replicate,
@@ -102,24 +102,25 @@ struct axis_set {
   static constexpr unsigned long long bit(axis a) { return 1ull << static_cast<int>(a); }
 };
 
-/// Whether a view of the ranks has an axis.
+/// The condition under which a view of the ranks has an axis.
 enum class seen : unsigned char { never, if_independent, always };
 
-/// What a degree is a factor of: the world (ep too, where experts are independent), the ranks of experts, or
-/// cp.
+/// The product of which a degree is a factor: the world (also ep, if experts are independent), the ranks of
+/// experts, or cp.
 enum class fills : unsigned char { world, experts, cp };
 
-/// Which join cp belongs to follows from `cp_weights`.
+/// `cp_weights` decides if a joined axis contains cp.
 enum class cp_joins : unsigned char { always, if_sharding, if_replicating };
 
-/// What the ranks along an axis share out.
+/// The part of the work or data that the ranks along an axis share.
 enum class part : unsigned char { nothing, layers, sequences, positions, heads, features, experts };
 
-/// How much of an axis is lowered: nothing (RC103 refuses a degree above 1); tokens alone, whose gradients
-/// are summed (RC226 refuses parameters that are typed as shards over it, and conversions); or all.
+/// The support for an axis in lowering. nothing: RC103 refuses a degree above 1. tokens: only tokens may be
+/// sharded, and their gradients are summed; RC226 refuses parameters that are typed as shards over it, and
+/// conversions. all: everything.
 enum class lowered_values : unsigned char { nothing, tokens, all };
 
-/// What ranks send each other, in the order in which communicators are made.
+/// The purpose of a communication, in the order in which communicators are made.
 enum class purpose : unsigned char {
   nothing,
   messages,
@@ -133,7 +134,7 @@ enum class purpose : unsigned char {
   tied
 };
 
-/// What the groups of an axis have a communicator for.
+/// The purpose of the communicator of an axis' groups.
 struct communication_of {
   rankc::purpose purpose = purpose::nothing;
   std::string_view what{};
@@ -142,14 +143,14 @@ struct communication_of {
 struct axis_row {
   axis id;
   std::string_view name;
-  std::string_view help{};                // for a person who sets its degree
-  int parallel_dims::* degree = nullptr;  // where users declare one
+  std::string_view help{};                // for a user who sets its degree
+  int parallel_dims::* degree = nullptr;  // if users declare one
   rankc::fills fills = fills::world;
   seen dense = seen::never, expert = seen::never;
-  int (*size)(const parallel_dims&) = nullptr;  // of an axis of a view; null: its degree
-  axis_set joins{};                             // what it is made of, if it is in no view
-  cp_joins cp = cp_joins::always;               // among them
-  bool ends = false;                            // only the first and the last rank
+  int (*size)(const parallel_dims&) = nullptr;  // for an axis of a view; null: its degree
+  axis_set joins{};                             // the axes that it joins, if it is in no view
+  cp_joins cp = cp_joins::always;               // the rule by which it joins cp
+  bool ends = false;                            // only the first and the last rank are members
   part shares = part::nothing;
   bool places = false;  // values of a model have a placement on it
   lowered_values lowered = lowered_values::nothing;
@@ -163,12 +164,12 @@ struct axis_row {
 constexpr int weight_shards(const parallel_dims& d) {
   return d.dp_shard * (d.cp_weights == cp_weights::shard ? d.cp : 1);
 }
-/// Whether several ranks of cp hold the same shard of each dense weight.
+/// True if several cp ranks hold the same shard of each dense weight.
 constexpr bool replicates_over_cp(const parallel_dims& d) {
   return d.cp_weights == cp_weights::replicate && d.cp > 1;
 }
 
-/// The ranks that hand on keys and values, each for its group of ulysses; 1: none do.
+/// The ranks of a ring of keys and values, one ring for each index in ulysses; 1: there is no ring.
 constexpr int ring_ranks(const parallel_dims& d) {
   return d.cp_attention == cp_attention::ring ? d.cp / d.ulysses : 1;
 }
@@ -182,7 +183,8 @@ constexpr bool is_over_replicas(const parallel_dims& d) {
 }
 }  // namespace detail
 
-/// The ranks that experts are spread over, of dims that factor the world: ep * etp must divide their number.
+/// The number of ranks over which experts can be sharded, for dims that factor the world. ep * etp must
+/// divide it.
 constexpr int expert_region(const parallel_dims& d) {
   const int replica = d.world / d.pp / (detail::is_over_replicas(d) ? 1 : d.dp_replicate);
   return detail::is_independent(d) ? replica / d.dp_shard : replica;
@@ -197,23 +199,24 @@ constexpr int expert_shard_size(const parallel_dims& d) {
 }
 }  // namespace detail
 
-/// The ranks that share out what a rank of ep and etp has of each expert weight.
+/// The number of ranks that shard each expert weight of a rank of ep and etp.
 constexpr int expert_weight_shards(const parallel_dims& d) {
   return d.world / (d.pp * detail::expert_replica_size(d) * d.ep * d.etp);
 }
 
-/// Whether ranks of ep have the same tokens, and compute dense layers alike; else each has tokens of its own.
+/// True if ep ranks have the same tokens and repeat the dense layers. If false, each ep rank has its own
+/// tokens.
 constexpr bool repeats_tokens(const parallel_dims& d) { return d.ep > 1 && detail::is_independent(d); }
 
-/// Whether experts are spread over ranks.
+/// True if experts are sharded over ranks.
 constexpr bool spreads_experts(const parallel_dims& d) { return d.ep > 1; }
 
-/// Whether ranks share out weights, those of experts or the others, so that layers read what is gathered.
+/// True if ranks shard weights, dense ones or those of experts, so that layers read gathered weights.
 constexpr bool shards_weights(const parallel_dims& d) {
   return weight_shards(d) > 1 || (spreads_experts(d) && expert_weight_shards(d) > 1);
 }
 
-/// Whether dims whose degrees are known let go of gathered weights after each layer.
+/// True if gathered weights are freed after each layer. Degrees must be known.
 constexpr bool reshards_after_layer(const parallel_dims& d) {
   return shards_weights(d) &&
          (d.reshard == reshard::standard ? d.pp == 1 : d.reshard == reshard::after_layer);
@@ -359,27 +362,28 @@ static_assert(
       return true;
     }(),
     "an axis of the enum has no row, or rows are in another order than the enum");
-/// The axis of an op that converts over none. It has no row.
+/// The axis of an op that converts over no axis. It has no row.
 inline constexpr axis no_axis{std::size(axis_rows)};
 constexpr const axis_row& row(axis a) { return axis_rows[static_cast<int>(a)]; }
 constexpr std::string_view name(axis a) { return row(a).name; }
-/// The ranks along an axis that is declared or of a view, of dims whose degrees are known.
+/// The number of ranks along an axis that is declared or in a view. Degrees must be known.
 constexpr int ranks_along(const parallel_dims& d, axis a) {
   return row(a).size ? row(a).size(d) : d.*row(a).degree;
 }
 
-/// Whether the ranks along an axis have sequences of their own and the same shards of dense weights.
+/// True if the ranks along an axis have their own sequences and the same shards of dense weights.
 constexpr bool holds_replicas(const axis_row& r) {
   return r.shares == part::sequences && !row(axis::fsdp).joins.has(r.id);
 }
-/// The ranks that hold the same shard of each dense weight.
+/// The number of ranks that hold the same shard of each dense weight.
 constexpr int weight_replicas(const parallel_dims& d) {
   int ranks = d.cp_weights == cp_weights::replicate ? d.cp : 1;
   for (const axis_row& r : axis_rows)
     if (holds_replicas(r)) ranks *= d.*r.degree;
   return ranks;
 }
-/// Whether experts are spread over all ranks of a stage, though several of these hold the same dense weights.
+/// True if experts are sharded over all ranks of a stage, although several of these ranks hold the same dense
+/// weights.
 constexpr bool spreads_experts_over_replicas(const parallel_dims& d) {
   return spreads_experts(d) && weight_replicas(d) > 1 && expert_region(d) == d.world / d.pp;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may be wrong with a table of axes, said while compiling.
+// Compile-time checks of a table of axes.
 #pragma once
 #include <rankc/mesh/axis_lists.hpp>
 #include <rankc/base/diagnostic.hpp>
@@ -10,8 +10,8 @@ namespace rankc {
 
 namespace detail {
 
-/// Whether the enum has a value. Source: what g++ and clang write for one that has no name,
-/// "(rankc::axis)26".
+/// True if the enum has this value.
+/// Source: the text of g++ and clang for a value without a name, "(rankc::axis)26".
 template <axis A>
 consteval bool is_enumerator() {
   return std::string_view(__PRETTY_FUNCTION__).find("A = (") == std::string_view::npos;
@@ -22,7 +22,7 @@ struct an_int {
     requires std::same_as<T, int>
   operator T() const;
 };
-/// How many members an aggregate begins with that are ints.
+/// The number of leading int members of an aggregate.
 template <class T, class... Int>
 consteval int count_ints() {
   if constexpr (requires { T{Int{}..., an_int{}}; }) return count_ints<T, Int..., an_int>();
@@ -35,7 +35,7 @@ constexpr const axis_row* find_row(std::span<const axis_row> rows, axis a) {
   return nullptr;
 }
 
-/// What is wrong with a row by itself; empty: nothing.
+/// The fault of a single row; empty without one.
 constexpr std::string_view fault_of(const axis_row& r) {
   const bool joins = r.joins != axis_set{}, in_view = r.dense != seen::never || r.expert != seen::never;
   if (r.name.empty()) return "has no name";
@@ -55,7 +55,8 @@ constexpr std::string_view fault_of(const axis_row& r) {
 
 }  // namespace detail
 
-/// The first fault of a table, as a sentence; empty: it is sound. `declared`: the degrees that users declare.
+/// The first fault of a table, as a sentence; empty without one. `declared` is the number of degrees that
+/// users declare.
 constexpr sentence check_axes(std::span<const axis_row> rows, int declared) {
   sentence s;
   const auto fault = [&](const axis_row& r, auto... what) -> sentence& {
@@ -92,7 +93,7 @@ constexpr sentence check_axes(std::span<const axis_row> rows, int declared) {
 }
 
 namespace detail {
-inline constexpr int declared_degrees = count_ints<parallel_dims>() - 1;  // the world is none
+inline constexpr int declared_degrees = count_ints<parallel_dims>() - 1;  // without the world
 inline constexpr auto axes_fault = [] {
   constexpr std::size_t size = check_axes(axis_rows, declared_degrees).view().size();
   because<size> b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of axes in the orders in which others need them, all made from the rows of the table.
+// Lists of axes in the orders that other code needs, all made from the rows of the table.
 #pragma once
 #include <rankc/mesh/axes.hpp>
 
@@ -30,13 +30,14 @@ struct list_of {
 
 struct lists_of_axes {
   std::string_view names[n_axis_rows];
-  axis_set parts[n_axis_rows];  // the axes of views that each is, or joins
-  axis_set dense;               // that the dense view has in every layout
+  axis_set parts[n_axis_rows];  // by axis: the axes of views that it joins, or itself
+  axis_set dense;               // the axes of the dense view in every layout
   list_of<axis> placed, listed, joined;
   list_of<named_degree> degrees, written;
 };
 
-/// Clang takes its time: one walk over the rows, and the others over what it finds.
+/// Clang evaluates constexpr loops slowly, so the rows are visited once and the later loops use the collected
+/// lists.
 consteval lists_of_axes list_axes() {
   lists_of_axes l;
   list_of<axis> either;
@@ -58,7 +59,7 @@ consteval lists_of_axes list_axes() {
         axis_set& parts = l.parts[static_cast<int>(j)];
         if (parts.has(a.along)) parts = parts.without(a.along) | row(a.along).joins;
       }
-  // An axis of replicas belongs to each axis that joins dp_replicate.
+  // An axis of replicas is part of each axis that joins dp_replicate.
   for (axis j : l.joined)
     if (axis_set& parts = l.parts[static_cast<int>(j)]; parts.has(axis::dp_replicate))
       for (const axis_row& r : axis_rows)
@@ -80,7 +81,8 @@ inline constexpr lists_of_axes lists = list_axes();
 
 inline constexpr const auto& axis_names = detail::lists.names;
 
-/// Mesh axes that a value is placed on. Several may shard one dim: then in this order, outermost first.
+/// The mesh axes on which values are placed. If several shard one dim, they do so in this order, outermost
+/// first.
 inline constexpr int n_axes = static_cast<int>(detail::lists.placed.count);
 namespace detail {
 struct placed_axes {
@@ -95,23 +97,23 @@ inline constexpr placed_axes placed = [] {
 }();
 }  // namespace detail
 inline constexpr const axis (&axes)[n_axes] = detail::placed.of;
-/// The place of an axis among `axes`; n_axes where no value is placed on it.
+/// The index of an axis in `axes`; n_axes if no value is placed on it.
 constexpr int index(axis a) { return detail::placed.index[static_cast<int>(a)]; }
 
-/// The axes of views that an axis is, or joins.
+/// The axes of views that an axis joins, or the axis itself.
 constexpr axis_set parts_of(axis a) { return detail::lists.parts[static_cast<int>(a)]; }
-/// Whether the dense view has it, or all that it joins. Else it is of the expert view.
+/// True if the dense view has the axis, or all axes that it joins. Otherwise it belongs to the expert view.
 constexpr bool is_dense(axis a) { return detail::lists.dense.has(parts_of(a)); }
 
-/// The axes of both views, and what users declare: the dense ones first, outermost first.
+/// The axes of both views, and those that users declare: the dense ones first, outermost first.
 inline constexpr const auto& listed_axes = detail::lists.listed;
-/// What joins several.
+/// The joined axes.
 inline constexpr const auto& joined_axes = detail::lists.joined;
 
-/// All degrees, those whose product is the world first, outermost first; ep is one of these where experts are
-/// independent.
+/// All degrees. Those whose product is the world come first, outermost first; ep is one of them if experts
+/// are independent.
 inline constexpr const auto& all_degrees = detail::lists.degrees;
-/// The same in the order in which users write them: those that values are placed on first.
+/// All degrees in the order in which users write them. Degrees of axes on which values are placed come first.
 inline constexpr const auto& written_degrees = detail::lists.written;
 
 }  // namespace rankc

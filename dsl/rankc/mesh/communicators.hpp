@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communicators that a layout needs: one for every distinct shape of groups, none of size 1, made in one
-// order that all ranks follow. Each is one split of the world (colour `groups.first(rank)`, key
+// The communicators that a layout needs: one for every distinct shape of groups with more than one rank. All
+// ranks make them in the same order. Each is one split of the world (colour `groups.first(rank)`, key
 // `groups.place(rank)`).
 #pragma once
 #include <rankc/mesh/layout.hpp>
@@ -9,7 +9,7 @@
 
 namespace rankc {
 
-/// A communication over the groups of an axis, and the ranks' relation in it.
+/// A communication over the groups of an axis, and its purpose.
 struct communicator_purpose {
   axis over;
   purpose as;
@@ -31,7 +31,8 @@ consteval list_of<communicator_purpose> list_purposes() {
 }
 }  // namespace detail
 
-/// In the order in which communicators are made: those of experts last, by purpose.
+/// The communications that need communicators, in the order in which these are made: by purpose, those of
+/// experts last.
 inline constexpr auto communicator_purposes = detail::list_purposes();
 
 struct planned_communicator {
@@ -39,8 +40,8 @@ struct planned_communicator {
   std::vector<communicator_purpose> serves;
 };
 
-/// Equal groups of two views share a communicator. With `tied_embeddings` the ends of the pipeline have one.
-/// Experts' communicators are planned where `experts` says that the model has some.
+/// The communicators of a layout. Equal groups of two views share one. With `tied_embeddings` the two ends of
+/// the pipeline have one. Communicators of experts are made only if `experts` is set.
 constexpr std::vector<planned_communicator> plan_communicators(const layout& l, bool experts,
                                                                bool tied_embeddings) {
   std::vector<planned_communicator> out;
@@ -60,16 +61,16 @@ constexpr std::vector<planned_communicator> plan_communicators(const layout& l, 
   return out;
 }
 
-/// What the groups of one communicate in a step, losses apart: each on a communicator of its own, as they are
-/// on lanes of their own.
+/// The number of communications of a step over one communicator's groups, except losses. Each uses a separate
+/// communicator, because it runs on a separate lane.
 constexpr int count_purposes(const planned_communicator& c) {
   return static_cast<int>(
       std::count_if(c.serves.begin(), c.serves.end(), [](const auto& s) { return s.as != purpose::loss; }));
 }
 
-/// The communicators of a step, experts' where they are spread over ranks: losses have none of their own, for
-/// they are summed along one axis after the other, and replicas of experts none, for they are replicas of all
-/// weights.
+/// The communicators of a step, with those of experts if they are sharded over ranks. Losses use no separate
+/// communicator, because they are summed along one axis after the other. Replicas of experts use none,
+/// because they are replicas of all weights.
 constexpr std::vector<planned_communicator> communicators_of_step(const layout& l) {
   std::vector<planned_communicator> all = plan_communicators(l, l.dims().ep > 1, false);
   for (planned_communicator& c : all)
@@ -79,7 +80,7 @@ constexpr std::vector<planned_communicator> communicators_of_step(const layout& 
   return all;
 }
 
-/// The calls that make them if every group is a communicator of its own.
+/// The number of calls that make them, if every group is a communicator.
 constexpr int count_groups(const layout& l, const std::vector<planned_communicator>& plan) {
   int n = 0;
   for (const planned_communicator& p : plan) n += p.groups.count(l.ranks());

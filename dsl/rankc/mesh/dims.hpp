@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the degrees of parallel dims say together: which multiply to the world, and what the one that is left
-// out is.
+// The arithmetic of parallel dims: which degrees multiply to the world, and the value of the one that is
+// inferred.
 #pragma once
 #include <rankc/mesh/axis_lists.hpp>
 
@@ -16,7 +16,7 @@ constexpr bool spans_world(const parallel_dims& d, int parallel_dims::* degree) 
   return false;
 }
 
-/// The product of the degrees that are known and span the world. It stops growing above `world`, so it cannot
+/// The product of the known degrees that span the world. It stops growing above `world`, so it cannot
 /// overflow.
 constexpr long long known_product(const parallel_dims& d) {
   long long product = 1;
@@ -25,31 +25,31 @@ constexpr long long known_product(const parallel_dims& d) {
   return product;
 }
 
-/// RC101, RC102: the degrees that span the world are known and multiply to it.
+/// RC101, RC102: true if all degrees that span the world are known and multiply to it.
 constexpr bool factors_world(const parallel_dims& d) {
   for (const named_degree& a : all_degrees)
     if (spans_world(d, a) && d.*a.degree < 1) return false;
   return known_product(d) == d.world;
 }
 
-/// RC107: cp divides into rings, as far as both are known.
+/// RC107: true if cp divides into rings, or if cp or ulysses is not known.
 constexpr bool makes_rings(const parallel_dims& d) {
   return d.cp < 1 || d.ulysses < 1 || d.cp % d.ulysses == 0;
 }
 
-/// RC108: the expert groups divide their region, of dims that factor the world.
+/// RC108: true if the expert groups divide their region. The dims must factor the world.
 constexpr bool places_experts(const parallel_dims& d) {
   return d.ep >= 1 && d.etp >= 1 && expert_region(d) % (1LL * d.ep * d.etp) == 0;
 }
 
-/// Whether resolved dims have a layout.
+/// True if resolved dims have a layout.
 constexpr bool has_layout(const parallel_dims& d) {
   return factors_world(d) && d.ulysses >= 1 && makes_rings(d) && places_experts(d);
 }
 
-/// The same dims with the inferred degree filled in, where it is the only one, the others are at least 1 and
-/// a whole number fits; else unchanged. A degree that does not span the world takes all that it can: ep and
-/// etp their region, ulysses the whole of cp.
+/// The dims with the inferred degree filled in. It is filled in if it is the only one, the others are at
+/// least 1 and an integer fits; otherwise the dims are unchanged. A degree that does not span the world gets
+/// its largest value: ep and etp fill their region, ulysses fills cp.
 constexpr parallel_dims resolve(parallel_dims d) {
   const named_degree* unknown = nullptr;
   for (const named_degree& a : all_degrees) {

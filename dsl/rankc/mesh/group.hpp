@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of ranks: those that differ along some axes of a view and along no others. The shape of such groups
-// has one canonical form, so that two shapes have the same groups exactly where they are equal.
+// Groups of ranks that differ along some axes of a view and along no others. The shape of such groups has one
+// canonical form, so two shapes are equal exactly if they have the same groups.
 #pragma once
 #include <rankc/mesh/view.hpp>
 
 namespace rankc {
 
-/// How the groups lie among the ranks: nested runs, outermost first, none of size 1 and no two that make one.
+/// The positions of groups among the ranks: nested runs, outermost first. No run has size 1, and no two runs
+/// could be merged.
 class group_shape {
  public:
   struct run {
@@ -14,14 +15,15 @@ class group_shape {
     constexpr bool operator==(const run&) const = default;
   };
 
-  /// Every rank alone.
+  /// Groups of one rank each.
   constexpr group_shape() = default;
   /// The groups across the given axes of a view. Axes that the view does not have are of size 1.
   constexpr group_shape(const view& v, axis_set across) {
     for (const axis_extent& a : v)
       if (across.has(a.axis)) add({a.size, a.stride});
   }
-  /// The first and the last of `stages` pipeline stages of `stage` ranks each; the ranks between are alone.
+  /// The first and the last of `stages` pipeline stages of `stage` ranks each. The ranks between them are in
+  /// groups of one.
   static constexpr group_shape ends(int stages, int stage) {
     group_shape s;
     if (stages > 1) s.add({2, (stages - 1) * stage});
@@ -33,13 +35,13 @@ class group_shape {
   constexpr const run* end() const { return runs_.data() + count_; }
   constexpr bool operator==(const group_shape&) const = default;
 
-  /// Ranks of a group (of those with more than one, in a shape of ends).
+  /// The number of ranks in a group. In a shape of ends it is that of the groups with more than one rank.
   constexpr int size() const {
     int n = 1;
     for (const run& r : *this) n *= r.size;
     return n;
   }
-  /// Whether a rank is in a group with others.
+  /// True if a rank is in a group with others.
   constexpr bool has(int rank) const {
     return count_ > 0 && (below_ == 0 || rank < below_ || rank >= runs_[0].stride);
   }
@@ -62,7 +64,7 @@ class group_shape {
       first += place % runs_[static_cast<std::size_t>(i)].size * runs_[static_cast<std::size_t>(i)].stride;
     return first;
   }
-  /// How many groups have more than one rank.
+  /// The number of groups with more than one rank.
   constexpr int count(int ranks) const {
     if (count_ == 0) return 0;
     return below_ > 0 ? below_ : ranks / size();
@@ -95,7 +97,7 @@ class group_shape {
 
   std::array<run, detail::lists.listed.count> runs_{};
   int count_ = 0;
-  int below_ = 0;  // where above 0, only ranks below it and from the outermost stride on have a group
+  int below_ = 0;  // if above 0, only ranks below it and from the outermost stride on have a group
 };
 
 }  // namespace rankc

@@ -7,7 +7,7 @@
 
 namespace rankc {
 
-/// A rank's index along one axis. It is no number: only a layout turns it into a rank.
+/// A rank's index along one axis. It does not convert to a number; only a layout turns it into a rank.
 template <mesh_axis Axis>
 struct along {
   int index = 0;
@@ -16,7 +16,7 @@ struct along {
   constexpr bool operator==(const along&) const = default;
 };
 
-/// A rank's indices along the axes of one view; 0 along one that it is not in.
+/// A rank's indices along the axes of one view; 0 along an axis that the view does not have.
 template <seen axis_row::* View>
 class coordinates {
  public:
@@ -39,7 +39,7 @@ using coord = coordinates<&axis_row::dense>;
 using expert_coord = coordinates<&axis_row::expert>;
 
 namespace detail {
-/// A view of resolved dims: the axes that it has, in the order of their rows.
+/// A view of resolved dims: its axes in the order of their rows.
 constexpr view make_view(const parallel_dims& d, seen axis_row::* of) {
   axis_extent sizes[n_axis_rows]{};
   int n = 0;
@@ -55,7 +55,7 @@ constexpr int rank_at(const view& v, const auto& at) {
 }
 }  // namespace detail
 
-/// The views, coordinates and groups of dims that `check_dims` accepts, resolved.
+/// The views, coordinates and groups of resolved dims that `check_dims` accepts.
 class layout {
  public:
   explicit constexpr layout(const parallel_dims& d)

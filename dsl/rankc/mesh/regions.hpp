@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Questions that layers, rules and costs ask of axes: which axis a tensor-parallel region spans, which axes
-// shard sequences or features, and how many ranks these have. The rows of the table answer them.
+// Facts about axes that layers, rules and costs need: the axis of tensor-parallel regions, the axes that
+// shard sequences or features, and their numbers of ranks. All are derived from the rows of the table.
 #pragma once
 #include <rankc/mesh/axis_lists.hpp>
 
 namespace rankc {
 
 namespace detail {
-/// A degree that is not known counts as 1: another rule refuses it.
+/// An unknown degree counts as 1, because another rule refuses it.
 constexpr int known(int degree) { return degree < 1 ? 1 : degree; }
 }  // namespace detail
 
-/// Whether the ranks along an axis compute a tensor-parallel region together: they shard the features of
+/// True if the ranks along an axis compute a tensor-parallel region together, that is, shard the features of
 /// dense layers.
 constexpr bool spans_region(axis a) { return row(a).shares == part::features && is_dense(a); }
 
@@ -31,19 +31,19 @@ consteval axis find_expert_region_axis() {
 /// The axis of tensor-parallel regions. Layers enter and leave a region by conversions over it; between
 /// regions, `sequence_parallel` shards the tokens along it.
 inline constexpr axis region_axis = detail::find_region_axis();
-/// The axis that shards the features of experts which are spread over ranks.
+/// The axis that shards the features of experts, which are themselves sharded over ranks.
 inline constexpr axis expert_region_axis = detail::find_expert_region_axis();
 
-/// Whether a shard of the tokens along an axis is a part of each sequence; else it is whole sequences.
+/// True if a shard of the tokens along an axis is a part of each sequence; false if it is whole sequences.
 constexpr bool cuts_sequences(axis a) { return row(a).shares == part::positions || spans_region(a); }
 
-/// Whether a layer's program on a rank depends on the degree of an axis: its shapes and its conversions do.
-/// Sequences and layers are only a number of the same things.
+/// True if a layer's program on a rank depends on the degree of an axis, through its shapes and conversions.
+/// Degrees that shard sequences or layers only change the number of equal programs.
 constexpr bool shapes_layers(const axis_row& r) {
   return r.degree && r.shares != part::nothing && r.shares != part::layers && r.shares != part::sequences;
 }
 
-/// The ranks along axes for which `is_one` holds; a degree that is not known counts as 1.
+/// The number of ranks along all axes that satisfy `is_one`. An unknown degree counts as 1.
 constexpr long long ranks_along_each(const parallel_dims& d, auto is_one) {
   long long ranks = 1;
   for (const named_degree& a : all_degrees)
@@ -51,17 +51,17 @@ constexpr long long ranks_along_each(const parallel_dims& d, auto is_one) {
   return ranks;
 }
 
-/// The ranks of a tensor-parallel region.
+/// The number of ranks of a tensor-parallel region.
 constexpr int region_ranks(const parallel_dims& d) { return detail::known(ranks_along(d, region_axis)); }
-/// The ranks of a tensor-parallel region that shard its tokens outside of it.
+/// The number of ranks of a tensor-parallel region that shard its tokens outside the region.
 constexpr int token_shards(const parallel_dims& d) { return d.sequence_parallel ? region_ranks(d) : 1; }
 
-/// The ranks that have sequences of their own. Independent expert ranks share theirs.
+/// The number of ranks that have their own sequences. Independent expert ranks share theirs.
 constexpr long long batch_ranks(const parallel_dims& d) {
   return ranks_along_each(d, [](axis a) { return row(a).shares == part::sequences; });
 }
 
-/// Whether layers communicate for a purpose, forward and backward; else steps do, or stages.
+/// True if layers communicate for this purpose, in forward and backward. Otherwise steps or stages do.
 constexpr bool is_within_layers(purpose p) {
   return p == purpose::keys_and_values || p == purpose::heads || p == purpose::tokens ||
          p == purpose::activations;

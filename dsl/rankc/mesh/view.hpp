@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A view factors the ranks into axes: a list of names, sizes and strides whose product is the number of
-// ranks. Two views of one span of ranks share an axis where its size and stride are equal, since these
-// determine its groups.
+// ranks. Two views of the same ranks share an axis if its size and stride are equal, because these determine
+// its groups.
 #pragma once
 #include <rankc/mesh/axis_lists.hpp>
 
@@ -16,7 +16,7 @@ namespace rankc {
 using mesh_axis = axis;
 inline constexpr auto& mesh_axis_names = axis_names;
 
-/// A number of ranks along an axis. It cannot be below 1: to make such a one does not compile, or throws.
+/// A number of ranks along an axis, at least 1. A lower number does not compile, or throws.
 class degree {
  public:
   constexpr degree() = default;
@@ -29,7 +29,7 @@ class degree {
   int n_ = 1;
 };
 
-/// An axis of a view: neighbours along it are `stride` ranks apart.
+/// An axis of a view. Neighbours along it are `stride` ranks apart.
 struct axis_extent {
   mesh_axis axis{};
   degree size{};
@@ -64,7 +64,7 @@ class view {
   int count_ = 0, span_ = 1;
 };
 
-/// The axes that both views have, where one of them differs in size or stride; null: none.
+/// The first axis of both views that differs in size or stride; null if there is none.
 constexpr const axis_extent* first_unequal_axis(const view& a, const view& b) {
   for (const axis_extent& x : a)
     if (const axis_extent* y = b.find(x.axis); y && *y != x) return &x;

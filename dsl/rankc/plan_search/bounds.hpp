@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lower bounds of a choice's time and memory, before its stages are placed, before their order is known, and
+// Lower bounds of a choice's time and memory: for any schedule, for a placement of stages, and for a schedule
 // before it is judged.
 #pragma once
 #include <rankc/plan_search/judge.hpp>
@@ -11,7 +11,8 @@
 
 namespace rankc::plan_search {
 
-/// No more than what a choice takes. Units: seconds, bytes of the rank that needs most.
+/// A lower bound of a choice.
+/// Units: seconds; bytes of the rank with the most memory.
 struct bound {
   double step = 0;
   std::size_t bytes = 0;
@@ -22,7 +23,7 @@ class choice_bounds {
  public:
   constexpr choice_bounds(const Model& model, const question& q) : model_(model), q_(q), layers_(model, q) {}
 
-  /// By any schedule: with stages that take the same.
+  /// The bound for any schedule, with stages of equal cost.
   constexpr bound least(const unscheduled& c) {
     const auto [alike, times] = layers_of(c);
     if (!alike) return {};
@@ -32,7 +33,7 @@ class choice_bounds {
     return {std::min(whole.step, halves.step), std::min(whole.bytes, halves.bytes)};
   }
 
-  /// Whether a choice breaks no rule of those that can be told without its layers.
+  /// True if a choice breaks none of the rules that can be checked without its layers.
   constexpr bool is_legal_so_far(const choice& c) const {
     training recipe = q_.recipe;
     recipe.recompute = c.recompute;
@@ -41,8 +42,8 @@ class choice_bounds {
     return accepts(out);
   }
 
-  /// The step of a choice on the stages of its schedule, by any order of actions whose backwards are whole,
-  /// or in halves; none where its layers break a rule.
+  /// The bound of the step for the stages of a choice's schedule, over all orders of actions. Backwards are
+  /// whole, or in halves. Empty if the layers break a rule.
   constexpr std::optional<double> placed_step(const choice& c, const action_table& placement,
                                               bool in_halves) {
     const auto [alike, times] = layers_of(c);
@@ -51,7 +52,7 @@ class choice_bounds {
     const cost_model::detail::predictor steps(l.plan, *q_.gpu, l.setting, l.forms);
     return (1 - rounding) * steps.predict(steps.least_makespan(in_halves)).step;
   }
-  /// The memory of the same. The choice breaks no rule.
+  /// The memory of the same choice. The choice must break no rule.
   constexpr placed_memory memory_of_placed(const choice& c, bool in_halves) {
     const auto [alike, times] = layers_of(c);
     const lowered_choice l = lower(c, detail::one_microbatch(c.schedule.placement(c.dims.pp), in_halves),
@@ -73,8 +74,8 @@ class choice_bounds {
     return out;
   }
 
-  /// The step of a choice by its schedule, and where it is asked for, its memory but what goes between
-  /// stages; none where it breaks a rule.
+  /// The step of a choice with its schedule and, if asked for, its memory without the buffers between stages.
+  /// Empty if it breaks a rule.
   constexpr std::optional<bound> predicted(const choice& c, bool with_memory) {
     const auto [alike, times] = layers_of(c);
     if (!alike || !is_legal_so_far(c)) return {};
@@ -89,8 +90,8 @@ class choice_bounds {
     return out;
   }
 
-  /// The microbatches in flight of a choice's schedule; null where none that has the same was predicted. It
-  /// lasts until the next is.
+  /// The microbatches in flight of a choice's schedule; null if no choice with this schedule was predicted
+  /// before. The pointer is valid until the next prediction.
   /// Shapes: (ranks).
   constexpr const std::vector<int>* in_flight(const choice& c) const {
     for (const scheduled& s : known_)
@@ -100,12 +101,12 @@ class choice_bounds {
 
  private:
   static constexpr double rounding =
-      1e-9;  // what is known of a choice is summed in another order than its prediction
+      1e-9;  // allows for the different order of sums in the bound and the prediction
 
-  /// What time and memory ask of a layer's form.
+  /// The data of a layer's form for time and memory.
   struct planned_form : cost_model::detail::timed_form, form_bytes {};
-  /// A choice as a plan, with its forms lowered. The plan lasts until another choice of its layers is
-  /// lowered.
+  /// A choice as a plan, with its forms lowered. The plan is valid until another choice with the same layers
+  /// is lowered.
   struct lowered_choice {
     const plan_data& plan;
     lowering::layer_setting setting;
@@ -117,7 +118,7 @@ class choice_bounds {
     p.dims = resolve(c.dims);
     p.recipe.recompute = c.recompute;
     p.actions = std::move(actions);
-    p.expected = {};  // of messages, which bounds leave out
+    p.expected = {};  // for messages, which bounds do not count
     p.rows = rows_of(q_, c);
     p.blocks_of_stage = layers_.split(alike, p.dims, p.actions);
     lowered_choice l{p, alike.setting};
@@ -146,8 +147,8 @@ class choice_bounds {
     return bytes;
   }
 
-  /// The layers of a choice; where sequences do not ask for experts, of one at a time, and how many there
-  /// are.
+  /// The layers of a choice. Without experts they are the layers of one sequence, and `times` is the number
+  /// of sequences.
   struct layers_of_choice {
     alike_layers* alike = nullptr;
     int times = 1;
@@ -161,7 +162,7 @@ class choice_bounds {
     return {layers_.find(c), 1};
   }
 
-  /// What a step takes at least where backward is whole, or in halves.
+  /// A lower bound of a step with whole backwards, or with backwards in halves.
   constexpr bound least(const unscheduled& c, alike_layers& alike, int times, bool in_halves) {
     using namespace cost_model::detail;
     const memory_share of(q_, alike.setting, c.dims);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a plan a search is free in: degrees, sequences of a microbatch, the schedule, and what backward
-// repeats.
+// The part of a plan that a search chooses: degrees, sequences of a microbatch, the schedule, and
+// recomputation.
 #pragma once
 #include <rankc/recipe/cluster.hpp>
 #include <rankc/base/divisors.hpp>
@@ -13,7 +13,7 @@
 
 namespace rankc::plan_search {
 
-/// What plans are for, beside the model.
+/// The fixed part of the plans, without the model.
 struct question {
   cluster machines{};
   const cost_model::gpu_speed* gpu = nullptr;
@@ -21,13 +21,13 @@ struct question {
   int gpus = 1;
 };
 
-/// At most 1 where the model has none.
+/// The number of experts; at most 1 for a model without experts.
 constexpr int experts_of(const auto& model) {
   if constexpr (requires { model.sizes(); }) return model.sizes().experts;
   else return 1;
 }
 
-/// All but the schedule.
+/// A choice without the schedule.
 struct unscheduled {
   parallel_dims dims{};
   int microbatches = 1;
@@ -38,15 +38,15 @@ struct choice : unscheduled {
   schedules::listed schedule{};
 };
 
-/// What backward may repeat.
+/// The forms of recomputation that a search tries.
 inline constexpr recomputation recomputations[]{{}, {.activations = true, .norms = true}, {.full = true}};
 
 namespace detail {
 
-constexpr int sharing_from = 16384;  // tokens of a sequence that ranks may shard
+constexpr int sharing_from = 16384;  // the fewest tokens of a sequence that ranks may shard
 
-/// The axes that divide the ranks before data parallelism takes the rest: layers, then what communicates
-/// within a node, then the others.
+/// The axes that divide the ranks before data parallelism takes the rest: layers, then the axes that
+/// communicate within a node, then the others.
 consteval rankc::detail::list_of<axis> list_searched_axes() {
   rankc::detail::list_of<axis> out;
   const auto add = [&](auto is_next) {
@@ -63,13 +63,13 @@ consteval rankc::detail::list_of<axis> list_searched_axes() {
 }
 inline constexpr rankc::detail::list_of<axis> searched_axes = list_searched_axes();
 
-/// Whether a search tries a degree above 1.
+/// True if a search tries a degree above 1.
 constexpr bool tries(const question& q, const axis_row& r, int degree) {
   if (r.stays_in_node && degree > q.machines.ranks_per_node) return false;
   return r.shares != part::positions || q.recipe.seq >= sharing_from;
 }
 
-/// Add the ways to shard weights and experts among `data` ranks, the other degrees being chosen.
+/// Adds the ways to shard weights and experts among `data` ranks. The other degrees are already chosen.
 constexpr void add_data_ranks(std::vector<parallel_dims>& all, int experts, int data, parallel_dims d) {
   const int of_sequence = static_cast<int>(ranks_along_each(d, cuts_sequences));
   d.ulysses = d.cp;
@@ -88,7 +88,8 @@ constexpr void add_data_ranks(std::vector<parallel_dims>& all, int experts, int 
     }
 }
 
-/// Add the dims with each degree of the searched axes from number `next` on, of `ranks` that are left.
+/// Adds the dims with each degree of the searched axes, from axis number `next` on. `ranks` are left to
+/// divide.
 constexpr void add_dims(std::vector<parallel_dims>& all, const question& q, int experts, int ranks,
                         const parallel_dims& chosen, std::size_t next = 0) {
   if (next == searched_axes.size()) return add_data_ranks(all, experts, ranks, chosen);
@@ -120,8 +121,8 @@ constexpr void add_all(std::vector<schedules::listed>& all, int microbatches,
 
 }  // namespace detail
 
-/// All degrees of pp, tp, cp, ep and of replicas and shards, sequences of a microbatch, and what backward
-/// repeats: what the recipe says, where it says something.
+/// All degrees of pp, tp, cp, ep, replicas and shards, all numbers of sequences in a microbatch, and all
+/// forms of recomputation. If the recipe specifies a recomputation, only that one.
 constexpr std::vector<unscheduled> unscheduled_choices(const question& q, int experts) {
   std::vector<unscheduled> all;
   for (const parallel_dims& d : detail::dims_of(q, experts)) {
@@ -137,8 +138,8 @@ constexpr std::vector<unscheduled> unscheduled_choices(const question& q, int ex
   return all;
 }
 
-/// The published schedules; one rank alone does a microbatch's backward before the next one's forward. Those
-/// that keep all microbatches, and are no faster, are left out.
+/// The published schedules. A single rank runs each microbatch's backward before the next forward. Schedules
+/// that keep all microbatches and are no faster are left out.
 constexpr std::vector<schedules::listed> schedules_of(int pp, int microbatches) {
   if (pp == 1) return {{schedules::one_f_one_b::name, microbatches, 1}};
   std::vector<schedules::listed> all;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What memory takes of a layer's form: of as many sequences as it was lowered for, or, of more, what these
-// take at least.
+// The memory of a layer's form: exact for the number of sequences for which it was lowered, a lower bound for
+// more.
 #pragma once
 #include <rankc/lowering/node.hpp>
 
@@ -9,7 +9,8 @@
 
 namespace rankc::plan_search {
 
-/// Units: bytes. Names are layer_program's.
+/// The bytes of a form, with the names of layer_program.
+/// Units: bytes.
 struct form_bytes {
   std::vector<lowering::rope_use> ropes{};
   std::size_t x_bytes = 0, y_bytes = 0, saved_bytes = 0, halfway_bytes = 0, forward_temp = 0,
@@ -20,9 +21,9 @@ struct form_bytes {
   static constexpr unsigned long long bit(lowering::phase does, lowering::space where) {
     return 1ull << (16 * (does == lowering::phase::backward_weight) + static_cast<int>(where));
   }
-  /// Of forward, and of the second half of backward.
+  /// True for a use in forward or in the second half of backward. Other phases are not stored.
   constexpr bool uses(lowering::phase does, lowering::space where) const { return used & bit(does, where); }
-  /// True if forward reads an input; the other phases are not asked for.
+  /// True if forward reads an input. Other phases are not asked for.
   constexpr bool reads_input(lowering::phase, int input) const {
     return std::find(inputs.begin(), inputs.end(), input) != inputs.end();
   }
@@ -43,7 +44,8 @@ constexpr std::size_t bytes_of_elements(const lowering::layer_program& l, const 
   return is_fp8(v.holds) ? 2 * static_cast<std::size_t>(l.shape(v).elements()) : v.bytes;
 }
 
-/// The most that a list of nodes has in its workspace at once, if nothing is lost between.
+/// The largest number of bytes that a list of nodes has in its workspace at once, without gaps between
+/// values.
 /// Shapes: bytes (values).
 constexpr std::size_t most_at_once(const lowering::layer_program& l,
                                    lowering::node_range lowering::value::* lives, std::size_t nodes,
@@ -62,8 +64,8 @@ constexpr std::size_t most_at_once(const lowering::layer_program& l,
 
 }  // namespace detail
 
-/// A lower bound of a form's bytes for `times` the sequences that it is lowered for. Padding between values
-/// and the scales of fp8 tensors, which do not grow with the sequences, are left out.
+/// A lower bound of a form's bytes for `times` the sequences for which it was lowered. It omits padding
+/// between values and the scales of fp8 tensors, which do not grow with the sequences.
 constexpr form_bytes bytes_of(const lowering::layer_program& l, int times) {
   using lowering::space;
   form_bytes b{.ropes = l.ropes,

@@ -10,13 +10,14 @@
 
 namespace rankc::plan_search {
 
-/// A choice that breaks no rule, except maybe that of memory. Units: bytes of the rank that needs most.
+/// A choice that breaks no rule, except possibly that of memory.
+/// Units: bytes of the rank with the most memory.
 struct judged {
   plan_search::choice choice;
   cost_model::step_prediction time;
   std::size_t bytes = 0;
   bool fits = true;
-  /// Whether it is to be preferred.
+  /// True if this plan is better: faster or, if equally fast, smaller.
   constexpr bool is_before(const judged& other) const {
     return time.step != other.time.step ? time.step < other.time.step : bytes < other.bytes;
   }
@@ -26,13 +27,14 @@ constexpr bool fit(const cluster& machines, std::size_t bytes) {
   return machines.memory == 0 || bytes <= static_cast<std::size_t>(machines.memory);
 }
 
-/// A choice of a question as a plan.
+/// A choice as a plan.
 constexpr plan_data plan_of(const auto& model, const question& q, const choice& c) {
   training recipe = q.recipe;
   recipe.recompute = c.recompute;
   return make_plan_data(model, c.dims, c.schedule, recipe, q.machines);
 }
 
+/// Judges a choice. Empty if it breaks a rule other than memory.
 /// Errors: those of all rules but memory, to the report.
 constexpr std::optional<judged> judge(const auto& model, const question& q, const choice& c, report& out) {
   plan_data counted = plan_of(model, q, c);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a model on a rank, lowered once for all choices whose layers are the same.
+// The layers of a model on a rank, lowered once for all choices with equal layers.
 #pragma once
 #include <rankc/cost_model/step_time.hpp>
 #include <rankc/memory/worst_rank.hpp>
@@ -14,14 +14,14 @@
 
 namespace rankc::plan_search {
 
-/// A layer's form, as one of the ranks has it that share out nothing but sequences and layers.
+/// A lowered layer's form, shared by all ranks that differ only in their sequences and layers.
 struct lowered_form {
   layer_form form;
   recomputation recompute{};
   bool in_halves = false;
   lowering::layer_program program{};
   lowering::layer_setting setting{};
-  /// What it takes of so many times its sequences: of time, and of memory.
+  /// The time and memory of the form for `times` its sequences.
   struct repeated {
     int times;
     cost_model::detail::stage_spent takes;
@@ -30,7 +30,7 @@ struct lowered_form {
   std::vector<repeated> of{};
 };
 
-/// Elements of a layer's own parameters on a rank, before ranks share them out.
+/// The elements of a layer's own parameters on a rank, before data-parallel ranks shard them.
 struct parameter_elements {
   double trained = 0, all = 0, trained_of_experts = 0, all_of_experts = 0;
 };
@@ -52,27 +52,28 @@ consteval rankc::detail::list_of<axis> list_shaping_axes() {
   return out;
 }
 inline constexpr rankc::detail::list_of<axis> shaping_axes = list_shaping_axes();
-/// Whether the degrees on which a layer's program depends are equal.
+/// True if two dims have the same degrees for all axes on which a layer's program depends.
 constexpr bool have_layers_alike(const parallel_dims& a, const parallel_dims& b) {
   for (axis each : shaping_axes)
     if (a.*row(each).degree != b.*row(each).degree) return false;
   return true;
 }
 
-/// The layers of choices that differ in how ranks share out sequences, layers and, of dense weights, these;
-/// not in whether that leaves padding, without which neighbours are packed.
+/// Lowered layers that choices share. The choices have equal degrees for all axes on which layers depend, and
+/// equal rows. They may differ in the sharding of sequences, layers and dense weights. But if weight shards
+/// need padding, they must be the same, because padding changes which neighbours are packed.
 struct alike_layers {
-  /// How layers are split over so many pipeline ranks: what they cost.
+  /// The cost of the layers for a split over `pp` pipeline ranks.
   struct costed_stack {
     int pp;
     std::vector<costed_entry> entries;
   };
   parallel_dims dims{};
-  int rows = 1, divisor = 0;  // of the rows of all dense weights
+  int rows = 1, divisor = 0;  // divisor of the rows of all dense weights
   bool sum_over_batch = false;
   lowering::layer_setting setting{};
-  plan_data plan{};  // of one of these choices: all have its kinds
-  std::vector<std::vector<lowering::layer_parameter>> parameters{};  // of each kind
+  plan_data plan{};  // the plan of one of these choices; all have its kinds
+  std::vector<std::vector<lowering::layer_parameter>> parameters{};  // by kind
   std::vector<parameter_elements> elements{};
   std::vector<lowered_form> forms{};
   std::vector<costed_stack> stacks{};
@@ -89,7 +90,7 @@ constexpr int rows_of(const question& q, const unscheduled& c) {
   return q.recipe.global_batch / c.microbatches / static_cast<int>(batch_ranks(c.dims));
 }
 
-/// Turn a layer without experts into the same layer of `times` as many sequences.
+/// Turns a layer without experts into the same layer for `times` as many sequences.
 constexpr void repeat_rows(lowering::layer_program& l, int times) {
   for (lowering::local_shape& s : l.shapes)
     for (int d = 0; d < s.ndim; ++d)
@@ -98,14 +99,14 @@ constexpr void repeat_rows(lowering::layer_program& l, int times) {
     for (lowering::node& n : *list) n.rows *= times;
 }
 
-/// Lowers layers where they are asked for the first time.
+/// Lowers layers when they are first asked for.
 template <class Model>
 class layer_cache {
  public:
   constexpr layer_cache(const Model& model, const question& q) : model_(model), q_(q) {}
 
-  /// Of the choice's layers; the schedule does not matter. It lasts until the next is asked for. Null where
-  /// the choice breaks a rule, and none that is alike was asked for before.
+  /// The layers of a choice; its schedule does not matter. The pointer is valid until the next call. Null if
+  /// the choice breaks a rule and no choice with equal layers was found before.
   constexpr alike_layers* find(const unscheduled& c) {
     const int rows = rows_of(q_, c);
     for (alike_layers& a : all_)
@@ -130,7 +131,7 @@ class layer_cache {
     return &a;
   }
 
-  /// The parameters of a kind, on a rank of a choice of these layers.
+  /// The parameters of a kind, on a rank of a choice with these layers.
   constexpr std::vector<lowering::layer_parameter> parameters_of(const alike_layers& a, std::size_t kind,
                                                                  const parallel_dims& d) const {
     std::vector<lowering::layer_parameter> all;
@@ -141,7 +142,8 @@ class layer_cache {
     return all;
   }
 
-  /// Shapes: of a choice of these layers; the result (stages).
+  /// The split of the layers over the stages of a choice with these layers.
+  /// Shapes: the result (stages).
   constexpr std::vector<int> split(alike_layers& a, const parallel_dims& d,
                                    const action_table& placed) const {
     for (const alike_layers::costed_stack& s : a.stacks)
@@ -155,7 +157,7 @@ class layer_cache {
     return split_layers(s.entries, placed, {});
   }
 
-  /// Shapes: one of the kinds of the layers. What is returned lasts until the next is lowered.
+  /// Lowers a form of these layers. The reference is valid until the next form is lowered.
   constexpr lowered_form& lower(alike_layers& a, const layer_form& wanted, const recomputation& recompute,
                                 bool in_halves) const {
     const recomputation repeats = wanted.recomputes ? recompute : recomputation{};
@@ -174,8 +176,8 @@ class layer_cache {
     return f;
   }
 
-  /// What a form takes of so many times its sequences; of memory, at least. It lasts until the form is asked
-  /// for more.
+  /// The time of a form for `times` its sequences, and a lower bound of its memory. The reference is valid
+  /// until the form is repeated for another number.
   constexpr const lowered_form::repeated& repeat(lowered_form& f, int times) const {
     for (const lowered_form::repeated& known : f.of)
       if (known.times == times) return known;

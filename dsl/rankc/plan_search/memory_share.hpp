@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank keeps of a layer's parameters, before it is known which layers it has.
+// A rank's memory for a layer's parameters, before its layers are known.
 #pragma once
 #include <rankc/cost_model/step_time.hpp>
 #include <rankc/plan_search/layers.hpp>
 
 namespace rankc::plan_search {
 
-/// Of ranks of these dims. Units: bytes.
+/// A rank's memory for parameters, with these dims.
+/// Units: bytes.
 class memory_share {
  public:
   constexpr memory_share(const question& q, const lowering::layer_setting& s, const parallel_dims& d)
@@ -23,25 +24,25 @@ class memory_share {
              (kept.working_copy ? real_ : 0) + wide_;
   }
 
-  /// Of so many layers, to what a rank has on average.
+  /// Adds a rank's average share of `layers` layers to `h`.
   constexpr void add(cost_model::detail::held& h, const parameter_elements& e, double layers) const {
     h.trained += layers * trained(e);
     h.gathered += layers * ((shards_ > 1 ? e.all : 0) + (expert_shards_ > 1 ? e.all_of_experts : 0));
     if (sums_over_replicas_) h.summed += layers * e.trained / shards_;
   }
-  /// All the time: its share of what is trained, its gradient and what the optimizer has of it; and what is
-  /// gathered, where that stays.
+  /// The memory that is always in use: the rank's shard of trained weights, their gradients and optimizer
+  /// state, and the gathered weights if they are not freed after each layer.
   constexpr double kept(const parameter_elements& e) const {
     return trained(e) * state_ + (passes_ ? 0 : gathered(e));
   }
-  /// While the layer is computed.
+  /// The memory in use only while the layer is computed.
   constexpr double passing(const parameter_elements& e) const { return passes_ ? gathered(e) : 0; }
 
  private:
   constexpr double trained(const parameter_elements& e) const {
     return e.trained / shards_ + e.trained_of_experts / expert_shards_;
   }
-  /// Whole weights and their gradients.
+  /// Full weights and their gradients.
   constexpr double gathered(const parameter_elements& e) const {
     return (shards_ > 1 ? e.all * real_ + e.trained * wide_ : 0) +
            (expert_shards_ > 1 ? e.all_of_experts * real_ + e.trained_of_experts * wide_ : 0);

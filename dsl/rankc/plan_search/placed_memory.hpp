@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks keep at least of whom no more is known than their stages.
+// A lower bound of each rank's memory when only its stages are known.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -8,12 +8,13 @@
 
 namespace rankc::plan_search {
 
-/// What ranks take at least whose stages are known. Units: bytes.
+/// The bounds of the ranks. `bytes` is for one microbatch in each direction. `of_one` is the part of it that
+/// these microbatches need. `of_stage` is what one microbatch needs in the smallest stage of the rank.
+/// Units: bytes.
 /// Shapes: (pipeline ranks).
 struct placed_memory {
   struct rank {
-    std::size_t bytes, of_one,
-        of_stage;  // with one microbatch of each direction; what these take of it; what one takes on a stage
+    std::size_t bytes, of_one, of_stage;
   };
   std::vector<rank> ranks;
 
@@ -22,7 +23,7 @@ struct placed_memory {
     for (const rank& r : ranks) most = std::max(most, r.bytes);
     return most;
   }
-  /// By a schedule that has so many microbatches of a stage in flight.
+  /// The bound for a schedule with `in_flight` microbatches of a stage at once.
   constexpr std::size_t most_with(const std::vector<int>& in_flight) const {
     std::size_t most = 0;
     for (std::size_t r = 0; r < ranks.size(); ++r) {
@@ -31,7 +32,7 @@ struct placed_memory {
     }
     return most;
   }
-  /// Of either, on the same ranks.
+  /// Joins the bounds of two placements on the same ranks: the result holds for either.
   constexpr void join(const placed_memory& other) {
     for (std::size_t r = 0; r < ranks.size(); ++r)
       ranks[r] = {std::min(ranks[r].bytes, other.ranks[r].bytes),
@@ -42,8 +43,8 @@ struct placed_memory {
 
 namespace detail {
 
-/// The actions of one microbatch of each direction on given stages: whatever the order is, at some time the
-/// ranks keep what these do.
+/// The actions of one microbatch in each direction on given stages. In any order of actions there is a time
+/// at which the ranks keep at least the memory of these.
 constexpr action_table one_microbatch(action_table t, bool in_halves) {
   const auto add = [&](int rank, int microbatch) {
     std::vector<int> own;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fastest plans that fit, and those that none beats in time and memory: choices in order of what they
-// take at least, which is looked at more closely only of those that could still be one of them.
+// Finds the fastest plans that fit, and the plans that no other beats in time and memory. Choices are visited
+// in order of their lower bounds, and only those that can still win get a closer bound.
 // Source: best-first search, Hart, Nilsson and Raphael 1968.
 #pragma once
 #include <rankc/plan_search/bounds.hpp>
@@ -10,21 +10,20 @@
 
 namespace rankc::plan_search {
 
-/// How many plans are wanted in order of time, and whether those too that no other is both faster and smaller
-/// than.
+/// The results asked for: the number of plans in order of time, and, with `front`, also the plans for which
+/// no other is both faster and smaller.
 struct wanted {
   int top = 1;
   bool front = false;
 };
 
-/// How many choices of all a search looked at, and how closely: those without their schedule, their stages,
-/// their schedules, and all of them.
+/// The number of choices that a search examined in each stage: without a schedule, with placed stages, with a
+/// predicted schedule, and fully judged.
 struct looked_at {
   int unscheduled = 0, placed = 0, predicted = 0, judged = 0;
 };
 
-/// Plans that fit. Of equally fast ones the smallest is first, of equal ones that which comes first among all
-/// choices.
+/// Plans that fit. Of equally fast plans the smallest comes first; ties keep the order of all choices.
 struct ranking {
   std::vector<judged> top, front;
   looked_at counts{};
@@ -32,15 +31,16 @@ struct ranking {
 
 namespace detail {
 
-/// What is known of a choice: what it takes at least by any schedule, or on its stages, or its step.
+/// The kind of a candidate's bound: a bound for any schedule, a bound for its stages, or its step.
 enum class known : unsigned char { least, placed, step };
 struct candidate {
   bound at_least;
-  int order;  // among all choices, of its first schedule
+  int order;  // index among all choices, of its first schedule
   known by;
   choice of;
-  int placement = -1;  // of the search's
-  /// Of a heap the largest is first: that which could become the fastest, of equally fast ones the smallest.
+  int placement = -1;  // index in the search's placements
+  /// The order of a heap, whose largest element is first: the candidate with the fastest bound, and of
+  /// equally fast ones the smallest.
   constexpr bool operator<(const candidate& other) const {
     if (at_least.step != other.at_least.step) return at_least.step > other.at_least.step;
     return at_least.bytes != other.at_least.bytes ? at_least.bytes > other.at_least.bytes
@@ -51,7 +51,7 @@ struct candidate {
 struct ranked {
   judged plan;
   int order;
-  /// Whether it comes before all that could become of what is known.
+  /// True if this plan beats every plan with that lower bound.
   constexpr bool is_before(const bound& least, int other) const {
     if (plan.time.step != least.step) return plan.time.step < least.step;
     return plan.bytes != least.bytes ? plan.bytes < least.bytes : order < other;
@@ -61,7 +61,7 @@ struct ranked {
   }
 };
 
-/// The plans that were judged, as far as they are wanted.
+/// The best plans judged so far.
 class winners {
  public:
   constexpr explicit winners(const wanted& w) : wanted_(w) {}
@@ -73,7 +73,7 @@ class winners {
     std::erase_if(front_, [&](const ranked& f) { return r.plan.bytes <= f.plan.bytes && r.is_before(f); });
     insert(front_, r);
   }
-  /// Whether nothing that takes at least so much is among them.
+  /// True if no plan with this lower bound can be among the results.
   constexpr bool beat(const bound& least, int order) const {
     if (top_.size() < static_cast<std::size_t>(wanted_.top)) return false;
     if (wanted_.top > 0 && !top_.back().is_before(least, order)) return false;
@@ -117,7 +117,7 @@ class ranking_search {
       const candidate next = open_.back();
       open_.pop_back();
       const bool is_beaten = found_.beat(next.at_least, next.order);
-      if (is_beaten && !wanted_.front) break;  // so are all that follow
+      if (is_beaten && !wanted_.front) break;  // all later candidates are beaten too
       if (!is_beaten) look_at(next);
       progress(counts_, open_.size());
     }
@@ -133,8 +133,9 @@ class ranking_search {
     std::push_heap(open_.begin(), open_.end());
   }
 
-  /// Memory takes longer to count than time: where the front is not wanted, it is counted once no step is in
-  /// the way.
+  /// Examines a candidate one stage further. Counting memory takes longer than predicting time. With the
+  /// front, it is counted for placed candidates. Otherwise it is counted only for candidates whose schedule
+  /// has been predicted.
   constexpr void look_at(const candidate& c) {
     if (c.by == known::least && c.of.dims.pp > 1) return place(c);
     if (c.by == known::least)
@@ -146,12 +147,12 @@ class ranking_search {
     else judge(c);
   }
 
-  /// Choices with the same stages. Halves of backward may all be put together again: where a schedule has
-  /// some, less is known, the lower of both bounds.
+  /// Choices with the same stages. A schedule with backwards in halves may merge all of them again, so its
+  /// bound is the lower one of whole and split backwards.
   struct placement {
     double step;
-    int whole = -1;          // in halves: the placement on the same stages whose backwards are whole
-    placed_memory memory{};  // once it is asked for
+    int whole = -1;          // for halves: the placement on the same stages with whole backwards
+    placed_memory memory{};  // computed at its first use
   };
   constexpr placement& at(int i) { return placements_[static_cast<std::size_t>(i)]; }
   constexpr int add(const placement& p) {
@@ -166,7 +167,7 @@ class ranking_search {
     return at(i).memory = std::move(memory);
   }
 
-  /// Add a choice's schedules, by what no order of actions on their stages is faster than.
+  /// Adds a choice's schedules, with a lower bound over all orders of actions on their stages.
   constexpr void place(const candidate& c) {
     struct stages {
       action_table of;
@@ -195,8 +196,8 @@ class ranking_search {
     }
   }
 
-  /// Whether what its ranks have at least, and what its schedule is known to have in flight, is more than
-  /// there is room for, or than is wanted.
+  /// True if the lower bound of the ranks' memory, with the known microbatches in flight of the schedule,
+  /// does not fit or cannot be among the results.
   constexpr bool is_too_large(const candidate& c) {
     const placed_memory& memory = memory_of(c.placement, c.of);
     const std::vector<int>* const in_flight = bounds_.in_flight(c.of);
@@ -230,7 +231,8 @@ class ranking_search {
 
 }  // namespace detail
 
-/// Rank the plans of a model. `progress(looked_at, how many are still to be looked at)` hears of each.
+/// Ranks the plans of a model. `progress(looked_at, number of open candidates)` is called after each
+/// candidate.
 constexpr ranking rank_plans(const auto& model, const question& q, const wanted& w, auto progress) {
   return detail::ranking_search(model, q, w).run(progress);
 }

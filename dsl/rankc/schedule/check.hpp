@@ -9,7 +9,7 @@ namespace rankc {
 
 namespace detail {
 
-/// What a stage has done with a microbatch.
+/// The work that a stage has done for a microbatch.
 enum progress : unsigned char { forward = 1, input_gradient = 2, weight_gradient = 4 };
 
 constexpr progress made_by(action_kind k) {
@@ -17,7 +17,7 @@ constexpr progress made_by(action_kind k) {
   return k == action_kind::W ? weight_gradient : input_gradient;
 }
 
-/// RC302: the placement names a rank that there is not.
+/// RC302: refuses a placement on a rank that does not exist.
 constexpr bool refuse_placement(report& out, const action_table& t) {
   for (const std::vector<int>* rank_of : {&t.rank_of_stage, &t.reversed_rank_of_stage})
     for (int s = 0; s < static_cast<int>(rank_of->size()); ++s)
@@ -31,8 +31,8 @@ constexpr bool refuse_placement(report& out, const action_table& t) {
   return true;
 }
 
-/// RC302: the first of a rank's actions from `i` on that is not its own to run, or that overlaps what it
-/// cannot.
+/// RC302: refuses the first of a rank's actions from `i` on that belongs to another rank, or that overlaps an
+/// action that it cannot overlap.
 constexpr bool refuse_misplaced(report& out, const action_table& t, int rank, int i) {
   for (const int first = i, end = t.begin[rank + 1]; i < end; ++i) {
     const action& a = t.actions[i];
@@ -69,18 +69,18 @@ constexpr bool refuse_misplaced(report& out, const action_table& t, int rank, in
   return false;
 }
 
-/// How far each rank has come, and what every stage has done with every microbatch.
+/// The progress of each rank, and the work of every stage for every microbatch.
 struct reached_state {
-  const std::vector<int>& next;  // of each rank, the first action that is left
+  const std::vector<int>& next;  // by rank: the first action that has not run
   const unsigned char* const
-      cells;  // of stages and microbatches; also of a stage before the first and after the last
+      cells;  // by stage and microbatch; also for a stage before the first and after the last
   int microbatches;
   constexpr unsigned char done(int stage, int microbatch) const {
     return cells[stage * microbatches + microbatch];
   }
 };
 
-/// What an action waits for, given what its stage has done with its microbatch.
+/// The action that `a` waits for, given the work of its stage for its microbatch.
 constexpr action needed_by(action a, unsigned char done) {
   a.overlaps_next = false;
   if (a.kind == action_kind::F) --a.stage;
@@ -90,14 +90,14 @@ constexpr action needed_by(action a, unsigned char done) {
   return a;
 }
 
-/// Who waits in a schedule that does not end: a rank's computation, or its reductions, which run beside it.
+/// A waiter in a schedule that does not end: a rank's computation, or its reductions, which run concurrently.
 struct waiter {
   int rank;
   bool reduces;
   constexpr bool operator==(const waiter&) const = default;
 };
 
-/// What a waiter waits for, what it would run then, and who has to do it.
+/// The action that a waiter needs, the action that it would run then, and the next waiter in the chain.
 struct endless_wait {
   action needs, before;
   waiter next;
@@ -106,7 +106,7 @@ struct endless_wait {
 constexpr endless_wait find_wait(const action_table& t, const reached_state& at, const reductions& reduced,
                                  waiter w) {
   const auto reduce_of = [](int stage) { return action{action_kind::reduce_grad, stage, 0}; };
-  if (w.reduces) {  // another stage's is before it on the rank that shares its stage
+  if (w.reduces) {  // the rank that shares the stage runs another stage's reduction first
     const reductions::reached* const head = reduced.head(w.rank);
     const int other = t.shares_stage(w.rank, head->stage);
     return {reduce_of(head->stage),
@@ -130,7 +130,7 @@ constexpr endless_wait find_wait(const action_table& t, const reached_state& at,
           {at_one && (!at_both || reduced.head(one)->stage == stage) ? other : one, at_both}};
 }
 
-/// RC304: the ranks that wait for each other, or the one that waits for what no rank has.
+/// RC304: refuses ranks that wait for each other, or a rank that waits for an action that no rank has.
 constexpr void refuse_wait(report& out, const action_table& t, const reached_state& at,
                            const reductions& reduced) {
   const auto waits = [&](waiter w) { return w.reduces || at.next[w.rank] < t.begin[w.rank + 1]; };
@@ -160,7 +160,7 @@ constexpr void refuse_wait(report& out, const action_table& t, const reached_sta
                    "stage after");
 }
 
-/// RC303: what a stage never does.
+/// RC303: refuses a stage that lacks an action.
 constexpr void refuse_missing(report& out, const action_table& t, const reached_state& at) {
   const unsigned char needed = t.inference ? forward : forward | weight_gradient;
   const int n = t.stages() * t.microbatches;
@@ -173,7 +173,7 @@ constexpr void refuse_missing(report& out, const action_table& t, const reached_
                    << t.microbatches << " microbatches";
 }
 
-/// How many REDUCE_GRADs, or STEPs, a table has if it has any.
+/// The number of REDUCE_GRADs, or of STEPs, in a table that has them.
 constexpr int count_holders(const action_table& t) {
   int n = t.stages();
   for (int s = 0; s < t.stages(); ++s) n += t.shares_stage(t.rank_of_stage[s], s) != t.rank_of_stage[s];
@@ -209,7 +209,7 @@ class table_run {
   table_run(const table_run&) = delete;
 
   /// Runs a rank's actions from `i` on. Returns the first that waits or that the rank may not run. An action
-  /// that runs twice is refused, and then no rank runs any further.
+  /// that runs twice is refused, and after that no rank runs any further.
   constexpr int run(int r, int i) {
     if (is_twice_) return i;
     // A compiler runs this for hundreds of thousands of actions: plain pointers, few calls, and one byte per
@@ -263,8 +263,8 @@ class table_run {
     return static_cast<int>(a - actions_);
   }
 
-  /// Appends the reason why ranks stopped early, or the parts that the table lacks. `next` has the first
-  /// action of each rank that is left.
+  /// Appends the reason why ranks stopped early, or the actions that the table lacks. `next` is the first
+  /// action of each rank that has not run.
   constexpr void judge(const std::vector<int>& next) const {
     if (is_twice_) return;
     const reached_state at{next, cells_, m_};
@@ -280,7 +280,8 @@ class table_run {
   }
 
  private:
-  /// Runs an action of a whole stage: UNSHARD, RESHARD, REDUCE_GRAD or STEP. False: it waits or is wrong.
+  /// Runs an action of a whole stage: UNSHARD, RESHARD, REDUCE_GRAD or STEP. Returns false if it waits or is
+  /// wrong.
   constexpr bool run_of_stage(int r, const action* a, const action* end) {
     if (a->overlaps_next || a->stage < 0 || a->stage >= stages_ || !t_.has_stage(r, a->stage)) return false;
     if (a->kind <= action_kind::reshard) {
@@ -301,17 +302,17 @@ class table_run {
   const int *const rank_of_, *const reversed_rank_of_;
   const action* const actions_;
   std::vector<unsigned char> bytes_;
-  unsigned char* const cells_;  // as in reached_state
+  unsigned char* const cells_;  // same as in reached_state
   reductions reduced_;
-  int once_ = 0;  // REDUCE_GRADs and STEPs
+  int once_ = 0;  // number of REDUCE_GRADs and STEPs
   bool gathers_ = false, is_twice_ = false;
 };
 
 }  // namespace detail
 
-/// Appends the faults that keep the table from running: an action out of place or twice (RC302), one that is
-/// missing (RC303), a wait that never ends (RC304), weights or gradients that are not whole (RC310). Every
-/// rank runs as far as it can, in turn, until none moves.
+/// Appends the faults that keep the table from running: an action out of place or twice (RC302), a missing
+/// action (RC303), a wait that never ends (RC304), incomplete weights or gradients (RC310). Each rank in turn
+/// runs as far as it can, until none moves.
 constexpr void check_actions(report& out, const action_table& t) {
   if (detail::refuse_placement(out, t)) return;
   detail::table_run ranks(out, t);

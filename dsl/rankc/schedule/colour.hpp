@@ -20,7 +20,8 @@ constexpr int colour(std::vector<buffer_use>& uses) {
   std::sort(uses.begin(), uses.end(), [](const buffer_use& a, const buffer_use& b) {
     return a.first != b.first ? a.first < b.first : a.last < b.last;
   });
-  std::vector<const buffer_use*> latest;  // of each slot; a heap with the use that ends first in front
+  // last use of each slot: a heap with the use that ends first in front
+  std::vector<const buffer_use*> latest;
   const auto ends_later = [](const buffer_use* a, const buffer_use* b) { return a->last > b->last; };
   for (const buffer_use& u : uses) {
     if (latest.empty() || latest.front()->last >= u.first) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages of a schedule: when each is sent, when its receive is posted, and which buffers it uses. They
-// follow from the max-plus solution in which every directed pair of ranks has a separate queue.
+// The messages of a schedule: the time at which each is sent, the point at which its receive is posted, and
+// the buffers that it uses. They follow from the max-plus solution in which every directed pair of ranks has
+// a separate queue.
 #pragma once
 #include <rankc/schedule/colour.hpp>
 #include <rankc/schedule/timing.hpp>
@@ -108,8 +109,8 @@ constexpr std::vector<double> find_passed(const action_table& t, const timing& w
 constexpr void post_receives(communication& out, const action_table& t) {
   // Each queue is visited from its last message to its first, so begin and end times decrease.
   struct queue {
-    // Action indices: where the next receive is posted; the first action that ends after this message begins;
-    // the last that may begin before it has left.
+    // Action indices: the point at which the next receive is posted; the first action that ends after this
+    // message begins; the last that may begin before it has left.
     int behind, late, left;
   };
   std::vector<queue> queues;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the weights of sharded stages are all-gathered and freed.
+// The times at which the weights of sharded stages are all-gathered and freed.
 #pragma once
 #include <rankc/mesh/axes.hpp>
 #include <rankc/schedule/actions.hpp>

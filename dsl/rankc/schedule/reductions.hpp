@@ -16,11 +16,11 @@ struct reductions {
     double at, takes;
   };
   const action_table& table;
-  std::vector<std::vector<reached>> of_rank;  // of each rank, in its order
+  std::vector<std::vector<reached>> of_rank;  // by rank, in its order
   std::vector<std::size_t> have_run;          // the number of reductions that each rank has run
-  std::vector<double> free_at;                // when each rank can run the next one
+  std::vector<double> free_at;                // by rank: the time at which it can run the next one
   int left;                                   // stages whose gradients are not reduced yet
-  double end = 0;                             // of all reductions so far
+  double end = 0;                             // end of all reductions so far
 
   constexpr explicit reductions(const action_table& t)
       : table(t),

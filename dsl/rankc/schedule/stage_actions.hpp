@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules for actions of whole stages: weights are gathered while the stage computes, its gradients are
-// reduced once, after the last of them, and its optimizer step is last.
+// The rules for actions of whole stages. Weights are gathered while the stage computes. Its gradients are
+// reduced once, after the last gradient. Its optimizer step is last.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -8,8 +8,8 @@
 
 namespace rankc::detail {
 
-/// True if `later` may follow `a` on a rank. A stage's REDUCE_GRAD is followed by no gradient of it, and its
-/// STEP by no action of it.
+/// True if `later` may follow `a` on a rank. No gradient of a stage may follow its REDUCE_GRAD, and no action
+/// of a stage may follow its STEP.
 constexpr bool may_follow(const action& a, const action& later) {
   if (a.stage != later.stage || a.kind < action_kind::reduce_grad) return true;
   if (a.kind == action_kind::step) return false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When each action of a schedule runs, and what that costs: makespan, bubble, activations, and how far below
-// no schedule can go.
+// The times of a schedule's actions, and the totals: makespan, bubble, activations, and a lower bound for any
+// schedule.
 #pragma once
 #include <rankc/schedule/costs.hpp>
 #include <rankc/schedule/placement.hpp>
@@ -12,41 +12,44 @@
 
 namespace rankc {
 
-/// What a schedule's time comes to.
-/// Shapes: (ranks). Units: of the costs; bubbles are shares of time without work, 0..1; activations are
-/// microbatches of one stage, held from F to the end of B or W.
+/// The totals of a schedule.
+/// Shapes: (ranks).
+/// Units: of the costs; bubbles are fractions of time without work, 0..1; activations are microbatches of one
+/// stage, held from F to the end of B or W.
 struct totals {
   double makespan = 0;
-  double bubble = 0;         // of all ranks, over the makespan
-  double window_bubble = 0;  // of the worst rank, from its first action to its last
+  double bubble = 0;         // idle time of all ranks, as a fraction of the makespan
+  double window_bubble = 0;  // for the worst rank, from its first action to its last
   std::vector<double> bubble_per_rank;
   std::vector<int> peak_activations;
   constexpr int peak() const { return *std::max_element(peak_activations.begin(), peak_activations.end()); }
 };
 
-/// A schedule over time.
-/// Shapes: (actions of the table). Units: of the costs.
+/// The times of a schedule's actions.
+/// Shapes: (actions of the table).
+/// Units: of the costs.
 struct timing : totals {
   std::vector<double> begin, end;
 };
 
 namespace detail {
 
-/// What each rank has done so far, while its actions are timed.
+/// The state of a rank while its actions are timed.
 struct rank_clock {
   double first = 0, free_at = 0, busy = 0;
   int held = 0, peak = 0;
 };
 
-/// What runs beside the ranks' computation: gathering weights, in each rank's order, and reducing gradients.
+/// The work that overlaps the ranks' computation: all-gathers of weights, in each rank's order, and
+/// reductions of gradients.
 struct beside_computation {
   const action_table& table;
   const costs& cost;
   double* const begin_of;
   double* const end_of;
   reductions reduced;
-  std::vector<double> gathered;     // of each rank and stage, when; empty as long as nothing is
-  std::vector<double> gather_free;  // of each rank
+  std::vector<double> gathered;     // by rank and stage: the time; empty without all-gathers
+  std::vector<double> gather_free;  // by rank
 
   constexpr beside_computation(const action_table& t, const costs& c, double* begin, double* end)
       : table(t), cost(c), begin_of(begin), end_of(end), reduced(t) {}
@@ -58,7 +61,7 @@ struct beside_computation {
     }
   }
 
-  /// The rank comes to action `i`, of no microbatch, at a time; says whether it can run.
+  /// Called when a rank reaches action `i`, an action of a whole stage. Returns true if it can run.
   constexpr bool run(int rank, int i, rank_clock& clock) {
     const action& a = table.actions[i];
     const double takes = cost.of(a);
@@ -84,8 +87,8 @@ struct beside_computation {
   }
 };
 
-/// What a stage's result takes to the stage that uses it, for the microbatches of one direction: the output
-/// of a forward to the stage after, the gradient of a backward to the stage before.
+/// The time that a stage's result takes to the stage that uses it, for the microbatches of one direction: the
+/// output of a forward to the next stage, the gradient of a backward to the previous stage.
 struct hops {
   std::vector<double> down, up;
   constexpr hops(const std::vector<int>& rank_of, double send)
@@ -116,10 +119,11 @@ constexpr totals sum_up(const std::vector<rank_clock>& clocks) {
 /// or I. If `begin_of` and `end_of` are given, they receive the times of each action.
 constexpr totals solve(const action_table& t, const costs& c, double* begin_of, double* end_of,
                        auto deliver) {
-  // A compiler runs this for hundreds of thousands of actions, as check_actions: plain pointers and no calls.
+  // A compiler runs this for hundreds of thousands of actions, like check_actions: plain pointers and no
+  // calls.
   const int stages = t.stages(), m = t.microbatches;
-  // When each result is where it is used, -1: not yet. Before the first stage and after the last all is there
-  // at once.
+  // The time at which each result is where it is used; -1: not yet. Inputs before the first stage and after
+  // the last are there from the start.
   std::vector<double> forwards(static_cast<std::size_t>(stages + 1) * m, -1), gradients = forwards;
   double* const output = forwards.data() + m;
   double* const gradient = gradients.data();
@@ -130,7 +134,7 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
   const double* const stage_factor = c.stage.empty() ? nullptr : c.stage.data();
   const double* const again = c.again.empty() ? nullptr : c.again.data();
   beside_computation beside(t, c, begin_of, end_of);
-  const double* gathered = nullptr;  // of the stages, for the first rank
+  const double* gathered = nullptr;  // by rank and stage
   walk(t.begin, [&](int r, int i) {
     rank_clock clock = clocks[r];
     double begin = clock.free_at, took = 0;
@@ -186,7 +190,7 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
   return sum_up(clocks);
 }
 
-/// The same where messages do not wait for one another.
+/// The solution if messages do not wait for one another.
 constexpr totals solve(const action_table& t, const costs& c, double* begin_of, double* end_of) {
   const hops one_way(t.rank_of_stage, c.send), reversed(t.reversed_rank_of_stage, c.send);
   const int reversed_from = t.bidirectional() ? t.reversed_from : t.microbatches;
@@ -198,15 +202,15 @@ constexpr totals solve(const action_table& t, const costs& c, double* begin_of, 
 
 }  // namespace detail
 
-/// What the schedule costs, without the times of its actions: a compiler needs a third of the time.
-/// The table must pass check_actions.
+/// The totals of the schedule, without the times of its actions. It needs a third of the compile time. The
+/// table must pass check_actions.
 constexpr totals total(const action_table& t, const costs& c = {}) {
   return detail::solve(t, c, nullptr, nullptr);
 }
 
 /// The earliest time of each action, given the order on every rank and the data: the max-plus solution. The
-/// halves of an OVERLAP begin together, when both have their inputs, and end together.
-/// The table must pass check_actions.
+/// halves of an OVERLAP begin together, when both have their inputs, and end together. The table must pass
+/// check_actions.
 constexpr timing time(const action_table& t, const costs& c = {}) {
   timing out;
   out.begin.assign(t.actions.size(), 0);
@@ -215,16 +219,16 @@ constexpr timing time(const action_table& t, const costs& c = {}) {
   return out;
 }
 
-/// A time that no order of the table's actions can beat, given where its stages are: no rank begins before a
-/// microbatch can have reached it, then has its own work to do; and one microbatch has to go down and up
-/// again.
+/// A lower bound of the makespan for every order of the table's actions, given the placement of its stages. A
+/// rank cannot begin before a microbatch can have reached it, and must then do its own work. One microbatch
+/// must go down and up again.
 /// Units: of the costs.
 constexpr double lower_bound(const action_table& t, const costs& c = {}) {
   const double gain = std::min(1.0, c.overlap);  // at best everything overlaps
   const int directions = t.bidirectional() ? 2 : 1;
   const int forward_only[]{t.microbatches, 0};
   const int both[]{t.reversed_from, t.microbatches - t.reversed_from};
-  std::vector<double> first(t.begin.size(), -1), work(t.begin.size(), 0);  // of each rank
+  std::vector<double> first(t.begin.size(), -1), work(t.begin.size(), 0);  // by rank
   double longest = 0;
   for (int d = 0; d < directions; ++d) {
     const int microbatches = (t.bidirectional() ? both : forward_only)[d];
@@ -249,14 +253,14 @@ constexpr double lower_bound(const action_table& t, const costs& c = {}) {
   return longest;
 }
 
-/// The bound for `stages_per_rank` stages on each of `pp` ranks, stage s on rank s first, as in loop and V
-/// placements.
+/// The bound for `stages_per_rank` stages on each of `pp` ranks. Stages 0 to pp - 1 are on the ranks in
+/// order, as in loop and V placements.
 /// Units: of the costs.
 constexpr double lower_bound(int pp, int stages_per_rank, int microbatches, const costs& c = {}) {
   action_table t;
   t.microbatches = microbatches;
   t.begin.assign(static_cast<std::size_t>(pp) + 1, 0);
-  for (int s = 0; s < pp * stages_per_rank; ++s)  // down and up again has the fewest messages
+  for (int s = 0; s < pp * stages_per_rank; ++s)  // a V placement has the fewest messages
     t.rank_of_stage.push_back(v_placement(s, pp));
   return lower_bound(t, c);
 }

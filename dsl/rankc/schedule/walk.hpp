@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk over the actions of all ranks: schedules are proven, timed and filled by it.
+// The walk over the actions of all ranks. Proofs, timing and filling of schedules use it.
 #pragma once
 #include <vector>
 
 namespace rankc::detail {
 
-/// Every rank runs as far as it can, in turn, until none moves. `run(rank, next)` runs a rank's actions from
+/// Each rank in turn runs as far as it can, until none moves. `run(rank, next)` runs a rank's actions from
 /// `next` on and returns the first that waits, or the end of its actions.
 /// Shapes: begin (ranks + 1), as in action_table; the result (ranks), the actions that wait at the end.
 constexpr std::vector<int> walk(const std::vector<int>& begin, auto run) {

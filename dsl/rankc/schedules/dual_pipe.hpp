@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DualPipe, the bidirectional pipeline. Source: DeepSeek-AI 2024, DeepSeek-V3 report, arXiv:2412.19437,
-// section 3.2.1.
+// DualPipe, the bidirectional pipeline.
+// Source: DeepSeek-AI 2024, DeepSeek-V3 report, arXiv:2412.19437, section 3.2.1.
 #pragma once
 #include <rankc/schedule/dual_pipe_row.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DualPipeV, DualPipe cut in half. Source: Qi et al. 2025, huggingface.co/blog/ufotalent/cut-in-half;
-// github.com/deepseek-ai/DualPipe.
+// DualPipeV, DualPipe cut in half.
+// Source: Qi et al. 2025, huggingface.co/blog/ufotalent/cut-in-half; github.com/deepseek-ai/DualPipe.
 #pragma once
 #include <rankc/schedule/dual_pipe_row.hpp>
 #include <rankc/schedule/placement.hpp>

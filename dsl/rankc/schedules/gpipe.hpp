@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPipe: all forwards, then all backwards. Source: Huang et al. 2019, arXiv:1811.06965.
+// GPipe: all forwards, then all backwards.
+// Source: Huang et al. 2019, arXiv:1811.06965.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 

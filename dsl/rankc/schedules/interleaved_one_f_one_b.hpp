@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interleaved 1F1B. Source: Narayanan et al. 2021, arXiv:2104.04473, section 2.2.2.
+// Interleaved 1F1B.
+// Source: Narayanan et al. 2021, arXiv:2104.04473, section 2.2.2.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 #include <rankc/schedule/placement.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interleaved zero bubble (ZB1P with several stages per rank). Source: Qi et al. 2023, arXiv:2401.10241,
-// section 2.1, in the interleaved form of PyTorch and d9d.
+// Interleaved zero bubble (ZB1P with several stages per rank).
+// Source: Qi et al. 2023, arXiv:2401.10241, section 2.1, in the interleaved form of PyTorch and d9d.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 #include <rankc/schedule/placement.hpp>

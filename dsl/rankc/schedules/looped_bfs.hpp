@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Breadth-first looped pipeline. Source: Lamy-Poirier 2022, arXiv:2211.05953, section 4.
+// Breadth-first looped pipeline.
+// Source: Lamy-Poirier 2022, arXiv:2211.05953, section 4.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 #include <rankc/schedule/placement.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 1F1B (PipeDream-flush). Source: Narayanan et al. 2021, arXiv:2104.04473, section 2.2.1.
+// 1F1B (PipeDream-flush).
+// Source: Narayanan et al. 2021, arXiv:2104.04473, section 2.2.1.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 

@@ -22,7 +22,7 @@ struct one_f_one_b_v {
 
  private:
   /// Waits that are added to single passes. Without them a backward waits 3 forwards on every third hop
-  /// between ranks, both on its way to the last rank and on its way back. Where the first stages' F wait 2
+  /// between ranks, both on its way to the last rank and on its way back. If the first stages' F wait 2
   /// forwards on the two middle hops of four, a backward waits 6 forwards on its way to the last rank and 2
   /// on its way back. So the last rank holds more activations, and the other ranks finish sooner. The memory
   /// limit has room for (pp - 1) % 3 such groups of four, which leave a multiple of three hops. They are at

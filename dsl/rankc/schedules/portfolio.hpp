@@ -55,8 +55,8 @@ inline constexpr bool splits_backward = [] {
 }
 
 /// A published schedule by its name, which is one of published::names.
-/// Errors: those of the schedule. An unknown name is an error of the compiler in a constant expression;
-/// elsewhere std::invalid_argument is thrown.
+/// Errors: those of the schedule. An unknown name is a compiler error in a constant expression; elsewhere
+/// std::invalid_argument is thrown.
 struct listed {
   std::string_view name = one_f_one_b::name;
   int microbatches = 1, stages_per_rank = 1;

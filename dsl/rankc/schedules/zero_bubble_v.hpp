@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zero bubble in a V (ZBV), with the order written out. Source: Qi et al. 2023, arXiv:2401.10241, section 6,
-// as in PyTorch and d9d.
+// Zero bubble in a V (ZBV), with an explicit order.
+// Source: Qi et al. 2023, arXiv:2401.10241, section 6, as in PyTorch and d9d.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 #include <rankc/schedule/placement.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The expected times of a plan's actions, from the costs of its layers and the speed of its machines. The
-// generator places messages by them and draws schedules.
+// generator uses them to place messages and to draw schedules.
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/stages/forms.hpp>
@@ -48,7 +48,7 @@ constexpr std::vector<double> repeated_by_stages(const plan_data& p) {
 /// repeated op as much as in forward. A message takes its bytes over the bandwidth between the ranks, or a
 /// tenth of a forward if the cluster specifies no speed.
 constexpr costs expected_costs(const plan_data& p) {
-  constexpr double utilization = 0.5;  // of the peak, as large matrices have it
+  constexpr double utilization = 0.5;  // fraction of the peak, a usual value for large matrices
   costs c{.send = 0.1};
   const std::vector<double> of_stage = costs_of_stages(p);
   double mean = 0;
@@ -60,7 +60,7 @@ constexpr costs expected_costs(const plan_data& p) {
       p.dims.world > p.machines.ranks_per_node ? p.machines.between_nodes : p.machines.within_node;
   if (p.machines.flops == 0 || bandwidth == 0) return c;
   const double tokens = static_cast<double>(p.rows) * p.recipe.seq;
-  const type& x = p.kinds.back().ops.values[p.kinds.back().ops.input];  // as every boundary is
+  const type& x = p.kinds.back().ops.values[p.kinds.back().ops.input];  // all boundaries have this type
   const double bytes =
       tokens * x.shape[1].size / token_shards(p.dims) * static_cast<double>(size_of(p.recipe.precision));
   const double forward = mean * x.shape[0].size / (p.actions.inference ? 1 : 3);

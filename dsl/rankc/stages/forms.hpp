@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a plan as they are lowered. Some layers of a kind may recompute forward in backward, and
-// layers with no trained layer before them make no gradient of their input.
+// The forms in which a plan's layers are lowered. Some layers of a kind may recompute forward in backward.
+// Layers with no trained layer before them compute no gradient of their input.
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/stages/kinds_of_stages.hpp>
@@ -12,18 +12,18 @@ namespace rankc {
 struct layer_form {
   int kind = 0;
   bool recomputes = false, gives_dx = true;
-  bool repeated = false;  // as the kind is
+  bool repeated = false;  // the kind's flag
   constexpr bool operator==(const layer_form&) const = default;
 };
 
 namespace detail {
 
-/// The form of each stage's layers, in order. Stages behind the first give their gradient to the stage
-/// before, whether that trains anything or not.
+/// The form of each stage's layers, in order. All stages except the first send a gradient to the previous
+/// stage, even if that stage trains nothing.
 /// Shapes: (stages), then (layers of the stage).
 constexpr std::vector<std::vector<layer_form>> forms_by_stages(const plan_data& p) {
   std::vector<std::vector<layer_form>> stages;
-  int number = 0;  // of the next repeated layer
+  int number = 0;  // number of the next repeated layer
   bool trains_before = false;
   for (const std::vector<int>& kinds : kinds_of_stages(p)) {
     const bool is_first = stages.empty();
@@ -42,8 +42,8 @@ constexpr std::vector<std::vector<layer_form>> forms_by_stages(const plan_data& 
 
 }  // namespace detail
 
-/// The forms of a plan's layers: of each kind in order those that occur, the one without recomputation first,
-/// and of two the one with a gradient of its input.
+/// The forms that occur in a plan, by kind. A form without recomputation comes before one with it, then a
+/// form with a gradient of its input before one without it.
 constexpr std::vector<layer_form> forms_of(const plan_data& p) {
   const std::vector<std::vector<layer_form>> stages = detail::forms_by_stages(p);
   const auto occurs = [&](const layer_form& wanted) {
@@ -69,12 +69,12 @@ constexpr bool has_op(const std::vector<layer_kind>& kinds, auto is) {
 }
 }  // namespace detail
 
-/// Whether some layers sum over all ranks that have tokens of the batch.
+/// True if some layers reduce over all ranks that have tokens of the batch.
 constexpr bool sums_over_batch(const std::vector<layer_kind>& kinds) {
   return detail::has_op(kinds, [](const op& o) { return o.kind->converts == conversion::all_reduce_batch; });
 }
 
-/// Whether some layers sum, gather or exchange over cp while messages go around its rings.
+/// True if some layers reduce, gather or exchange over cp while messages are in flight on its rings.
 constexpr bool communicates_beside_rings(const std::vector<layer_kind>& kinds, const parallel_dims& d) {
   return ring_ranks(d) > 1 && detail::has_op(kinds, [](const op& o) {
            const conversion does = o.kind->converts;
@@ -104,7 +104,7 @@ constexpr std::vector<std::vector<int>> forms_of_stages(const plan_data& p) {
 /// Shapes: (kinds).
 constexpr std::vector<int> count_recomputed(const plan_data& p, const recomputation& r) {
   std::vector<int> recomputed(p.kinds.size(), 0);
-  int number = 0;  // of the next repeated layer
+  int number = 0;  // number of the next repeated layer
   for (const layer_run& run : p.runs)
     for (int i = 0; p.kinds[run.kind].repeated && i < run.count; ++i)
       recomputed[run.kind] += r.is_of(number++);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which layers a plan's stages have.
+// The layers of a plan's stages.
 #pragma once
 #include <rankc/stages/plan_data.hpp>
 
@@ -9,8 +9,8 @@
 
 namespace rankc {
 
-/// The stage of a layer that stands alone, by the repeated layers before it: the first stage where there are
-/// none, the last where these are all, else that of the one before it.
+/// The stage of a layer that is not repeated, by the number of repeated layers before it. With none before
+/// it, it is the first stage; with all before it, the last; otherwise the stage of the layer before it.
 /// Shapes: blocks_of_stage (stages).
 constexpr std::size_t stage_of_alone(int blocks_before, std::span<const int> blocks_of_stage) {
   std::size_t stage = 0, last = blocks_of_stage.size() - 1;
@@ -21,6 +21,7 @@ constexpr std::size_t stage_of_alone(int blocks_before, std::span<const int> blo
   return stage;
 }
 
+/// The kind of each run.
 /// Shapes: (runs), indices of the plan's kinds.
 constexpr std::vector<int> kinds_of_runs(const plan_data& p) {
   std::vector<int> kinds;

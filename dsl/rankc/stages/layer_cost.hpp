@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a layer costs the rank that has it, from the rows of its ops.
+// The cost of a layer on its rank, from the rows of its ops.
 #pragma once
 #include <rankc/mesh/dims.hpp>
 #include <rankc/ops/linear.hpp>
@@ -9,7 +9,8 @@
 namespace rankc {
 
 /// Floating-point operations of a layer's forward.
-/// Units: per token. Source: PaLM (Chowdhery et al. 2022), appendix B.
+/// Units: per token.
+/// Source: PaLM (Chowdhery et al. 2022), appendix B.
 constexpr double forward_flops(const trace& layer) {
   double total = 0;
   for (std::size_t i = 0; i < layer.forward_ops; ++i)
@@ -18,7 +19,7 @@ constexpr double forward_flops(const trace& layer) {
   return total;
 }
 
-/// Of these, those of products with weights that are not trained.
+/// The forward operations of GEMMs with weights that are not trained.
 constexpr double frozen_flops(const trace& layer) {
   double total = 0;
   for (std::size_t i = 0; i < layer.forward_ops; ++i) {
@@ -30,10 +31,9 @@ constexpr double frozen_flops(const trace& layer) {
   return total;
 }
 
-/// Floating-point operations of a model: backward is twice a forward, but for the gradients of frozen
-/// weights.
-/// Shapes: (kinds), each traced on one device, where no rows are counted that no token fills. Units: per
-/// token.
+/// Floating-point operations of a model. Backward is twice forward, without the gradients of frozen weights.
+/// Shapes: (kinds), each traced on one device, where no expert slot is without a token.
+/// Units: per token.
 constexpr double flops_per_token(const std::vector<layer_kind>& kinds,
                                  const std::vector<trace>& on_one_device) {
   double total = 0;
@@ -42,13 +42,13 @@ constexpr double flops_per_token(const std::vector<layer_kind>& kinds,
   return total;
 }
 
-/// Operations that a GPU does in the time in which it reads or writes one element.
+/// The operations of a GPU in the time in which it reads or writes one element.
 /// Source: NVIDIA H200 datasheet, 989 TFLOP/s of two-byte elements and 4.8 TB/s.
 inline constexpr double operations_per_element = 412;
 
-/// What one op costs a rank of dims whose degrees are known: its operations, or what could be done in the
-/// time in which its rows pass through memory, where that is more. Weights pass once for many rows and are
-/// not counted, nor is communication.
+/// The cost of one op on a rank: the larger of its operations and the operations possible in the time of its
+/// memory traffic. Weights, which are read once for many rows, and communication are not counted. Degrees
+/// must be known.
 /// Units: operations of a microbatch.
 constexpr double cost_of(const trace& layer, const op& o, const parallel_dims& d) {
   if (o.kind->converts != conversion::none) return 0;
@@ -72,11 +72,12 @@ constexpr double cost_of(const trace& layer, const op& o, const parallel_dims& d
   return operations > passing ? operations : passing;
 }
 
-/// Units: operations of a rank for each token of the microbatch, whole ones, so that equal costs are equal
-/// everywhere.
+/// The cost of a layer.
+/// Units: operations of a rank for each token of the microbatch. Integers, so that equal costs are equal on
+/// all machines.
 struct layer_cost {
   long long forward = 0, backward = 0;
-  /// At least 1: layers without ops are spread as others are.
+  /// At least 1, so that layers without ops are spread like others.
   constexpr long long in(bool inference) const {
     const long long all = inference ? forward : forward + backward;
     return all > 0 ? all : 1;

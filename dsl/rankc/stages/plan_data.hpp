@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as plain data, the same in the compiler and in the generator: rules, stages, memory, times and the
-// search read this alone. Declarations are templates; nothing behind them is.
+// A plan as plain data, the same in the compiler and in the generator. Rules, stages, memory, times and the
+// search read only this. Declarations are templates; code that reads this struct is not.
 #pragma once
 #include <rankc/recipe/cluster.hpp>
 #include <rankc/ops/balance.hpp>
@@ -17,14 +17,15 @@
 
 namespace rankc {
 
-/// The experts of a model: their width, whether a token's weights add up to 1, and which layers are dense.
+/// The experts of a model: their width, the normalisation of a token's weights to a sum of 1, and the dense
+/// layers.
 struct known_experts {
-  int ffn = 0;  // 0: there are none
+  int ffn = 0;  // 0: no experts
   bool normalized = true;
-  int every = 1;             // a layer has experts if its number, counted from 1, divides by this,
-  std::vector<int> dense{};  // and if it is none of these, counted from 0
-  model_routers routers{};   // of any model
-  double capacity = 0;       // of an expert, as a multiple of an even share; 0: no limit
+  int every = 1;             // a layer has experts if its number, counted from 1, is a multiple of this,
+  std::vector<int> dense{};  // and is not in this list, counted from 0
+  model_routers routers{};   // routers of any model
+  double capacity = 0;       // limit for an expert, as a multiple of an even share; 0: no limit
 };
 
 /// A model of a published family.
@@ -37,7 +38,7 @@ struct known_model {
   known_experts experts{};
 };
 
-/// A layer as declared: traced once, used `count` times in all.
+/// A layer as declared: traced once, used `count` times in total.
 struct layer_kind {
   std::string_view name;
   trace ops;
@@ -45,15 +46,14 @@ struct layer_kind {
   bool repeated = false;  // its parameters are named "layers.N."
 };
 
-/// Equal layers that follow each other.
+/// Equal consecutive layers.
 struct layer_run {
   int kind = 0;  // index of the plan's kinds
   int count = 1;
 };
 
-/// A plan whose diagnostics refuse it has those of the other members that were known when it was refused.
-/// Names are views: those of layers, schedules and families belong to their types, that of the plan to
-/// whoever made it.
+/// A plan. If its diagnostics refuse it, only the members that were known at that time are set. Names are
+/// views: names of layers, schedules and families belong to their types, the plan's name to its creator.
 struct plan_data {
   std::string_view name = {};
   report diagnostics = {};
@@ -62,17 +62,17 @@ struct plan_data {
   rankc::cluster machines = {};
   std::string_view schedule = {};
   action_table actions = {};
-  costs expected = {};  // of the actions
+  costs expected = {};  // costs of the actions
   int rows = 0;         // sequences per microbatch and data-parallel rank
   int vocab_used = 0;
-  std::vector<named_input> inputs = {};  // of a step
+  std::vector<named_input> inputs = {};  // inputs of a step
   std::vector<layer_kind> kinds = {};
   std::vector<layer_run> runs = {};       // all layers in order
   std::vector<int> blocks_of_stage = {};  // repeated layers on each stage
-  // The generator alone asks for these:
+  // Only the generator reads these:
   known_model model = {};
-  hugging_face_format files = {};         // of the model; without a model_type: none
-  std::vector<trace> on_one_device = {};  // of each kind: with all degrees 1 and the whole batch of a step
+  hugging_face_format files = {};         // for the model; no format without a model_type
+  std::vector<trace> on_one_device = {};  // by kind: traced with all degrees 1 and the whole batch of a step
 };
 
 /// The rows of an input of a microbatch on one rank.
@@ -100,7 +100,7 @@ constexpr std::size_t bytes_in_step(const plan_data& p, const named_input& i, st
   const std::size_t times = i.computed ? 1 : static_cast<std::size_t>(p.actions.microbatches);
   return times * bytes_of_input(p, i, real, wide);
 }
-/// Whether the model of a plan reads tokens.
+/// True if the model of a plan reads tokens.
 constexpr bool reads_tokens(const plan_data& p) { return p.inputs.front() == inputs::tokens; }
 
 }  // namespace rankc

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ops of a layer's forward backward may repeat, as the plan says, and what that takes.
+// The forward ops of a layer that backward may repeat under the plan's recomputation, and their cost.
 #pragma once
 #include <rankc/recipe/training.hpp>
 #include <rankc/stages/layer_cost.hpp>
@@ -9,8 +9,9 @@
 
 namespace rankc {
 
-/// Whether each op of a layer's forward may be repeated: those of the kinds that are named, and a conversion
-/// with the op whose result it converts. What is summed over microbatches is summed once.
+/// For each forward op of a layer: 1 if it may be repeated. With `full` these are all ops; otherwise the ops
+/// of the chosen families, and conversions of their results. An op that accumulates over microbatches runs
+/// only once.
 /// Shapes: (forward ops).
 constexpr std::vector<char> find_repeatable(const trace& t, const recomputation& r) {
   std::vector<char> repeats(t.forward_ops, r.full), of_value(t.values.size(), 0);
@@ -28,7 +29,8 @@ constexpr std::vector<char> find_repeatable(const trace& t, const recomputation&
   return repeats;
 }
 
-/// Visit the ops that backward repeats: of those that may be, what it reads, and what these are made of.
+/// Visits the ops that backward repeats: repeatable ops whose results backward reads, and repeatable ops
+/// whose results these read.
 constexpr void each_repeated(const trace& t, const recomputation& r, auto visit) {
   const std::vector<char> repeats = find_repeatable(t, r);
   std::vector<char> wanted(t.values.size(), 0);
@@ -47,7 +49,8 @@ constexpr void each_repeated(const trace& t, const recomputation& r, auto visit)
   }
 }
 
-/// Floating-point operations of these. Units: per token.
+/// Floating-point operations of the repeated ops.
+/// Units: per token.
 constexpr double repeated_flops(const trace& t, const recomputation& r) {
   double total = 0;
   each_repeated(t, r, [&](const op& o) {
@@ -56,7 +59,8 @@ constexpr double repeated_flops(const trace& t, const recomputation& r) {
   return total;
 }
 
-/// What they cost a rank. Units: as layer_cost.
+/// The cost of the repeated ops on a rank.
+/// Units: as layer_cost.
 constexpr double repeated_cost(const trace& t, const recomputation& r, const parallel_dims& d) {
   double total = 0;
   each_repeated(t, r, [&](const op& o) { total += cost_of(t, o, d) / t.values[t.input].shape[0].size; });

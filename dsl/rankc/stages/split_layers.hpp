@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many of a model's repeated layers each stage has: those that are listed, or such that no rank has much
-// more to do than another.
+// The number of a model's repeated layers in each stage: as listed, or balanced over the ranks.
 #pragma once
 #include <rankc/stages/layer_cost.hpp>
 #include <rankc/schedule/actions.hpp>
@@ -19,8 +18,9 @@ struct costed_entry {
 
 namespace detail {
 
-/// What is split: the repeated layers, each with what stands alone behind it, and what is before the first
-/// and after the last of them. Units: as layer_cost.
+/// The layers to split: the repeated layers, each with the single layers after it, and the layers before the
+/// first and after the last of them.
+/// Units: as layer_cost.
 struct costed_layers {
   std::vector<long long> blocks = {};
   long long before = 0, after = 0;
@@ -48,7 +48,7 @@ struct costed_layers {
       if (cost != blocks[0]) return false;
     return true;
   }
-  /// The repeated layers that a stage has at least, and what it has besides.
+  /// `least` is the smallest number of repeated layers of a stage. `beside` is the cost of its other layers.
   constexpr int least(int stage, int stages) const {
     return !(stage == 0 && has_before) && !(stage + 1 == stages && has_after);
   }
@@ -57,8 +57,8 @@ struct costed_layers {
   }
 };
 
-/// The rank of each stage; of two ranks that share it the first, since such pairs have all their stages in
-/// common.
+/// The rank of each stage. For a stage on two ranks it is the first of them, because such pairs share all
+/// their stages.
 constexpr std::vector<int> ranks_of_stages(const action_table& t) {
   std::vector<int> ranks = t.rank_of_stage;
   for (std::size_t s = 0; s < t.reversed_rank_of_stage.size(); ++s)
@@ -66,9 +66,9 @@ constexpr std::vector<int> ranks_of_stages(const action_table& t) {
   return ranks;
 }
 
-/// Layers that cost the same. Handed out one by one to the rank that has least to do, they say what a rank
-/// has to do at most. Within that each goes to the stage that has least to do, the first of equals. Both are
-/// exact: the sets of layers that fit are polymatroids.
+/// Splits layers of equal cost. First, layers are given one by one to the rank with the least work, which
+/// determines the largest work of a rank. Within that limit each layer goes to the stage with the least work,
+/// the first one on a tie. Both steps are exact, because the sets of layers that fit are polymatroids.
 /// Shapes: rank_of, and the result (stages).
 constexpr std::vector<int> hand_out(const costed_layers& layers, const std::vector<int>& rank_of) {
   const int stages = static_cast<int>(rank_of.size());
@@ -103,23 +103,23 @@ constexpr std::vector<int> hand_out(const costed_layers& layers, const std::vect
   return blocks;
 }
 
-/// Layers of several kinds: the largest stage is as small as it can be; of cuts that are equal in this, one
-/// whose stages have the least sum of squares, then the one that cuts last.
+/// Splits layers of several kinds so that the largest stage is as small as possible. Ties are broken by the
+/// least sum of squares, then by the later cut.
 /// Shapes: the result (stages).
 constexpr std::vector<int> cut(const costed_layers& layers, int stages) {
   const int n = layers.count();
-  std::vector<long long> until{0};  // cost of the first layers
+  std::vector<long long> until{0};  // cost of the first layers, by their number
   for (long long cost : layers.blocks) until.push_back(until.back() + cost);
   const long long total = until.back() + layers.before + layers.after;
   // The best cut of the first `end` layers into the first stages.
   struct best_cut {
     long long largest = -1, squares = 0;
-    int begin = 0;  // of the last of these stages
+    int begin = 0;  // first layer of the last of these stages
   };
   const auto row = static_cast<std::size_t>(n) + 1;
   std::vector<best_cut> best(row * static_cast<std::size_t>(stages));
   const best_cut none{0, 0, 0};
-  int needed = 0, needed_behind = 0;  // by the stages so far, and by those to come
+  int needed = 0, needed_behind = 0;  // layers needed by the stages so far, and by the later ones
   for (int s = 0; s < stages; ++s) needed_behind += layers.least(s, stages);
   for (int s = 0; s < stages; ++s) {
     needed += layers.least(s, stages);
@@ -150,11 +150,11 @@ constexpr std::vector<int> cut(const costed_layers& layers, int stages) {
 
 }  // namespace detail
 
-/// Repeated layers of each stage. Where they are not listed and cost the same, the rank that does most does
-/// as little as it can, then so does each stage; where they cost differently, the largest stage is as small
-/// as it can be. The first stage may have none beside what stands before them, the last none beside what
-/// stands after.
-/// Shapes: `listed` and the result (stages). The plan breaks no RC201 and no RC217.
+/// The number of repeated layers in each stage. Listed numbers are kept. For layers of equal cost, the
+/// largest work of a rank is minimal, and then that of each stage. For layers of different cost, the largest
+/// stage is minimal. The first stage may have none if it has single layers before them, and the last stage if
+/// it has single layers after them.
+/// Shapes: `listed` and the result (stages). The plan must break neither RC201 nor RC217.
 constexpr std::vector<int> split_layers(std::span<const costed_entry> stack, const action_table& placed,
                                         std::span<const int> listed) {
   if (!listed.empty()) return {listed.begin(), listed.end()};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elementwise kernels: GELU, SwiGLU and addition. Each reads an element's operands before it writes, so that
-// an output may be one of the inputs.
+// Elementwise kernels: GELU, SwiGLU and addition. Each kernel reads an element's operands before it writes,
+// so an output may be one of the inputs.
 #include "exp.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>

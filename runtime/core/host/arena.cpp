@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a rank, and the tables that are in it from the start.
+// The memory of a rank, and the tables that it contains from the start.
 #include "arena.hpp"
 
 #include <rankc/runtime/engine.hpp>

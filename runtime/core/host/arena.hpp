@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of one rank: exactly as many bytes as the plan says, zeroed, and behind them a guard that shows
-// whether anything was written past the end.
+// The memory of one rank: exactly the plan's number of bytes, zeroed. A guard after the end detects writes
+// past it.
 #pragma once
 #include <rankc/runtime/program.hpp>
 
@@ -12,13 +12,14 @@ namespace rankc::runtime::host {
 
 class arena {
  public:
-  /// From `memory`. Errors: failure (70) where it gives none.
+  /// Allocates the arena from `memory`.
+  /// Errors: failure (70) if the allocation fails.
   arena(std::size_t bytes, std::pmr::memory_resource* memory);
 
   std::byte* data() const { return bytes_.get(); }
   std::size_t size() const { return size_; }
 
-  /// Whether the bytes after the arena are as they were.
+  /// True if the guard is unchanged.
   bool intact() const;
 
  private:
@@ -31,7 +32,7 @@ class arena {
   std::unique_ptr<std::byte[], release> bytes_;
 };
 
-/// Fill a table of rotary angles in the program's element type.
+/// Fills a table of rotary angles in the program's element type.
 void fill_rope(std::byte* arena, const runtime::rope_table&, const runtime::chunks&, runtime::dtype);
 
 }  // namespace rankc::runtime::host

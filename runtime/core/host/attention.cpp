@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention per sequence and head, as matrix products over blocks of queries. Scores are kept for one block
-// alone. The block [i, i + block) sees the keys [first, i + block), where `first` is the first key in the
+// Attention per sequence and head, as GEMMs over blocks of queries. Only one block's scores are stored at a
+// time. The block [i, i + block) sees the keys [first, i + block), where `first` is the first key in the
 // window of query i, or all keys if attention is not causal. Other scores are not computed. Backward
 // recomputes the probabilities from the saved log-sum-exp.
 #include "gemm.hpp"
@@ -46,8 +46,9 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
   }
 }
 
-// Blocks run from the last to the first. Without a window the last sees every key, so with the group's first
-// head it overwrites all of dk and dv, and the others add. With a window dk and dv are cleared first.
+// Blocks run from the last to the first. Without a window the last block sees every key. So the last block of
+// the group's first head overwrites all of dk and dv, and the other blocks and heads add. With a window dk
+// and dv are cleared first.
 template <class T>
 void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                            at lse, const documents& of, int rows, int seq, int heads, int kv_heads, int dim,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The statistics of routers, summed over tokens, and the losses of them. Each layer has three rows of one
-// number for each expert: how often it was chosen, the sum of its scores, and a third row with the sum of
-// squares of log(sum(exp(logits))) and the number of choices that were dropped. Sums are kept in f64.
+// Router statistics, summed over tokens, and their losses. Each layer has three rows with one number per
+// expert: how often the expert was chosen, the sum of its scores, and a row that begins with the sum of
+// log(sum(exp(logits)))^2 and the number of dropped choices. Sums are in f64.
 #include <rankc/runtime/host/kernels.hpp>
 #include <rankc/contract/router.hpp>
 
@@ -15,7 +15,7 @@
 namespace rankc::runtime::host {
 namespace {
 
-/// Sigmoids of a row, and their sum: divided by it they are its scores.
+/// The sum of a row's sigmoids. A score is a sigmoid divided by this sum.
 struct sigmoid_of_row {
   double sum = runtime::smallest_row_sum;
   template <class T>
@@ -42,8 +42,8 @@ void statistics(const lane& on, at own, at scratch, at logits, at chosen, int to
   for (int i = 0; i < 3 * experts; ++i) on.at<T>(own)[i] = static_cast<T>(sums[i]);
 }
 
-/// `derivative(x, score, d)`: what a row's gradient of scores gives a logit, with `d` its own less their mean
-/// by scores.
+/// `derivative(x, score, d)` is the gradient of logit x through its score. `d` is the score's gradient minus
+/// the mean of all gradients, weighted by the scores.
 template <class Scores, class T>
 void statistics_grad(const lane& on, at dlogits, at down, at logits, int tokens, int experts,
                      auto derivative) {
@@ -112,7 +112,7 @@ void push_grad(const lane& on, at ds, at down, at dy, int width, int own_width) 
 
 namespace {
 
-/// Of `whole` how often an expert was chosen: in a layer, or in all of them.
+/// The number of times that an expert was chosen, from `whole`: in a layer, or in all layers.
 template <class T>
 double choices_of(const T* whole, int layer, int expert, int experts) {
   return static_cast<double>(whole[3 * layer * experts + expert]);
@@ -130,7 +130,8 @@ double choices_of_layer(const T* whole, int layer, int experts) {
   return sum;
 }
 
-/// What a loss that is linear in `s` multiplies scores of an expert in a layer with, and a layer's squares.
+/// The coefficients of a loss that is linear in `s`: of an expert's score sum in a layer, and of a layer's
+/// sum of squares.
 struct factors {
   std::function<double(int layer, int expert)> of_scores = [](int, int) { return 0.0; };
   std::function<double(int layer)> of_squares = [](int) { return 0.0; };
@@ -166,7 +167,7 @@ template <class T>
 factors of_z(const T* whole, int, int experts, double scale) {
   return {.of_squares = [=](int l) { return scale / choices_of_layer(whole, l, experts); }};
 }
-/// Nothing dropped counts for nothing, however large the scale.
+/// Without dropped choices the coefficient is 0, also if the scale is infinite.
 template <class T>
 factors of_overflow(const T* whole, int, int experts, double log_scale) {
   return {.of_squares = [=](int l) {

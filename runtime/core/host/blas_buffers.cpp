@@ -9,7 +9,8 @@
 #include <cstddef>
 #include <vector>
 
-// OpenBLAS exports these, but no header declares them. A build that hides them keeps its own behaviour.
+// OpenBLAS exports these symbols, but no header declares them. A build that hides them keeps its own
+// behaviour.
 extern "C" {
 [[gnu::weak]] void* blas_memory_alloc(int position);
 [[gnu::weak]] void blas_memory_free(void*);
@@ -19,7 +20,7 @@ extern "C" {
 namespace rankc::runtime::host {
 namespace {
 
-constexpr std::size_t buffer_bytes = (std::size_t{128} << 20) + (64 << 10);  // on x86-64, with its rounding
+constexpr std::size_t buffer_bytes = (std::size_t{128} << 20) + (64 << 10);  // x86-64, rounded up
 constexpr std::size_t stack_bytes = std::size_t{8} << 20;
 
 bool memory_is_limited() {
@@ -56,8 +57,8 @@ void reserve_blas_buffers(int threads) {
 
 }  // namespace rankc::runtime::host
 
-// OpenBLAS asks this for OPENBLAS_NUM_THREADS and then starts its threads, before main. It ends the process
-// where a thread cannot start. This definition comes before OpenBLAS's own, which it calls.
+// OpenBLAS calls this function to read OPENBLAS_NUM_THREADS, then starts its threads, before main. It ends
+// the process if a thread cannot start. This definition precedes OpenBLAS's own and calls it.
 int openblas_num_threads_env() {
   void* const theirs = ::dlsym(RTLD_NEXT, "openblas_num_threads_env");
   const int chosen = theirs == nullptr ? 0 : reinterpret_cast<int (*)()>(theirs)();

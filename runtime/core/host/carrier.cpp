@@ -8,7 +8,7 @@
 namespace rankc::runtime::host {
 namespace {
 
-constexpr int communicator_shift = 40;  // of a slot: moves of a communicator are below 2^40
+constexpr int communicator_shift = 40;  // bit of a slot number: a communicator has fewer than 2^40 moves
 
 template <std::size_t N>
 void copy_text(char (&to)[N], const char* from) {
@@ -64,7 +64,8 @@ void carrier::exchange(const std::vector<runtime::transport::outgoing>& out,
   wires_.move(communicator_ << communicator_shift | moves_++, out, in);
 }
 
-// All members hear of a mismatch alike: it is a fault of the plan or of a binary, and no data has moved yet.
+// All members receive the same mismatch error. It is a fault of the plan or of a binary, and no data has
+// moved yet.
 void carrier::greet(const op& mine) {
   greetings_[own_] = greeting(mine);
   gather(reinterpret_cast<const std::byte*>(&greetings_[own_]),
@@ -113,9 +114,9 @@ void carrier::gather(const std::byte* from, std::byte* to, std::size_t bytes) {
   if (to + own_ * bytes != from) std::memcpy(to + own_ * bytes, from, bytes);
 }
 
-// This member's elements [first, first + count), added to those that have arrived of the others, in member
+// Adds this member's elements [first, first + count) and those that have arrived from the others, in member
 // order.
-// Shapes: arrived_: (members, count); the own row is not used.
+// Shapes: arrived_: (members, count); this member's row is not used.
 void carrier::sum_of_all(const op& mine, std::size_t first, std::size_t count, std::byte* to) {
   std::vector<op> parts(members(), mine);
   std::vector<op*> all;
@@ -126,7 +127,7 @@ void carrier::sum_of_all(const op& mine, std::size_t first, std::size_t count, s
   reduce_into(to, all, count);
 }
 
-// Each member sums a part, and gives the sum to all.
+// Each member reduces one part and sends the sum to all.
 void carrier::all_reduce(const op& mine) {
   const std::size_t part = (mine.count + members() - 1) / members();
   const auto first_of = [&](std::size_t m) { return std::min(mine.count, m * part); };
@@ -147,7 +148,7 @@ void carrier::all_reduce(const op& mine) {
   exchange(sums, results);
 }
 
-// Shapes: from: (members, count), of which each member sums its row.
+// Shapes: from: (members, count); each member reduces its row.
 void carrier::reduce_scatter(const op& mine) {
   const std::size_t bytes = sum_bytes(mine);
   arrived_.resize(std::max(arrived_.size(), members() * bytes));
@@ -162,7 +163,7 @@ void carrier::reduce_scatter(const op& mine) {
   sum_of_all(mine, own_ * mine.count, mine.count, mine.to);
 }
 
-// Shapes: from, to: (members, count): a block for each member, and of each.
+// Shapes: from, to: (members, count): one block to each member, and one from each.
 void carrier::all_to_all(const op& mine) {
   const std::size_t bytes = sum_bytes(mine);
   std::vector<runtime::transport::outgoing> out;
@@ -176,8 +177,8 @@ void carrier::all_to_all(const op& mine) {
   std::memcpy(mine.to + own_ * bytes, mine.from + own_ * bytes, bytes);
 }
 
-// One tensor after the other: to the neighbour on one side, of the one on the other, which two members are
-// for each other.
+// Moves one tensor after the other: to the neighbour on one side, from the neighbour on the other. With two
+// members both are the same rank.
 void carrier::shift(const op& mine) {
   const std::size_t n = members(), step = mine.kind == op_kind::shift ? 1 : n - 1,
                     bytes = sum_bytes(mine) / 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Carries the communications of one communicator whose other members are other processes. Before any data
-// moves the members tell each other what they came for; sums are made in member order by the code that makes
-// them between threads.
+// Carries out the communications of one communicator whose other members are other processes. Before any data
+// moves, the members exchange descriptions of the communication. Sums run in member order, in the code that
+// also reduces between threads.
 #pragma once
 #include "transfer.hpp"
 
@@ -15,7 +15,7 @@
 
 namespace rankc::runtime::host {
 
-/// What a member says of the communication it has come for; `site` and `action` are cut to fit.
+/// A member's description of its communication. `site` and `action` are truncated to fit.
 struct greeting {
   std::uint64_t plan_hash = 0;
   std::int64_t step = 0;
@@ -25,20 +25,20 @@ struct greeting {
 
   greeting() = default;
   explicit greeting(const op&);
-  /// The op that it speaks of, whose texts are this greeting's.
+  /// The op that the greeting describes. Its texts point into this greeting.
   op as_op() const;
 };
 
 class carrier {
  public:
-  /// `mismatch` says how two ops differ.
+  /// `mismatch` returns a text about the difference of two ops.
   carrier(runtime::transport&, std::span<const int> ranks, int communicator, int own_rank,
           std::function<std::string(const op&, const op&)> mismatch);
 
-  /// Move the data of this rank's next communication; returns when its result is there.
-  /// Errors: failure (70) where another member has come for something else, (77) where one does not answer.
+  /// Moves the data of this rank's next communication, and returns when its result is complete.
+  /// Errors: failure (70) if another member has a different communication, (77) if a member does not answer.
   void carry(const op& mine);
-  /// Pass over it, as if it were done.
+  /// Skips a communication, as if it were done.
   void lose(const op& mine) { moves_ += takes_two_moves(mine.kind) ? 3 : 2; }
 
  private:
@@ -61,9 +61,9 @@ class carrier {
   const std::uint64_t communicator_;
   std::size_t own_ = 0;  // this rank's place among the members
   const std::function<std::string(const op&, const op&)> mismatch_;
-  std::uint64_t moves_ = 0;  // so far; the same on all members
+  std::uint64_t moves_ = 0;  // so far; equal on all members
   std::vector<greeting> greetings_;
-  std::vector<std::byte> arrived_;  // as large as the largest sum so far: grows in the first step
+  std::vector<std::byte> arrived_;  // has the size of the largest reduction so far: grows in the first step
 };
 
 }  // namespace rankc::runtime::host

@@ -71,7 +71,7 @@ void check_link(const description& about, int rank, const lane_communicator& k) 
                   about.name, c.name, name(k.over), lane, c.ranks.size());
 }
 
-// Lanes posting on one communicator would meet the other ranks' in no order.
+// If two lanes posted on one communicator, their order would differ from the other ranks'.
 void check_links(const description& about, int rank) {
   const auto links = about.ranks[static_cast<std::size_t>(rank)].links;
   for (std::size_t i = 0; i < links.size(); ++i) {

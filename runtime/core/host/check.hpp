@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What install demands of a program's tables before any rank trusts them. Generated tables always pass; a
-// program of another runtime version, or one edited by hand, may not.
+// The checks of a program's tables at install, before a rank uses them. Generated tables always pass. A
+// program of another runtime version, or one edited by hand, may fail.
 #pragma once
 #include <rankc/runtime/host/rank.hpp>
 
 namespace rankc::runtime::host {
 
-/// Errors: failure (1) naming the first table entry that does not hold, and what would.
+/// Checks the tables of a program.
+/// Errors: failure (1) that names the first wrong table entry, and a right one.
 void check(const program&);
 
 }  // namespace rankc::runtime::host

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of the two chunks that a rank has of each sequence to the gathered keys of all ranks. A query
-// sees the chunks before its own, and its own chunk up to itself; with a window, the last of these keys;
-// all keys if attention is not causal. Keys that no query of a block sees are not read.
+// Attention of the two chunks that a rank holds of each sequence, to the gathered keys of all ranks. A causal
+// query sees the chunks before its own, and its own chunk up to itself. With a window it sees only the last
+// of these keys. A query sees all keys if attention is not causal. Keys that no query of a block sees are not
+// read.
 #include "gemm.hpp"
 #include "scores.hpp"
 
@@ -32,7 +33,8 @@ void each_block(const runtime::chunks& has, const attention_setting& setting, au
     }
 }
 
-/// Visits the keys that a block sees, a chunk at a time: the position of the first key, and their number.
+/// Visits the keys that a block sees, one chunk at a time. `visit` takes the position of the first key and
+/// the number of keys.
 void each_chunk(const runtime::chunks& has, const queries& b, auto visit) {
   for (int begin = b.first, next = begin; begin < b.end; begin = next) {
     next = std::min((begin / has.length() + 1) * has.length(), b.end);

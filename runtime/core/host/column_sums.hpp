@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over tokens, per column, of gradient kernels: in f64 whatever the element type, without scratch
+// Column sums over tokens for gradient kernels. They are in f64 for every element type and need no scratch
 // memory.
 #pragma once
 #include <algorithm>
 
 namespace rankc::runtime::host {
 
-/// out[c] = or += sum over n of term(n, c), n = first, first + step, ... below tokens.
-/// Shapes: out (width). Columns go in blocks whose sums live on the stack.
+/// out[c] = or += sum over n of term(n, c), for n = first, first + step, ... below tokens. Columns are
+/// processed in blocks whose sums are on the stack.
+/// Shapes: out (width).
 template <class T, class Term>
 void column_sums(T* out, int first, int tokens, int step, int width, bool accumulate, Term term) {
   constexpr int block = 128;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy over a vocabulary that may be split over ranks: each rank's part of the softmax, and the
-// loss.
+// Cross entropy over a vocabulary that may be sharded: each rank's part of the softmax, and the loss.
 #include "exp.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>

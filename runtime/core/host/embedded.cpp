@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of one rank whose threads, memory and communications are an application's.
+// The engine of one rank that uses an application's threads, memory and communication.
 #include <rankc/runtime/host/embedded.hpp>
 #include <rankc/runtime/named_inputs.hpp>
 
@@ -73,7 +73,7 @@ class embedded_rank final : public engine {
   std::size_t arena_bytes(int index) const override { return layout_of(about(), index).arena_bytes; }
 
  private:
-  /// Lane 0 on the calling thread, the others beside it.
+  /// Runs lane 0 on the calling thread and the other lanes concurrently.
   void run(void (*const* bodies)(rank&)) {
     if (const auto cause = wires_->cause()) throw *cause;
     const std::span<rank> views = rank_.views();
@@ -112,7 +112,7 @@ class embedded_rank final : public engine {
   local_rank rank_;
 };
 
-/// Where the rank meets the others, if there are any.
+/// The fabric that connects the rank with the others, if there are any.
 std::shared_ptr<fabric> wires_of(const program& p, const surroundings& s) {
   const description& about = p.about;
   if (s.others != nullptr) return s.others->wires();

@@ -77,8 +77,8 @@ void position(const lane& on, at y, at x, at table, int tokens, int width, int s
   add_rows<T>(on, y, x, table, tokens, width, [=](std::size_t n) { return (first + n) % seq; });
 }
 
-// Position p takes the tokens n with (first + n) % seq = p; a position without tokens gets 0 or keeps its
-// sum.
+// Position p adds up the tokens n with (first + n) % seq = p. A position without tokens becomes 0 or keeps
+// its sum.
 template <class T>
 void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int seq, int first,
                    bool accumulate) {
@@ -90,8 +90,8 @@ void position_grad(const lane& on, at dtable, at dy, int tokens, int width, int 
   }
 }
 
-// Token n of a rank's chunks is at place (first + n) % count of its sequence's part, and has the position of
-// that place.
+// Token n of a rank's chunks has index (first + n) % count in the rank's part of its sequence, and that
+// index's position.
 template <class T>
 void chunk_position(const lane& on, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks,
                     int first) {
@@ -144,7 +144,7 @@ void document_chunk_position_grad(const lane& on, at dtable, at dy, at starts, i
   sum_rows<T>(on, dtable, dy, tokens, width, seq, accumulate, row_of);
 }
 
-// Turn each pair (x[j], x[j + dim / 2]) by the angle of its position, forwards or (direction -1) back.
+// Rotates each pair (x[j], x[j + dim / 2]) by the angle of its position, forwards or (direction -1) back.
 template <class T>
 void rotate(const lane& on, at y, at x, at table, int tokens, int heads, int dim, int seq, T direction) {
   const int half = dim / 2;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of the host target: for each rank of this process, which are all or one, its memory and a thread
-// per lane that computes, made at install. A step wakes every thread: that of lane 0 runs the generated
-// function of its pipeline coordinate, the others the actions that this puts on their lanes. It ends when all
-// have ended.
+// The engine of the host target. It creates at install, for each rank of this process (all ranks or one), its
+// memory and one thread for each computing lane. A step wakes every thread. The thread of lane 0 runs the
+// generated function of its pipeline coordinate. The other threads run the actions that this function puts on
+// their lanes. The step ends when all threads have ended.
 #include <rankc/runtime/host/transfers.hpp>
 #include <rankc/runtime/named_inputs.hpp>
 #include <rankc/runtime/process_limits.hpp>
@@ -29,7 +29,7 @@ namespace rankc::runtime::host {
 
 namespace {
 
-/// A tracer on every rank, as long as this lives.
+/// Sets a tracer on every rank during its lifetime.
 struct tracing {
   explicit tracing(std::span<local_rank> all) : ranks(all) {
     for (local_rank& each : ranks) each.main().trace = &of.emplace_back(each.main().index);
@@ -43,7 +43,7 @@ struct tracing {
   std::deque<tracer> of;
 };
 
-/// Every thread of these ranks lists the times of its calls, as long as this lives.
+/// Makes every thread of these ranks record the times of its calls during its lifetime.
 struct timing {
   explicit timing(std::span<local_rank> all) : ranks(all) {
     for (local_rank& each : ranks)
@@ -107,7 +107,7 @@ class host_engine final : public engine {
   step_output results();
   standing look_at(const local_rank&);
 
-  /// A step or an evaluation, as others see it.
+  /// Marks a step or an evaluation as active for observers.
   struct under_way {
     explicit under_way(host_engine& e) : of(e) {
       of.for_each_view([](rank& r) { r.words->begin_step(r.input.step); });
@@ -124,7 +124,7 @@ class host_engine final : public engine {
   body const* evaluate_;
   other_processes others_;
   fabric fabric_;
-  std::vector<local_rank> ranks_;  // of this process: all, in order, or one
+  std::vector<local_rank> ranks_;  // all ranks, in order, or the one of this process
   std::optional<injected> fault_;
 
   std::mutex mutex_;
@@ -133,7 +133,7 @@ class host_engine final : public engine {
   body const* bodies_ = nullptr;
   std::uint64_t round_ = 0;
   int running_ = 0;
-  std::vector<std::jthread> threads_;  // last: stopped and joined before what they use goes away
+  std::vector<std::jthread> threads_;  // last: joined before the members that they use are destroyed
 };
 
 host_engine::host_engine(const program& p, const placement& where)
@@ -174,7 +174,7 @@ void host_engine::make_ranks() try {
                 bytes, memory_text());
 }
 
-/// OpenBLAS gets an equal part of the machine's cores for each lane, where the limits of memory allow these
+/// Gives OpenBLAS an equal share of the machine's cores for each lane, if the memory limits allow these
 /// threads.
 void host_engine::share_cores() {
   const int cores = static_cast<int>(std::thread::hardware_concurrency()), world = about_.world();
@@ -185,7 +185,7 @@ void host_engine::share_cores() {
   if (can_have_blas_threads(share - 1 + count_views())) openblas_set_num_threads(share);
 }
 
-// The life of a thread: one round per step, until the engine goes away.
+// The loop of a thread: one round per step, until the engine is destroyed.
 void host_engine::serve(rank& r, const std::stop_token& stop) {
   std::unique_lock lock(mutex_);
   for (std::uint64_t seen = 0; start_.wait(lock, stop, [&] { return round_ != seen; });) {
@@ -239,7 +239,7 @@ std::vector<std::pair<int, standing>> host_engine::look() {
   return all;
 }
 
-/// By its thread of lane 0.
+/// The position of a rank, as its thread of lane 0 stores it.
 standing host_engine::look_at(const local_rank& of) {
   const rank& first = of.main();
   standing s = standing_of(*first.words);
@@ -253,7 +253,7 @@ standing host_engine::look_at(const local_rank& of) {
   return s;
 }
 
-/// The loss and the norm, with every process.
+/// The loss and the norm, shared with every process.
 step_output host_engine::results() {
   const int reporter = reporter_of(about_);
   double both[2]{};
@@ -322,7 +322,8 @@ void host_engine::set_inputs(int dp, int microbatch, std::span<const named_array
     if (each.main().row->dp == dp) each.set_inputs(microbatch, inputs);
 }
 
-/// Null where another process has the rank. Errors: failure (1) for a rank that is none.
+/// The rank if this process runs it, else null.
+/// Errors: failure (1) for a rank that does not exist.
 local_rank* host_engine::find(int rank) {
   layout_of(about_, rank);
   if (!where_.is_one_rank()) return &ranks_[static_cast<std::size_t>(rank)];
@@ -342,7 +343,7 @@ void host_engine::read(int rank, region what, std::size_t first, std::size_t cou
 
 void host_engine::write(int rank, region what, std::size_t first, std::size_t count, const double* from) {
   if (local_rank* const here = find(rank)) here->write(what, first, count, from);
-  else place_of(about_, rank, what, first, count);  // refuses what the rank does not hold
+  else place_of(about_, rank, what, first, count);  // throws if the rank does not hold them
 }
 
 void host_engine::logits(int rank, std::size_t token, double* to) {

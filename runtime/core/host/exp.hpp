@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exponential of the host kernels, written so that a loop over it vectorises with any compiler and gives
-// the same bits wherever an element stands in the loop. NaN stays NaN.
+// The exponential of the host kernels. A loop over it vectorises with any compiler, and an element gets the
+// same bits at every index of the loop. NaN stays NaN.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -8,7 +8,7 @@
 namespace rankc::runtime::host {
 
 /// e^x = 2^k e^r with k = round(x / ln 2), |r| <= ln 2 / 2, and a Taylor polynomial for e^r.
-/// Units:  error below 2 ulp for x in [-708, 709]; x outside is taken as the nearer bound.
+/// Units: error below 2 ulp for x in [-708, 709]; x outside is clamped to that range.
 /// Source: Cody and Waite 1980, for the two-part ln 2.
 inline double exponential(double x) {
   constexpr double shifter = 0x1.8p52;  // adding it leaves round(x) in the low bits of the mantissa
@@ -34,7 +34,7 @@ inline double exponential(double x) {
   return p * std::bit_cast<double>((std::bit_cast<std::uint64_t>(shifted) + 1023) << 52);
 }
 
-/// The same in f32, for x in [-87, 88].
+/// The exponential in f32, for x in [-87, 88].
 inline float exponential(float x) {
   constexpr float shifter = 0x1.8p23f;
   x = x < -87.0f ? -87.0f : x;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens in the slots of their experts, through the experts' weights, and back.
+// Tokens in the slots of their experts, the experts' GEMMs, and the way back to tokens.
 #include "gemm.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>
@@ -8,7 +8,7 @@
 
 namespace rankc::runtime::host {
 
-// Slots are counted expert by expert, and within one token by token.
+// Slots are sorted by expert, and for one expert by token.
 template <class T>
 void arrange(const lane& on, at places, at offsets, at chosen, int tokens, int picks, int segments) {
   const std::int32_t* choice = on.at<std::int32_t>(chosen);
@@ -26,7 +26,7 @@ void arrange(const lane& on, at places, at offsets, at chosen, int tokens, int p
   for (std::size_t i = 0; i < all; ++i) place[i] = end[choice[i]]++;
 }
 
-// Of each group and expert as many slots as are taken, those of an expert side by side.
+// Each group and expert gets as many slots as it keeps choices. The slots of an expert are contiguous.
 template <class T>
 void arrange_limited(const lane& on, at places, at offsets, at scratch, at chosen, int groups, int group,
                      int picks, int experts, int most) {
@@ -59,7 +59,7 @@ void arrange_limited(const lane& on, at places, at offsets, at scratch, at chose
     }
 }
 
-// Slots of neighbouring experts lie in line.
+// The slots of neighbouring experts are contiguous, so the rank's own slots are one range.
 template <class T>
 void own_slots(const lane& on, at own_places, at own_offsets, at places, at offsets, int tokens, int picks,
                int own, int first, int experts) {
@@ -141,7 +141,7 @@ void combine_grad(const lane& on, at dslots, at dweights, at dy, at slots, at we
 
 namespace {
 
-/// Call f(expert, first slot, number of slots) for each segment that has some.
+/// Calls f(expert, first slot, number of slots) for each segment that is not empty.
 template <class F>
 void each_segment(const lane& on, at offsets, int segments, int experts, F f) {
   const std::int32_t *begin = on.at<std::int32_t>(offsets), *end = begin + segments;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes and blocking of the fabric. All state is under one lock; only data moves outside it.
+// Lanes and blocking of the fabric. One lock protects all state. Only data moves without it.
 #include "fabric.hpp"
 #include "injected.hpp"
 
@@ -85,8 +85,7 @@ fabric::mark& fabric::find(const rank& r, event e) {
   return events[static_cast<std::size_t>(e.index)];
 }
 
-// Events and `posted` are lane 0's thread's own: only it writes them, so that reading them here needs no
-// lock.
+// Only the thread of lane 0 writes events and `posted`, so it reads them here without the lock.
 void fabric::record(const rank& r, int lane, event e) {
   find(r, e) = {lane, first(r.index).on(lane).posted, true};
 }
@@ -104,7 +103,7 @@ void fabric::follow(const rank& r, int lane, int before) {
   hold(r, lane, before, first(r.index).on(before).posted);
 }
 
-// What lane 0 has done is done when it posts.
+// Work of lane 0 is complete when lane 0 posts.
 void fabric::hold(const rank& r, int lane, int awaited, std::uint64_t position) {
   if (awaited == lane || awaited == 0) return;
   lock l(mutex_);
@@ -185,7 +184,8 @@ void fabric::append(lock& l, const rank& r, int lane, const op& o) {
   advance(me);
 }
 
-// Retire the waits at the heads of a worker's lanes that are satisfied, then start what can start.
+// Retires the satisfied waits at the heads of a worker's lanes, then starts the communications that can
+// start.
 void fabric::advance(worker& me) {
   for (bool moved = true; moved;) {
     moved = false;
@@ -202,7 +202,7 @@ void fabric::advance(worker& me) {
   hand_over(me);
 }
 
-// Give the work at the heads of lanes to their threads.
+// Gives the actions at the heads of lanes to their threads.
 void fabric::hand_over(worker& from) {
   for (std::size_t lane = 1; from.lane == 0 && lane < from.queues.size(); ++lane) {
     queue& q = from.queues[lane];
@@ -213,8 +213,8 @@ void fabric::hand_over(worker& from) {
   }
 }
 
-// Something of a worker has completed: go on with what stood behind it, and wake the worker if it waited for
-// that.
+// Called after an entry of a worker has completed: advances the entries behind it, and wakes the worker if it
+// waited for the entry.
 void fabric::settle(worker& it) {
   advance(it);
   if (it.blocked && it.met()) wake(it);
@@ -241,14 +241,14 @@ void fabric::block(lock& l, const rank& r, worker& me) {
   throw_if_failed();
 }
 
-// A worker that is woken no longer counts as waiting, even before its thread runs.
+// A worker that has been woken no longer counts as blocked, even before its thread runs.
 void fabric::wake(worker& m) {
   m.blocked = false;
   --blocked_;
   m.wake.notify_one();
 }
 
-// Only workers make progress: when each one that is left waits, none ever will.
+// Only workers make progress. If all active workers are blocked, the step never ends.
 void fabric::fail_if_stuck() {
   if (live_ > 0 && blocked_ == live_ && under_way_ == 0 && away_ == 0 && !cause_)
     fail_locked(70, standstill());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric of ranks that an application steps: each comes when the application calls it, and what goes to
-// other processes the application carries.
+// The fabric of ranks that an application steps. Each rank enters a step when the application calls it. The
+// application carries out the communication with other processes.
 #include "fabric.hpp"
 
 #include <rankc/runtime/host/embedded.hpp>
@@ -18,8 +18,8 @@ void fabric::expect_ranks_one_by_one() {
   away_ = about_.world();
 }
 
-// The application gets this rank's communication once it stands at the head of its lane. Threads that wait
-// look after it.
+// Gives the application this rank's communication when it reaches the head of its lane. Blocked threads poll
+// for its end.
 void fabric::hand_to_application(meeting& m) {
   const auto mine = std::find_if(m.front.begin(), m.front.end(), [](const op* o) { return o != nullptr; });
   if (mine == m.front.end() || !is_at_head(**mine)) return;
@@ -44,7 +44,7 @@ void fabric::hand_to_application(meeting& m) {
     if (each.blocked) wake(each);
 }
 
-// Whether anything is under way: then the thread that waits asks again.
+// Polls the active communications. Returns true if there are any; the blocked thread then polls again.
 bool fabric::look_after_carriage(lock& l) {
   if (carriage_ == nullptr || under_way_ == 0) return false;
   for (std::size_t c = 0; c < meetings_.size(); ++c) {

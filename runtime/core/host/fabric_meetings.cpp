@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communications of the fabric: they start when all have come, and the threads that are there carry them in
-// pieces.
+// Communications of the fabric. They start when all members have posted. The available threads move the data
+// in chunks.
 #include "fabric.hpp"
 
 #include "tracer.hpp"
@@ -9,7 +9,7 @@
 
 namespace rankc::runtime::host {
 
-constexpr std::size_t chunk_bytes = 128 * 1024;  // what one thread moves at a time
+constexpr std::size_t chunk_bytes = 128 * 1024;  // moved at a time by one thread
 
 void fabric::try_start(meeting& m) {
   if (m.moving) return;
@@ -39,7 +39,7 @@ void fabric::try_start(meeting& m) {
     }
 }
 
-// Take one chunk of a meeting and move it without the lock; false if there is none to take.
+// Takes one chunk of a communication and moves it without the lock. Returns false if no chunk is left.
 bool fabric::carry_one(lock& l) {
   if (!to_carry_) return false;
   meeting& m = *to_carry_;
@@ -52,7 +52,8 @@ bool fabric::carry_one(lock& l) {
   return true;
 }
 
-// Until there is none: what one transfer makes possible may have no other thread awake to carry it.
+// Repeats until no chunk is left, because other threads may be asleep when a transfer makes the next one
+// possible.
 bool fabric::carry_all(lock& l) {
   bool any = false;
   while (carry_one(l)) any = true;
@@ -64,7 +65,7 @@ void fabric::complete(meeting& m) {
   ++m.done;
   for (std::size_t i = 0; i < m.front.size(); ++i) {
     op* done = m.front[i];
-    if (done == nullptr) continue;  // of another process
+    if (done == nullptr) continue;  // a rank of another process
     if (done->times != nullptr) done->times->end = now();
     if (carried_ != nullptr)
       carried_->push_back({done->rank, done->communicator, word(done->kind), done->what.name, done->action,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric of one rank whose partners are other processes: the thread of a communicator carries the
+// The fabric of one rank whose partners are other processes. The thread of a communicator carries out the
 // communication at the head of its lane.
 #include "fabric.hpp"
 
@@ -36,8 +36,8 @@ fabric::~fabric() {
   for (std::thread& each : carriers_) each.join();
 }
 
-// The carrier's thread gets this rank's communication once it is at the head of its lane. The other ranks'
-// may come later: the thread waits for them.
+// Gives the carrier's thread this rank's communication when it reaches the head of its lane. The other ranks'
+// may come later; the thread waits for them.
 void fabric::give(meeting& m) {
   const auto mine = std::find_if(m.front.begin(), m.front.end(), [](const op* o) { return o != nullptr; });
   if (mine == m.front.end() || !is_at_head(**mine)) return;

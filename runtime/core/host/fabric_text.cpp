@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric's sentences: communications that do not match, and ranks that wait for what never comes.
+// The error texts of the fabric: communications that do not match, and ranks that wait for a communication
+// that never comes.
 #include "fabric.hpp"
 #include "names.hpp"
 
@@ -22,7 +23,7 @@ const char* word(op_kind k) {
 
 namespace {
 
-// all_reduce "loss" (message 3, 64 bytes, f64, sum)
+// An op as text: all_reduce "loss" (message 3, 64 bytes, f64, sum)
 std::string describe(const op& o) {
   std::string text = std::string(word(o.kind)) + " \"" + o.what.name + "\" (message " +
                      std::to_string(o.what.index) + ", " + std::to_string(o.count * o.element) + " bytes";
@@ -47,8 +48,8 @@ std::string fabric::mismatch(const op& a, const op& b) const {
       where, one, describe(a), other, describe(b));
 }
 
-// What a blocked rank waits for: the communication at the end of its chain of waits, and who has not come to
-// it. A wait names earlier entries only, so the chain ends.
+// The communication that a blocked rank waits for, at the end of its chain of waits, and the ranks that have
+// not posted it. A wait refers to earlier entries only, so the chain ends.
 std::string fabric::awaited_by(worker& me) {
   int lane = me.awaited;
   while (me.on(lane).head().kind == op_kind::wait) lane = me.on(lane).head().awaited;
@@ -83,8 +84,8 @@ std::string fabric::standstill() {
   return say("RC5054: deadlock: every rank waits: {}", waits);
 }
 
-// A rank waits where its thread of lane 0 does, for a communication; where it waits for an action on another
-// lane of its own, that thread says. It does not wait once it computes.
+// The communication for which a rank's thread of lane 0 waits. If that thread waits for an action on another
+// lane of the rank, it is the one for which the action's thread waits. A rank that computes does not wait.
 void fabric::look(int rank, standing& into) {
   const lock l(mutex_);
   worker* at = &first(rank);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers on operands of eight bits: these are numbers again when they are multiplied, so that sums are
-// of T.
+// Linear layers with fp8 operands. The operands are widened to T before the GEMM, so sums are in T.
 #include "fp8_lines.hpp"
 #include "gemm.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that have one scale, rounded to eight bits and back: a whole tensor, a row or a column.
+// Rounding to fp8 and back, for numbers that share a scale: a whole tensor, a row or a column.
 #pragma once
 #include <rankc/contract/fp8.hpp>
 
@@ -9,7 +9,8 @@
 
 namespace rankc::runtime::host {
 
-/// `count` numbers, `apart` from each other, rounded by the scale of the largest of them; their factor.
+/// Rounds `count` numbers, `apart` elements from each other, by the scale of the largest. Returns the
+/// dequantization factor.
 template <class F, class T>
 float round_line(F* to, const T* from, std::size_t count, std::size_t apart, float (*scale_of)(float)) {
   T largest = 0;
@@ -20,8 +21,8 @@ float round_line(F* to, const T* from, std::size_t count, std::size_t apart, flo
   return 1 / scale;
 }
 
-/// Lines as numbers, one after the other, in memory of the thread that lasts until it is next asked for the
-/// same.
+/// Widens lines of fp8 numbers. The result is contiguous, in memory of the thread. It is valid until the next
+/// call with the same template arguments.
 template <class F, class T, int Which>
 const T* lines_as_numbers(const F* from, const float* factors, std::size_t lines, std::size_t count) {
   thread_local std::vector<T> all;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers on operands of eight bits with a scale for each row: what is multiplied along rows has been
-// rounded by the scales of rows, what is multiplied along columns by those of columns.
+// Linear layers with fp8 operands that have a scale for each row. An operand that is summed along its rows
+// uses the elements rounded by row scales. An operand that is summed along its columns uses those rounded by
+// column scales.
 #include "fp8_lines.hpp"
 #include "gemm.hpp"
 

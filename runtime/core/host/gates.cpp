@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gates are made of: products, multiples, the sigmoid. Each kernel reads an element's operands before it
-// writes, so that an output may be one of the inputs.
+// The kernels of gates: products, multiples, the sigmoid. Each kernel reads an element's operands before it
+// writes, so an output may be one of the inputs.
 #include "exp.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row-major matrix products of the host kernels, one name for both element types. The work is OpenBLAS's.
+// Row-major GEMMs of the host kernels, with one name for both element types. OpenBLAS computes them.
 #pragma once
 #include <cblas.h>
 
@@ -9,7 +9,7 @@ enum class form { plain, transposed };
 
 constexpr CBLAS_TRANSPOSE blas(form f) { return f == form::plain ? CblasNoTrans : CblasTrans; }
 
-/// c = alpha op(a) op(b) + beta c; beta 0 overwrites c, whatever it held.
+/// c = alpha op(a) op(b) + beta c. With beta 0 the old contents of c are not read.
 /// Shapes: op(a) (m, k), op(b) (k, n), c (m, n); `ld*` is the distance of two rows in memory.
 inline void gemm(form fa, form fb, int m, int n, int k, float alpha, const float* a, int lda, const float* b,
                  int ldb, float beta, float* c, int ldc) {

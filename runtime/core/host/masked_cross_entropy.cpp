@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy that leaves out ignored labels, and the number of labels by which it is divided. A label is
-// ignored if it is negative.
+// Cross entropy that ignores negative labels, and the number of labels by which it is divided.
 #include <rankc/runtime/host/kernels.hpp>
 
 #include <algorithm>

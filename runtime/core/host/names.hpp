@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the program's enumerations, as error sentences print them.
+// The words of the program's enumerations, for error texts.
 #pragma once
 #include <rankc/runtime/program.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layer norm and RMS norm over the last dim, and their gradients. Sums over a row are kept in f64.
+// Layer norm and RMS norm over the last dim, and their gradients. Sums over a row are in f64.
 #include "column_sums.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>

@@ -1,4 +1,4 @@
-# Makes rankc::openblas: OpenBLAS with its cblas.h. Included by the build and by the installed package.
+# Defines rankc::openblas: OpenBLAS with its cblas.h. The build and the installed package include it.
 if(NOT TARGET rankc::openblas)
   find_package(PkgConfig QUIET)
   if(PkgConfig_FOUND)

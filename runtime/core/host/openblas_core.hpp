@@ -19,7 +19,7 @@ constexpr vector_width width_of(std::string_view core) {
   return vector_width::narrower;
 }
 
-/// The core to set where the processor has wider vectors than the chosen core uses; empty where it has not.
+/// The core to set if the processor has wider vectors than the chosen core uses; else empty.
 constexpr std::string_view wider_core(std::string_view chosen, vector_width processor) {
   if (width_of(chosen) >= processor) return "";
   return processor == vector_width::avx512 ? "SkylakeX" : "Haswell";

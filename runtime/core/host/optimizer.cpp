@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optimizer step over flat regions: gradient norm, AdamW, SGD, and clearing.
-#define RANKC_SIMD _Pragma("omp simd")  // of the loops in update_elements.hpp
+#define RANKC_SIMD _Pragma("omp simd")  // for the loops in update_elements.hpp
 #include <rankc/runtime/call_recorder.hpp>
 #include <rankc/runtime/host/kernels.hpp>
 #include <rankc/runtime/host/update_elements.hpp>
@@ -56,8 +56,8 @@ template decltype(clear<double>) clear<double>;
 template decltype(copy<float>) copy<float>;
 template decltype(copy<double>) copy<double>;
 
-// The types of weights and moments, and how bf16 is rounded. Programs of the host have weights in their own
-// type; those in bf16 are here to be compared with GPUs'.
+// The types of weights and moments, and the rounding to bf16. Host programs have weights in their own type.
+// Those in bf16 exist for comparisons with GPUs.
 #define RANKC_BF16_MOMENTS(T, Weight, How)                                    \
   template decltype(adamw<T, Weight, bf16, How>) adamw<T, Weight, bf16, How>; \
   template decltype(sgd<T, Weight, bf16, How>) sgd<T, Weight, bf16, How>;

@@ -10,9 +10,9 @@
 namespace rankc::runtime::host {
 namespace {
 
-/// "OpenBLAS 0.3.21": what follows differs by the processor.
+/// The version as text: "OpenBLAS 0.3.21". The rest of the configuration differs by processor.
 std::string openblas_version() {
-  static std::mutex one_at_a_time;  // the library puts its text together anew each time, in one place
+  static std::mutex one_at_a_time;  // the library builds the text anew in one buffer each time
   const std::lock_guard lock(one_at_a_time);
   const std::string text = openblas_get_config();
   return text.substr(0, text.find(' ', text.find(' ') + 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows taken apart into two, and put together of two.
+// Splits rows into two parts, and concatenates two parts.
 #include <rankc/runtime/host/kernels.hpp>
 
 #include <algorithm>

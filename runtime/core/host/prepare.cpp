@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenBLAS chooses its kernels once, when it is loaded. Older versions take a processor that they do not know
-// for a much older one: a new Xeon ran with SSE3 kernels, at a quarter of its speed. Only an environment
-// variable changes the choice, so the program sets it and starts again.
+// OpenBLAS chooses its kernels once, when it is loaded. Older versions mistake an unknown processor for a
+// much older one: a new Xeon ran with SSE3 kernels, at a quarter of its speed. Only an environment variable
+// changes the choice, so the program sets it and starts again.
 #include <cblas.h>
 #include <rankc/runtime/host/rank.hpp>
 #include <unistd.h>
@@ -29,7 +29,7 @@ void prepare([[maybe_unused]] char** argv) {
   const std::string_view core = wider_core(openblas_get_corename(), width_of_processor());
   if (core.empty()) return;
   setenv("OPENBLAS_CORETYPE", std::string(core).c_str(), 1);
-  execv("/proc/self/exe", argv);  // returns where it failed: the program then runs with the kernels it has
+  execv("/proc/self/exe", argv);  // returns on failure; the program then runs with the kernels it has
 #endif
 }
 

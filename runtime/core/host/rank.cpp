@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The communication calls of generated code: they turn a lane and arena offsets into an entry of the fabric.
+// The communication calls of generated code. They turn a lane and arena offsets into an entry of the fabric.
 #include "fabric.hpp"
 #include "names.hpp"
 #include "tracer.hpp"
@@ -15,7 +15,7 @@ namespace {
 
 const lane_row& row_of(const lane& on) { return on.of->where->lanes[static_cast<std::size_t>(on.index)]; }
 
-// Lanes are ordered by lane 0's thread. Another thread has its own lane alone, and collectives there.
+// Only the thread of lane 0 orders lanes. Another thread uses only its own lane, for collectives.
 void refuse_in_action(const lane& on, const char* what) {
   if (on.of->computes_on != 0)
     throw failure(
@@ -25,7 +25,7 @@ void refuse_in_action(const lane& on, const char* what) {
         what, (*on.of)[on.of->computes_on].name());
 }
 
-// The part of a communication that depends on who calls: communicator and place in it.
+// The part of a communication that depends on the caller: communicator and place in it.
 op begin_op(const lane& on, op_kind kind, over what_over, message what) {
   const rank& r = on;
   const auto links = r.row->links;
@@ -49,7 +49,7 @@ op begin_op(const lane& on, op_kind kind, over what_over, message what) {
   return o;
 }
 
-// The first of a pair sends, the second receives.
+// In a pair, the first rank sends and the second receives.
 op message_op(const lane& on, op_kind kind, message what) {
   refuse_in_action(on, what.name);
   op o = begin_op(on, kind, over::peer, what);
@@ -78,7 +78,8 @@ void post(const lane& on, const op& o) { on.of->wires->post(*on.of, o); }
 
 const char* lane::name() const { return row_of(*this).name; }
 
-/// A communication on a lane of its own is not done when it returns.
+/// Only calls on the thread's own lane are timed. A communication on another lane is not complete when its
+/// call returns.
 void time_call(const lane& on, const void* call, const char* type,
                void (*enqueue)(const lane&, const void*)) {
   const double began = now();
@@ -167,7 +168,8 @@ void reduce_scatter(const lane& on, over what_over, message what, at to, at from
   post(on, collective<T>(on, op_kind::reduce_scatter, what_over, what, to, from, count));
 }
 
-/// What is worked on before or after it travels is on a lane that computes.
+/// Fails on a lane that does not compute. The data is packed or unpacked on the lane before or after the
+/// exchange.
 static void check_computes(const lane& on, const message& what) {
   if (!row_of(on).computes)
     throw failure(70, "RC5062: \"{}\" was put on lane {}, which does not compute", what.name, on.name());
@@ -203,7 +205,7 @@ void shift(const lane& on, over what_over, message what, at to, at second_to, at
 
 namespace {
 
-/// Every member's block of what lies in `from` to that member.
+/// Sends each member its block of `from`.
 template <class T>
 void exchange_blocks(const lane& on, over what_over, message what, at to, at from, std::size_t block) {
   const op o = collective<T>(on, op_kind::all_to_all, what_over, what, to, from, block);
@@ -244,7 +246,7 @@ void from_experts(const lane& on, over what_over, message what, at slots, at scr
 
 namespace {
 
-/// What has come of each member, as of the slabs in line.
+/// Turns the offsets that each member has sent into offsets in the contiguous slabs.
 void take_offsets(std::int32_t* segments, const std::int32_t* blocks, const runtime::slot_exchange& by) {
   const int each = by.experts_of_rank();
   for (int expert = 0; expert < by.experts; ++expert)
@@ -255,7 +257,7 @@ void take_offsets(std::int32_t* segments, const std::int32_t* blocks, const runt
 
 }  // namespace
 
-// Each member is sent the offsets of its experts, counted from the begin of its slab on.
+// Sends each member the offsets of its experts, relative to the start of its slab.
 void share_offsets(const lane& on, over what_over, message what, at segments, at scratch, at offsets,
                    const runtime::slot_exchange& by) {
   const int each = by.experts_of_rank();

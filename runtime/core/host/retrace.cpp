@@ -30,7 +30,7 @@ void clear_what_is_not_finite(const rank& r) {
       values, values + r.where->arena_bytes / sizeof(T), [](T x) { return !std::isfinite(x); }, T{0});
 }
 
-/// The parameter of which an operand is the weights or the gradients; null where it is none.
+/// The parameter whose weights or gradients contain an operand; null if there is none.
 const char* parameter_of(const rank& r, const operand& o) {
   const layout& l = *r.where;
   for (const at start : {l.weights, l.gradients})
@@ -57,7 +57,7 @@ std::string text_of(const lane& on, const operand_list& call, const operand& bad
          " numbers are not finite";
 }
 
-/// Elsewhere a call is a communication, which is not done when it returns.
+/// A call on another lane is a communication, which is not complete when it returns.
 bool is_looked_at(const lane& on) { return on.index == on.of->computes_on; }
 
 }  // namespace

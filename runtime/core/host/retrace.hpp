@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the op with which the numbers of a step began not to be finite, while the step is run again: one
-// whose operands are finite before it and not after it. What comes in from elsewhere, of another op, lane or
-// rank, is that one's.
+// Finds the first op of a step that computes numbers that are not finite, while the step runs again. Its
+// operands are finite before the op, but not after it. If an operand was not finite before, the fault belongs
+// to the op, lane or rank that produced it.
 #pragma once
 #include "local_rank.hpp"
 
@@ -12,7 +12,7 @@
 
 namespace rankc::runtime::host {
 
-/// Of one thread of a rank.
+/// The retracer of one thread of a rank.
 class retracer {
  public:
   void before(const lane&, const operand_list&);
@@ -24,8 +24,8 @@ class retracer {
   std::optional<origin> found_;
 };
 
-/// A retracer in every thread of these ranks, as long as this lives. Numbers that are not finite and that the
-/// step before has left in the arenas are cleared first.
+/// Sets a retracer on every thread of these ranks during its lifetime. First it clears the numbers that are
+/// not finite and that the previous step has left in the arenas.
 class retracing {
  public:
   explicit retracing(std::span<local_rank>);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A part of ring attention: the queries of a rank's chunks of each sequence to the keys of one rank. Two
-// parts are one by their log-sum-exp.
+// parts are merged by their log-sum-exps.
 #include "gemm.hpp"
 #include "scores.hpp"
 
@@ -15,7 +15,8 @@
 namespace rankc::runtime::host {
 namespace {
 
-/// A block of queries, and the keys of the rank that they see: those from `first` on, up to the last query's.
+/// A block of queries, and the keys of the rank that they see: from `first` on, up to those of the last
+/// query.
 struct query_block_of_step {
   int begin, count, first, keys;
   query_block_of_step(const runtime::ring_step& s, const runtime::chunks& has, const attention_setting& by,
@@ -26,7 +27,7 @@ struct query_block_of_step {
         keys((s.causal ? query + count : s.keys) - first) {}
 };
 
-/// The index of the first and of the last key that a query sees, from the block's first key on.
+/// The indices of the first and the last key that a query sees, relative to the block's first key.
 template <class T>
 struct seen_keys {
   int first, last;
@@ -151,7 +152,7 @@ void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratc
                            rows, seq, heads, kv_heads, dim, ring, step, first, by);
 }
 
-// A part that saw no keys has a log-sum-exp of -infinity, and no share.
+// A part that sees no keys has a log-sum-exp of -infinity and weight 0.
 template <class T>
 void merge_attention(const lane& on, at o, at lse, at o_before, at lse_before, at o_more, at lse_more,
                      int rows, int tokens, int heads, int dim) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a router makes of its logits: the largest scores of each row, and weights that add up. Sums over a row
-// are kept in f64.
+// Routers: the largest scores of each row, and weights that add up to a total. Sums over a row are in f64.
 #include <rankc/runtime/host/kernels.hpp>
 
 #include "router_rows.hpp"
@@ -19,7 +18,7 @@ void softmax_top(const lane& on, at weights, at chosen, at logits, int tokens, i
   }
 }
 
-// Of p, the softmax of the row: dlogits = p (dp - sum(dp p)), dp being 0 but where p was taken.
+// p is the softmax of the row: dlogits = p (dp - sum(dp p)), where dp is 0 for experts that were not chosen.
 template <class T>
 void softmax_top_grad(const lane& on, at dlogits, at dweights, at logits, at chosen, int tokens, int experts,
                       int picks) {
@@ -76,7 +75,7 @@ void normalize(const lane& on, at y, at x, int tokens, int width, double total) 
   }
 }
 
-// Of s, the sum: dx = total / s (dy - sum(dy x) / s).
+// s is the sum of the row: dx = total / s (dy - sum(dy x) / s).
 template <class T>
 void normalize_grad(const lane& on, at dx, at dy, at x, int tokens, int width, double total) {
   for (std::size_t n = 0; n < static_cast<std::size_t>(tokens); ++n) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts by other scores than the logits': those of the best groups, and scores with a bias.
+// Routers that choose by other scores than the logits: by groups of experts, or by scores with a bias.
 #include <rankc/runtime/host/kernels.hpp>
 
 #include <limits>
@@ -12,7 +12,7 @@ namespace rankc::runtime::host {
 
 namespace {
 
-/// Scores of a row, with a bias where there is one.
+/// The scores of a row, plus the bias if there is one.
 template <class T>
 std::vector<double> with_bias(const T* scores, int experts, const T* bias) {
   std::vector<double> all(scores, scores + experts);
@@ -20,7 +20,7 @@ std::vector<double> with_bias(const T* scores, int experts, const T* bias) {
   return all;
 }
 
-/// The sum of the `best` largest of a group.
+/// The sum of the `best` largest scores of a group.
 double score_of_group(const double* scores, int each, int best) {
   std::vector<std::int32_t> largest(static_cast<std::size_t>(best));
   take_largest(largest.data(), best, scores, each);
@@ -47,7 +47,7 @@ void keep(const lane& on, at y, at kept, at scores, const T* bias, int tokens, i
   }
 }
 
-/// `weight_of(row)` is a function from a logit of that row to its weight.
+/// `weight_of(row)` returns a function from a logit of that row to its weight.
 template <class T>
 void top_by(const lane& on, at weights, at chosen, at logits, at scores, const T* bias, int tokens,
             int experts, int picks, auto weight_of) {

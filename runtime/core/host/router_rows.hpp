@@ -7,7 +7,7 @@
 
 namespace rankc::runtime::host {
 
-/// The largest logit of a row, and the sum of the exponentials of what is left without it.
+/// The largest logit of a row, and the sum of exp(x - top) over the row.
 struct softmax_of_row {
   double top = 0, sum = 0;
   template <class T>
@@ -21,7 +21,8 @@ struct softmax_of_row {
 
 inline double logistic(double x) { return 1 / (1 + std::exp(-x)); }
 
-/// The numbers of the largest of a row, of equal ones the lower, by falling size: scores rise with logits.
+/// The indices of the largest elements of a row in falling order, with ties to the lower index. Scores rise
+/// with logits, so logits give the same order.
 template <class T>
 void take_largest(std::int32_t* chosen, int picks, const T* x, int width) {
   for (int k = 0; k < picks; ++k) {

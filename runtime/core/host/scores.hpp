@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax of attention. Forward makes probabilities of scores, and backward makes gradients of scores.
+// The softmax of attention. Forward turns scores into probabilities, and backward computes the gradients of
+// scores.
 #pragma once
 #include "exp.hpp"
 
@@ -13,7 +14,7 @@
 
 namespace rankc::runtime::host {
 
-// Where each token's document begins in its sequence; without `starts` with the sequence.
+// The position in its sequence at which each token's document begins. Without `starts` it is 0.
 struct documents {
   const std::int32_t* starts = nullptr;  // (rows, seq)
   int seq = 0;
@@ -36,7 +37,7 @@ struct score_form {
   int first_key(const documents& of, int row, int position) const {
     return std::max(of.start(row, position), by.first_key(position));
   }
-  // In place: softcap tanh(score / softcap), of the keys from `first` to `last`.
+  // In place: softcap tanh(score / softcap), for the keys from `first` to `last`.
   void cap(T* scores, int first, int last) const {
     if (by.softcap == 0) return;
     const double cap = by.softcap;
@@ -48,8 +49,8 @@ struct score_form {
   }
 };
 
-// In place: scores of one query become probabilities, zero but for the keys from `first` to `last`.
-// Returns the log-sum-exp of the scores; -infinity where there are no such keys.
+// In place: turns the scores of one query into probabilities, which are zero outside the keys `first` to
+// `last`. Returns the log-sum-exp of the scores; -infinity without such keys.
 template <class T>
 T seen_softmax(T* scores, int first, int last, int columns) {
   if (first > last) {
@@ -73,8 +74,8 @@ T seen_softmax(T* scores, int first, int last, int columns) {
   return top + static_cast<T>(std::log(sum));
 }
 
-// In place: capped scores become probabilities P, and dP becomes the gradient of q k,
-// scale P (dP - delta) (1 - (score / softcap)^2). Both are zero but for the keys from `first` to `last`.
+// In place: turns capped scores into probabilities P, and dP into the gradient of q k, scale P (dP - delta)
+// (1 - (score / softcap)^2). Both are zero outside the keys `first` to `last`.
 template <class T>
 void seen_softmax_grad(T* scores, T* dscores, T lse, T delta, const score_form<T>& by, int first, int last,
                        int columns) {
@@ -91,7 +92,7 @@ void seen_softmax_grad(T* scores, T* dscores, T lse, T delta, const score_form<T
   }
 }
 
-// delta[n] = sum over dim of do o: what the softmax gradient subtracts.
+// delta[n] = sum over dim of do o: the term that the softmax gradient subtracts.
 template <class T>
 void output_dots(T* delta, const T* dout, const T* o, int seq, int stride, int dim) {
   for (std::size_t n = 0; n < static_cast<std::size_t>(seq); ++n) {

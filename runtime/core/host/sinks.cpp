@@ -9,8 +9,8 @@ namespace rankc::runtime::host {
 
 namespace {
 
-/// Visits the queries of all heads. `statistic` is the place of a query in the log-sum-exps, and `score` its
-/// place in the scores.
+/// Visits the queries of all heads. `statistic` is the index of a query in the log-sum-exps, and `score` its
+/// index in the scores.
 void each_query(int rows, int tokens, int heads, auto visit) {
   const std::size_t count = static_cast<std::size_t>(tokens / rows), all = static_cast<std::size_t>(heads);
   for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row)

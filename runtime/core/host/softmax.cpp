@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax of whole rows. Sums over a row are kept in f64.
+// Softmax of whole rows. Sums over a row are in f64.
 #include "exp.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of one rank's step. Actions are stamped by the thread of their lane; communications by the thread
-// that moves them, under the fabric's lock.
+// The times of one rank's step. The thread of a lane stamps its actions. The thread that moves a
+// communication stamps it, under the fabric's lock.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -9,7 +9,8 @@
 
 namespace rankc::runtime::host {
 
-/// Units: microseconds of a clock that all ranks share.
+/// The time of a clock that all ranks share.
+/// Units: microseconds.
 inline double now() {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch())
       .count();
@@ -19,7 +20,7 @@ class tracer {
  public:
   explicit tracer(int rank) : rank_(rank) {}
 
-  /// The action before ends here.
+  /// Ends the previous action and begins the next.
   void begin(const char* action) {
     end();
     began_ = now();
@@ -30,7 +31,7 @@ class tracer {
     action_ = nullptr;
   }
 
-  /// Wait on lane 0; an action that has computed nothing yet begins after it.
+  /// Waits on lane 0. An action that has computed nothing yet begins after the wait.
   template <class Wait>
   void wait(Wait for_it) {
     const bool first = now() - began_ < runtime::idle_before_wait;
@@ -38,12 +39,12 @@ class tracer {
     if (action_ != nullptr && first) began_ = action_->begin = now();
   }
 
-  /// A place for the times of a communication, or of an action on another lane, kept until `take`.
+  /// The entry for the times of a communication, or of an action on another lane. It is kept until `take`.
   runtime::traced* place(int lane, const char* name) {
     return &did_.emplace_back(rank_, lane, name, 0.0, 0.0);
   }
 
-  /// Hand over the times since `start`, in the order of issue.
+  /// Moves the times, relative to `start`, to `into`, in the order of issue.
   void take(double start, std::vector<runtime::traced>& into) {
     for (runtime::traced& t : did_) into.push_back({t.rank, t.lane, t.name, t.begin - start, t.end - start});
     did_.clear();
@@ -51,9 +52,9 @@ class tracer {
 
  private:
   int rank_;
-  double began_ = 0;  // of the action under way, its first waits left out
+  double began_ = 0;  // begin of the current action, without its first waits
   runtime::traced* action_ = nullptr;
-  std::deque<runtime::traced> did_;  // nothing in it moves
+  std::deque<runtime::traced> did_;  // addresses of entries stay valid
 };
 
 }  // namespace rankc::runtime::host

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves the data of a communication whose partners have met.
+// Moves the data of a communication that all partners have posted.
 #include "transfer.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ std::size_t extent(std::span<op* const> members) {
 
 namespace {
 
-constexpr std::size_t block = 2048;  // elements reduced at a time: they stay in the first-level cache
+constexpr std::size_t block = 2048;  // elements reduced at a time; they fit into the L1 cache
 
 template <class T>
 void combine(T* into, const T* with, std::size_t count, reduction how) {
@@ -39,8 +39,8 @@ void combine(T* into, const T* with, std::size_t count, reduction how) {
   }
 }
 
-// Elements [first, last) of all inputs, combined in member order block by block and given to `store`, which
-// takes (elements, index of the first, how many).
+// Reduces elements [first, last) of all inputs in member order, block by block. `store` takes the elements,
+// the index of the first and their number.
 template <class T, class Store>
 void reduce_blocks(std::span<op* const> members, std::size_t first, std::size_t last, Store store) {
   T result[block];
@@ -60,7 +60,8 @@ void reduce_all(std::span<op* const> members, std::size_t first, std::size_t las
   });
 }
 
-// Visit the parts of flat elements [first, last) of a (group, part) array: member, begin in it, how many.
+// Visits the parts of flat elements [first, last) of a (group, part) array: member, start in its part, number
+// of elements.
 template <class Visit>
 void for_each_part(std::size_t part, std::size_t first, std::size_t last, Visit visit) {
   for (std::size_t i = first; i < last;) {
@@ -94,7 +95,7 @@ void gather(std::span<op* const> members, std::size_t first, std::size_t last) {
   });
 }
 
-// Of the block that each member gives another, the same elements.
+// Moves the same elements of every block that a member sends to another.
 void exchange(std::span<op* const> members, std::size_t first, std::size_t last) {
   const std::size_t part = members[0]->count, element = members[0]->element;
   for_each_part(part, first, last, [&](std::size_t giver, std::size_t begin, std::size_t count) {
@@ -104,7 +105,7 @@ void exchange(std::span<op* const> members, std::size_t first, std::size_t last)
   });
 }
 
-// To the neighbour of each member, the same elements of its two tensors in line.
+// Moves the same elements of two tensors to the neighbour of each member.
 void hand_on(std::span<op* const> members, std::size_t first, std::size_t last) {
   const op& any = *members.front();
   const std::size_t n = members.size(), part = any.count / 2, element = any.element;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An order of forwards and backwards over time, under costs and a memory limit, with gradients of weights
-// where a rank would wait.
+// Runs an order of forwards and backwards over time, under costs and a memory limit. Weight gradients fill
+// the waits of a rank.
 #pragma once
 #include <rankc/schedule/timing.hpp>
 #include <rankc/schedule/walk.hpp>
@@ -9,9 +9,9 @@
 
 namespace rankc {
 
-/// What a schedule is built for.
-/// Shapes: `rank_of_stage` (stages). Units: `memory_limit` in microbatches of one stage that a rank holds, as
-/// totals::peak_activations.
+/// The conditions for which a schedule is built.
+/// Shapes: `rank_of_stage` (stages).
+/// Units: `memory_limit` in microbatches of one stage that a rank holds, as in totals::peak_activations.
 struct pipeline_load {
   int pp = 1, microbatches = 1;
   std::vector<int> rank_of_stage = {};
@@ -24,15 +24,16 @@ struct pipeline_load {
   constexpr action_kind backward() const { return whole_backward ? action_kind::B : action_kind::I; }
 };
 
-/// How an order went.
-/// Shapes: vectors (actions of the order). Units: of the costs.
+/// The result of running an order.
+/// Shapes: vectors (actions of the order).
+/// Units: of the costs.
 struct timeline {
-  double makespan = std::numeric_limits<double>::infinity();  // it does not run to the end
+  double makespan = std::numeric_limits<double>::infinity();  // infinity: it does not run to the end
   double sum_of_ends = 0;
-  std::vector<double> input, idle;  // when its input is there, and for how long its rank then waited for it
-  std::vector<int> held;            // before it, by its rank
+  std::vector<double> input, idle;  // time at which its input is there; time that its rank then waited
+  std::vector<int> held;            // microbatches held by the rank before the action
 
-  /// Sooner done or, at the same time, with less waiting on the way.
+  /// True if it ends sooner or, at the same time, waits less.
   constexpr bool better_than(const timeline& other) const {
     constexpr double rounding = 1e-9;
     if (makespan < other.makespan - rounding) return true;
@@ -41,7 +42,7 @@ struct timeline {
 };
 
 namespace detail {
-/// Runs an order once, rank by rank, as far as each rank gets.
+/// Runs an order once, rank by rank, as far as each rank can.
 class filler {
  public:
   constexpr filler(const pipeline_load& load, action_table& order, bool eagerly, action* out)
@@ -82,7 +83,7 @@ class filler {
   struct rank_state {
     double clock = 0;
     int next_weight = 0, due = 0,
-        held = 0;  // W of backwards before `next_weight` have run; `due` may run now
+        held = 0;  // W before `next_weight` have run; `due`: may run now
     action* out = nullptr;
   };
 
@@ -104,7 +105,7 @@ class filler {
       while (r.due > 0) run_weight(r);
     return i;
   }
-  /// Moves the next backward whose forward has run before the F at i. Nothing can run if there is none.
+  /// Moves the next backward whose forward has run before the F at i. If there is none, nothing can run.
   constexpr bool pull_backward(int i, int end) {
     const auto waits = [&](const action& b) {
       return b.kind == action_kind::F || forward_end_[b.stage * load_.microbatches + b.microbatch] < 0;
@@ -115,7 +116,7 @@ class filler {
     if (!is_stuck_) std::rotate(actions_ + i, actions_ + j, actions_ + j + 1);
     return !is_stuck_;
   }
-  /// When the input of an action is on its rank; -1: not yet.
+  /// The time at which the input of an action is on its rank; -1: not yet.
   constexpr double input_of(const action& a) const {
     const int cell = a.stage * load_.microbatches + a.microbatch;
     if (a.kind == action_kind::F) {
@@ -126,7 +127,7 @@ class filler {
     if (made < 0 || own < 0) return -1;
     return std::max(own, a.stage + 1 < load_.stages() ? made + hops_.up[a.stage + 1] : made);
   }
-  /// Runs the due W before an input is there.
+  /// Runs the due W before an input arrives.
   constexpr void fill_wait(rank_state& r, double input) {
     while (r.due > 0 && input > r.clock + rounding &&
            (eagerly_ || input - r.clock > weight_cost(r) - rounding))
@@ -164,18 +165,19 @@ class filler {
   std::vector<double> forwards_, gradients_;  // the ends, as in solve; -1: not yet
   action* const actions_;
   double *const forward_end_, *const gradient_end_;
-  bool is_stuck_ = false;  // memory is full, and no backward can free some
+  bool is_stuck_ = false;  // memory is full, and no backward can free any
 };
 }  // namespace detail
 
 /// Runs an order of F and I (or B) of all ranks. A rank fills waits with the W that are due: any wait if
-/// `eagerly`, else only those that hold a whole W. If memory is full, the next backward goes before the F,
-/// which changes `order`. If `out` is given, it receives all actions, with W, rank after rank.
+/// `eagerly`, otherwise only waits that are at least as long as a W. If memory is full, the next backward
+/// moves before the F, which changes `order`. If `out` is given, it receives all actions, with W, rank after
+/// rank.
 constexpr timeline fill(const pipeline_load& load, action_table& order, bool eagerly, action* out = nullptr) {
   return detail::filler(load, order, eagerly, out).run();
 }
 
-/// The table of all actions that `fill` makes of an order.
+/// The table of all actions after `fill` has run an order.
 constexpr action_table filled(const pipeline_load& load, const action_table& as_ordered, bool eagerly) {
   action_table order = as_ordered;  // fill may change it
   action_table t = order;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy schedules under costs and a memory limit: list schedules of a pattern, and what trials make of them.
+// Greedy schedules under costs and a memory limit: list schedules of a pattern, and their improvement by
+// trials.
 // Sources: Qi et al. 2023, arXiv:2401.10241, section 3.1; Qi et al. 2024, arXiv:2405.15362.
 #pragma once
 #include <rankc/schedules/builder/list.hpp>
@@ -7,8 +8,8 @@
 
 namespace rankc {
 
-/// The costs that a schedule type is built for: costs without lists, so that it can be a template argument.
-/// Units: any, the same for all.
+/// The costs for which a schedule type is built. They have no lists, so they can be a template argument.
+/// Units: any; one unit for all members.
 struct planned_costs {
   double forward = 1, input_grad = 1, weight_grad = 1, send = 0;
   constexpr operator costs() const {
@@ -16,7 +17,7 @@ struct planned_costs {
   }
 };
 
-/// An order of F and I (or B), what it was filled like, and how that went.
+/// An order of F and I (or B), the mode in which it was filled, and the result.
 struct candidate {
   action_table order;
   bool eagerly = true;
@@ -24,7 +25,7 @@ struct candidate {
   constexpr void run(const pipeline_load& load) { line = fill(load, order, eagerly); }
 };
 
-/// The order of F and backwards that a table has, without its W.
+/// The order of F and backwards of a table, without its W.
 constexpr action_table order_of(const action_table& t, action_kind backward) {
   action_table order = t;
   order.actions.clear();
@@ -40,7 +41,7 @@ constexpr action_table order_of(const action_table& t, action_kind backward) {
   return order;
 }
 
-/// Run passes from `j` on before those from `i` on, where that makes things better.
+/// Moves the pass at `j` before the pass at `i` if that is better.
 constexpr bool move_ahead(const pipeline_load& load, candidate& best, int i, int j) {
   candidate trial{best.order, best.eagerly, {}};
   action* const row = trial.order.actions.data();
@@ -51,13 +52,14 @@ constexpr bool move_ahead(const pipeline_load& load, candidate& best, int i, int
   return true;
 }
 
-/// Pull passes that are ready into waits before them, where this makes things better, in at most `runs`
-/// trials: only forwards until none is left to pull, then all. A forward leaves the memory that `reserve`
-/// says for the later stages of its rank: what fills memory on the way down is missing on the way up.
+/// Pulls ready passes into earlier waits if that is better, in at most `runs` trials. It pulls only forwards
+/// until none is left to pull, then all passes. A forward leaves memory for `reserve` forwards of its rank's
+/// later stages, because memory that is full on the way down is missing on the way up.
 constexpr void tighten(const pipeline_load& load, candidate& best, const std::vector<int>& reserve,
                        int& runs) {
   constexpr double rounding = 1e-9;
-  std::vector<int> open(static_cast<std::size_t>(load.stages()), 0);  // forwards without their backwards yet
+  // forwards without their backward, by stage
+  std::vector<int> open(static_cast<std::size_t>(load.stages()), 0);
   std::vector<char> seen(2 * open.size(), 0);
   bool moved = true, all = false;
   auto pull_into = [&](int i, int end) {
@@ -66,7 +68,7 @@ constexpr void tighten(const pipeline_load& load, candidate& best, const std::ve
       const action a = best.order.actions[j];
       const bool forward = a.kind == action_kind::F;
       char& known = seen[(forward ? 0 : open.size()) + a.stage];
-      if (known) continue;  // the next pass of each stage and direction is a choice
+      if (known) continue;  // only the next pass of each stage and direction is a candidate
       known = 1;
       --kinds;
       if (best.line.input[j] > best.line.input[i] - rounding || (!forward && !all)) continue;
@@ -92,8 +94,8 @@ constexpr void tighten(const pipeline_load& load, candidate& best, const std::ve
   }
 }
 
-/// Move random passes by a few places, in `runs` trials, and go on from there unless it is worse by more than
-/// a threshold that falls to nothing: so it leaves what no single move makes better.
+/// Moves random passes by a few places, in `runs` trials. It continues from the result unless that is worse
+/// by more than a threshold, which falls to zero. So it can leave orders that no single move improves.
 /// Source: threshold accepting, Dueck and Scheuer 1990, J. Comput. Phys. 90.
 constexpr void anneal(const pipeline_load& load, candidate& best, int runs) {
   const double passes = static_cast<double>(best.order.actions.size());
@@ -109,7 +111,7 @@ constexpr void anneal(const pipeline_load& load, candidate& best, int runs) {
     const int rank = random(load.pp), begin = best.order.begin[rank],
               length = best.order.begin[rank + 1] - begin;
     const int i = random(length - 1), j = std::min(length - 1, i + 1 + random(3));
-    const bool ahead = random(2) == 0;  // the last one goes first, or the first one last
+    const bool ahead = random(2) == 0;  // the last one moves to the front, or the first one to the end
     candidate trial = now;
     action* const row = trial.order.actions.data() + begin;
     const action moved = row[ahead ? j : i];
@@ -130,7 +132,7 @@ constexpr void anneal(const pipeline_load& load, candidate& best, int runs) {
   }
 }
 
-/// The load of a schedule whose stages are where `rank_of_stage(stage, pp)` says.
+/// The load of a schedule, with the placement of its rank_of_stage(stage, pp).
 constexpr pipeline_load load_of(const auto& schedule, int pp, const costs& cost, int memory_limit) {
   pipeline_load load{
       .pp = pp, .microbatches = schedule.microbatches, .cost = cost, .memory_limit = memory_limit};
@@ -139,7 +141,7 @@ constexpr pipeline_load load_of(const auto& schedule, int pp, const costs& cost,
   return load;
 }
 
-/// A time that no order of the load can beat.
+/// A lower bound of the makespan for every order of the load.
 /// Units: of the costs.
 constexpr double lower_bound(const pipeline_load& load) {
   action_table ideal;
@@ -164,7 +166,7 @@ class shortlist {
   }
   constexpr void add(const action_pattern& p) { add(unroll(load_, p)); }
 
-  /// Tighten them in turn, in at most `runs` trials, until none can be better.
+  /// Tightens the candidates in turn, in at most `runs` trials, until none can be better.
   constexpr void tighten_all(int& runs) {
     const std::vector<candidate> seeds = list_;
     for (const candidate& seed : seeds)
@@ -176,7 +178,7 @@ class shortlist {
       }
   }
 
-  /// Tighten them, then go on from the best, in `runs` trials or until none can be better.
+  /// Tightens the candidates, then anneals the best, in `runs` trials or until none can be better.
   constexpr void improve(int runs) {
     int tightening = runs / 8;
     tighten_all(tightening);
@@ -186,7 +188,8 @@ class shortlist {
     insert(std::move(c));
   }
 
-  /// Errors: an empty table where no candidate runs within the limit.
+  /// The table of the best candidate.
+  /// Errors: an empty table if no candidate runs within the limit.
   constexpr action_table table() const {
     if (list_.empty()) return {};
     return filled(load_, list_.front().order, list_.front().eagerly);
@@ -200,7 +203,8 @@ class shortlist {
     auto at = list_.begin();
     while (at != list_.end() && !c.line.better_than(at->line)) ++at;
     if (at == list_.end() && list_.size() == length_) return;
-    if (at != list_.begin() && !(at - 1)->line.better_than(c.line)) return;  // as good: most likely the same
+    // equally good: probably the same
+    if (at != list_.begin() && !(at - 1)->line.better_than(c.line)) return;
     list_.insert(at, std::move(c));
     if (list_.size() > length_) list_.pop_back();
   }
@@ -210,21 +214,21 @@ class shortlist {
   std::vector<candidate> list_;
 };
 
-/// Whether all passes cost the same, and messages nothing.
+/// True if all passes cost the same, and messages cost nothing.
 constexpr bool even(const costs& c) {
   return c.forward == c.input_grad && c.forward == c.weight_grad && c.send == 0 && c.stage.empty() &&
          c.again.empty();
 }
 
-/// The list schedule of a pattern. Where all passes cost the same it is made for few microbatches and
-/// stretched, where it comes to repeat itself: a compiler could not afford more. Other costs upset its
-/// rhythm, so it is one of several candidates then, and tightened.
-/// Errors: an empty table where the limit is below stages_per_rank.
+/// The list schedule of a pattern. If all passes cost the same, it is built for few microbatches and its
+/// repeating part is extended, because a compiler cannot afford more. With other costs it may not repeat, so
+/// it is then one of several tightened candidates.
+/// Errors: an empty table if the limit is below stages_per_rank.
 constexpr action_table greedy(const pipeline_load& load, const action_pattern& like,
                               const leeway& allowed = {}) {
   const costs& c = load.cost;
   const int m = load.microbatches, in_flight = load.memory_limit / load.stages_per_rank();
-  // As measured; little memory settles sooner.
+  // Found by measurement. With little memory the schedule repeats sooner.
   const int enough = std::min(3 * std::max(load.pp, in_flight) / 2, 2 * in_flight) + 4;
   if (even(c)) {
     for (const int few : {enough, 2 * enough}) {
@@ -247,7 +251,7 @@ constexpr action_table greedy(const pipeline_load& load, const action_pattern& l
     for (const leeway& each :
          {allowed, leeway{.steady = true, .patient = true}, leeway{.reserve = 0.5, .backwards = true}})
       list.add(order_of(list_schedule(*timed, place(*timed, like), each), load.backward()));
-  int runs = 20;  // more find a per cent, and cost a compiler seconds
+  int runs = 20;  // more runs gain about one per cent, and cost a compiler seconds
   list.tighten_all(runs);
   action_table best = list_schedule(load, place(load, like), allowed), tightened = list.table();
   if (tightened.actions.empty() || total(best, c).makespan < total(tightened, c).makespan) return best;

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// List scheduling of a pattern: each rank takes what the pattern has next, and where that is not there yet
-// what is, within its memory. One pass over the actions, so that a compiler can afford it.
+// List scheduling of a pattern. Each rank runs the next pass of the pattern. If its input is not there, the
+// rank runs another pass that is ready and fits into memory. It is one loop over the actions, which a
+// compiler can afford.
 #pragma once
 #include <rankc/schedules/builder/pattern.hpp>
 
 namespace rankc {
 
-/// How far a rank leaves its pattern while it would wait.
+/// The rules by which a rank leaves its pattern when it would wait.
 struct leeway {
-  double reserve = 1;      // an F ahead of its turn leaves this share of what `reserve` says
+  double reserve = 1;      // an F ahead of its turn leaves this fraction of `reserve`
   bool steady = false;     // no F ahead of its turn after the rank's first backward
-  bool backwards = false;  // I (or B) ahead of their turn before the rank's last F, too
-  bool patient = false;    // no W that an input that is on its way would wait for
+  bool backwards = false;  // also I (or B) ahead of their turn before the rank's last F
+  bool patient = false;    // no W that would delay an input in flight
 };
 
-/// Forwards of a rank's later stages that memory has room for when an F of a stage runs: `share` of those
-/// that can come before the first of their backwards, if the rank's stages take turns.
+/// The number of forwards of a rank's later stages for which memory must be left when an F of a stage runs.
+/// It is `share` of the forwards that can come before the first of their backwards, if the rank's stages
+/// alternate.
 /// Shapes: (stages).
 constexpr std::vector<int> reserve(const pipeline_load& load, double share) {
   const int stages = load.stages();
@@ -41,7 +43,7 @@ constexpr std::vector<int> reserve(const pipeline_load& load, double share) {
 
 namespace detail {
 
-/// A stage: what its passes take, what it has done, and when the pattern has its next passes.
+/// A stage: the costs of its passes, its progress, and the turns of its next passes in the pattern.
 struct stage_progress {
   int stage = 0, reserve = 0;
   double forward_cost = 0, backward_cost = 0, weight_cost = 0, down = 0, up = 0;
@@ -50,22 +52,22 @@ struct stage_progress {
 };
 
 struct rank_progress {
-  double free_at = 0, wake = 0;  // `wake`: when there is something to look at
+  double free_at = 0, wake = 0;  // `wake`: the time at which to examine the rank again
   int held = 0, due = 0, forwards = 0, backwards = 0;
-  action* end = nullptr;           // of its actions so far
+  action* end = nullptr;           // end of the rank's actions so far
   const action* weight = nullptr;  // the first of them whose W may be due
 };
 
-/// What a rank does next: a pass of a stage; none: nothing is there, and `arrives` says when there is
-/// something to look at.
+/// The next pass of a rank. Without a stage nothing is ready, and `arrives` is the time at which to examine
+/// the rank again.
 struct next_pass {
   stage_progress* stage = nullptr;
   bool forward = false;
-  double arrives = std::numeric_limits<double>::infinity();  // the first input that is on its way
+  double arrives = std::numeric_limits<double>::infinity();  // the first input in flight
 };
 
-/// Runs the ranks of a pattern side by side. Its loops are over plain pointers, since a compiler runs them
-/// for thousands of actions.
+/// Simulates all ranks of a pattern at the same time. Its loops use plain pointers, because a compiler runs
+/// them for thousands of actions.
 class list_scheduler {
   static constexpr double rounding = 1e-9, never = std::numeric_limits<double>::infinity(), waits = -1;
 
@@ -87,7 +89,7 @@ class list_scheduler {
     table_.rank_of_stage = load.rank_of_stage;
     const int row = (splits_ ? 3 : 2) * v_ * m_;
     table_.actions.assign(static_cast<std::size_t>(load.pp) * row, action{});
-    // Before the first stage and after the last all is there at once.
+    // Inputs before the first stage and after the last are there from the start.
     output_ = forwards_.data() + m_;
     gradient_ = gradients_.data();
     for (int mb = 0; mb < m_; ++mb) output_[mb - m_] = gradient_[stages_ * m_ + mb] = 0;
@@ -99,8 +101,9 @@ class list_scheduler {
     table_.begin.push_back(load.pp * row);
   }
 
-  /// Writes to `begins`, if it is given, when each action begins. `walk` does not fit: it runs a rank as far
-  /// as data allow, and here a rank chooses its next action by the time and by the results of the others.
+  /// Runs the pattern. `begins`, if given, receives the begin of each action. `walk` cannot be used: it runs
+  /// a rank as far as data allow, but here a rank chooses its next action by the time and by the results of
+  /// the others.
   constexpr action_table run(std::vector<double>* begins) {
     if (begins) begins->assign(table_.actions.size(), 0);
     begin_ = begins ? begins->data() : nullptr;
@@ -139,21 +142,21 @@ class list_scheduler {
                                .backward_turn = pattern.backward[s]});
   }
 
-  /// The pass whose turn it is, of those that memory has room for; where its input is not there, the first
-  /// one that is there and may come early.
+  /// The pass whose turn it is, among those that fit into memory. If its input is not there, the first pass
+  /// that is ready and may come early.
   constexpr next_pass choose(const rank_progress& rank, stage_progress* first_stage) const {
     const double now = now_ + rounding, *const output = output_,
-                 *const gradient = gradient_;  // of each stage and microbatch
+                 *const gradient = gradient_;  // by stage and microbatch
     const int m = m_, v = v_, limit = limit_;
     const bool early_backward = stuck_ || allowed_.backwards || rank.forwards == v * m;
     const bool early_forward = stuck_ || !allowed_.steady || rank.backwards == 0;
     next_pass turn, early;
     double turn_at = never, turn_input = never, early_at = never, arrives = never;
-    int earlier = rank.held;  // by this stage and those before it
+    int earlier = rank.held;  // microbatches held by this stage and the stages before it
     bool fits = true;
     for (int k = v - 1; k >= 0; --k) {
       stage_progress& s = first_stage[k];
-      // Each later stage keeps room for one: so the oldest microbatch can always run to its end.
+      // Each later stage keeps room for one microbatch, so the oldest microbatch can always run to its end.
       fits = fits && earlier + v - 1 - k < limit;
       if (s.backwards < m) {
         const int cell = s.stage * m + s.backwards;
@@ -198,7 +201,8 @@ class list_scheduler {
     return chosen;
   }
 
-  /// What a rank does now: says whether it does anything, and when to look at it again.
+  /// Runs a rank's next action and sets the time at which to examine the rank again. Returns true if there
+  /// was an action.
   constexpr bool advance(rank_progress& rank, stage_progress* first_stage) {
     const next_pass next = choose(rank, first_stage);
     double took = waits;
@@ -238,7 +242,7 @@ class list_scheduler {
     return took;
   }
 
-  /// The oldest W that is due, or none for an input that is on its way.
+  /// Runs the oldest W that is due, or waits for an input in flight.
   constexpr double run_weight(rank_progress& rank, const stage_progress* s, double arrives) {
     while (rank.weight->kind != action_kind::I) ++rank.weight;
     while (s->stage != rank.weight->stage) ++s;
@@ -255,20 +259,20 @@ class list_scheduler {
   const int m_, v_, limit_, stages_;
   const action_kind backward_;
   const bool splits_;
-  std::vector<double> forwards_, gradients_;  // when each result is where it is used
+  std::vector<double> forwards_, gradients_;  // the time at which each result is where it is used
   double *output_ = nullptr, *gradient_ = nullptr, *begin_ = nullptr;
   std::vector<rank_progress> progress_;
   std::vector<stage_progress> of_ranks_;
   action_table table_;
-  bool stuck_ = false;  // with passes that are there but not in turn
+  bool stuck_ = false;  // passes are ready, but none in its turn
   double now_ = 0;
 };
 
 }  // namespace detail
 
-/// The list schedule of a pattern, with its W, within the load's memory. When its actions begin is written to
-/// `begins`, if it is given.
-/// Errors: an empty table where the limit is below stages_per_rank, less than one microbatch needs.
+/// The list schedule of a pattern, with its W, within the load's memory. `begins`, if given, receives the
+/// begins of its actions.
+/// Errors: an empty table if the limit is below stages_per_rank, which one microbatch needs.
 constexpr action_table list_schedule(const pipeline_load& load, const placed_pattern& pattern,
                                      const leeway& allowed, std::vector<double>* begins = nullptr) {
   if (load.memory_limit < load.stages_per_rank()) return {};

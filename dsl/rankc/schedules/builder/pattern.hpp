@@ -6,26 +6,29 @@
 
 namespace rankc {
 
-/// How long the passes of a microbatch wait beyond their data. It decides what is held, and so how much can
-/// go wrong before a rank waits: a microbatch's activations are held for the whole way from F to I.
-/// Shapes: `legs` (2 * stages_per_rank), for each hop between ranks, of the forwards' way through the ranks,
-/// first to last, then of the backwards'; `waits` (2 * stages, or none), in data order. Units: forwards.
+/// The waits of a microbatch's passes beyond their data dependencies. They determine the memory, because a
+/// microbatch's activations are held from F to I. They also determine the slack before a delay makes a rank
+/// wait.
+/// Shapes: `legs` (2 * stages_per_rank), the wait at each hop between ranks, for each pass of the forwards
+/// through the ranks, first to last, then of the backwards; `waits` (2 * stages, or none), in data order.
+/// Units: forwards.
 struct action_pattern {
   std::vector<double> legs;
   double turn = 0;                 // between the last stage's F and its I
-  std::vector<double> waits = {};  // of single passes, on top
+  std::vector<double> waits = {};  // additional waits of single passes
 };
 
-/// When a pattern's passes of microbatch 0 begin, and the time from one microbatch to the next.
-/// Shapes: (stages). Units: of the costs.
+/// The begins of the passes of microbatch 0 in a pattern, and the time from one microbatch to the next.
+/// Shapes: (stages).
+/// Units: of the costs.
 struct placed_pattern {
   std::vector<double> forward, backward;
   double interval = 0;
 };
 
-/// Place a pattern: each microbatch follows the one before after the time that the busiest rank needs for
-/// one, and its passes are placed in data order, each in the first time that is free in all intervals; so in
-/// the steady state no rank waits.
+/// Places a pattern. The interval between microbatches is the time that the busiest rank needs for one
+/// microbatch. The passes are placed in data order, each at the first time that is free in all intervals. So
+/// in the steady state no rank waits.
 constexpr placed_pattern place(const pipeline_load& load, const action_pattern& p) {
   constexpr double rounding = 1e-9;
   const int stages = load.stages();
@@ -55,8 +58,8 @@ constexpr placed_pattern place(const pipeline_load& load, const action_pattern& 
     else if (n > 0 && load.rank_of_stage[s] != load.rank_of_stage[forward ? s - 1 : s + 1])
       at += load.cost.send + p.legs[n / load.pp] * load.cost.forward;
     if (!p.waits.empty()) at += p.waits[n] * load.cost.forward;
-    // Each try jumps behind one pass of the rank; where none leaves room, two overlap and will go one after
-    // the other.
+    // Each try moves behind one pass of the rank. If no try finds room, two passes overlap and will run one
+    // after the other.
     for (std::size_t tries = 0; tries <= 2 * row.size(); ++tries) {
       const auto in_the_way = std::find_if(row.begin(), row.end(), [&](const pass& o) {
         const double after = into_interval(into_interval(at) - into_interval(o.begin) + interval);

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// A schedule's steady state, in which every rank does the same for one microbatch after the other: it can be
-// repeated for any number of them, without building their schedule again.
+// The steady state of a schedule, in which every rank repeats the same actions for one microbatch after the
+// other. It can be repeated for any number of microbatches without building their schedule again.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
 namespace rankc {
 
-/// The same schedule for more microbatches: the part that repeats is put in again for each of them. `t` takes
-/// every stage's passes in the order of the microbatches, and passes check_actions; `begins` is when its
-/// actions begin.
-/// Errors: an empty table where no part repeats.
+/// Extends a schedule to more microbatches by repeating its steady state. `t` must run every stage's passes
+/// in the order of the microbatches and pass check_actions. `begins` are the begins of its actions.
+/// Errors: an empty table if no part repeats.
 constexpr action_table stretch(const action_table& t, const std::vector<double>& begins, int microbatches) {
   constexpr double rounding = 1e-6;
   const int ranks = t.ranks(), m = t.microbatches, more = microbatches - m;
   const double* const begin = begins.data();
-  // Three cuts through all rows, at the times of three microbatches' forwards on the last stage; between them
-  // two periods.
+  // Three cuts through all rows, at the forwards of three microbatches on the last stage. There are two
+  // periods between them.
   std::vector<double> at(static_cast<std::size_t>(m), 0);
   const int last = t.stages() - 1, last_rank = t.rank_of_stage[last];
   for (int i = t.begin[last_rank]; i < t.begin[last_rank + 1]; ++i)
     if (const action& a = t.actions[i]; a.kind == action_kind::F && a.stage == last)
       at[a.microbatch] = begin[i];
-  std::vector<int> cut = t.begin;  // of each rank: its first action that begins at the first time or later
+  std::vector<int> cut = t.begin;  // by rank: its first action that begins at the first cut or later
   for (int mb = 0; mb + 2 < m; ++mb) {
     const double second = at[mb + 1], third = at[mb + 2], period = second - at[mb];
     bool repeats = period < third - second + rounding && period > third - second - rounding;

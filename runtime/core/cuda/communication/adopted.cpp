@@ -9,7 +9,8 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// This rank's number in the communicator, which must be that of the plan's, among as many ranks.
+/// The rank's number in the application's communicator. Size and number must equal those of the plan's
+/// communicator.
 int place_in(const rank& r, const communicator& plan, ncclComm_t given, const std::string& name) {
   int members = 0, place = 0;
   check(r, ncclCommCount(given, &members), given, name + ": ncclCommCount");

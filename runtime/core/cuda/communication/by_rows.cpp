@@ -9,9 +9,9 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-enum word_of : std::size_t { is_there, is_taken };  // a part of the member's; the rank's part, by the member
+enum word_of : std::size_t { is_there, is_taken };  // the member's part is there; the member has this rank's
 
-/// A word of `at`, which `by` writes.
+/// A word in the memory of member `at`, which member `by` writes.
 volatile std::uint32_t* word(const moving_rows& r, std::size_t at, std::size_t by, word_of which) {
   return r.group->parts + (at * static_cast<std::size_t>(r.group->ranks) + by) * 2 + which;
 }
@@ -74,7 +74,8 @@ std::size_t dealt_rows<T>::next(std::size_t step) const {
   return after(*this, step + 1);
 }
 
-/// In the place of the sum first, then in those of parts that others have taken.
+/// The first part arrives at the place of the sum. Later parts arrive at the places of parts that other
+/// members have taken.
 template <class T>
 std::byte* dealt_rows<T>::arrival(std::size_t step) const {
   return step == 0 ? to : from + after(*this, step) * bytes;

@@ -16,8 +16,8 @@ constexpr std::size_t most_trials = 64;
 constexpr std::size_t most_of_a_member = std::size_t{1} << 22;  // elements
 constexpr int blocks = 1024, threads = 256;
 
-/// The number of a member at a place: a whole number below `range`, so that bf16 holds every sum of all
-/// members exactly.
+/// The test number of a member at an index. It is an integer below `range`, so that bf16 represents every sum
+/// of all members exactly.
 __device__ float known(int member, std::size_t place, int range) {
   std::uint32_t x =
       static_cast<std::uint32_t>(place) * 2654435761u + static_cast<std::uint32_t>(member) * 0x85ebca6bu;
@@ -33,7 +33,8 @@ __global__ void fill(T* to, std::size_t count, int member, int range) {
     to[i] = from_float<T>(known(member, i, range));
 }
 
-/// The complement of the first element that is none of the members' parts, each of `part`, in their order.
+/// Bitwise NOT of the index of the first wrong element. `got` must contain the members' parts in order, each
+/// of `part` elements.
 template <class T>
 __global__ void compare_parts(unsigned long long* wrong, const T* got, std::size_t part, int members,
                               int range) {
@@ -43,7 +44,8 @@ __global__ void compare_parts(unsigned long long* wrong, const T* got, std::size
       atomicMax(wrong, ~static_cast<unsigned long long>(i));
 }
 
-/// The complement of the first element that is no sum of all members' from place `first` on.
+/// Bitwise NOT of the index of the first wrong element. `got` must contain the sums over all members of the
+/// test numbers from index `first` on.
 template <class T>
 __global__ void compare_sums(unsigned long long* wrong, const T* got, std::size_t count, std::size_t first,
                              int members, int range) {
@@ -55,11 +57,11 @@ __global__ void compare_sums(unsigned long long* wrong, const T* got, std::size_
   }
 }
 
-/// Where the members' parts of a collective lie in the arena, all of them and then one.
+/// The operands of a test in the arena: the parts of all members, then one more part.
 template <class T>
 struct operands {
   int members, range;
-  std::size_t part;  // elements of a member
+  std::size_t part;  // elements of a member's part
   T *all, *own;
   operands(const lane& on, const lane_link& k, const char* what)
       : members(k.mapped != nullptr ? k.mapped->ranks : members_of(on, k, what)),

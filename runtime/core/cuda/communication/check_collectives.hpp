@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether collectives are right on this machine, before a step relies on them: NCCL's, and those of kernels
-// that read the other GPUs' memory. NCCL 2.28.3 was seen to give a tenth of a tensor wrongly in one form of
-// call; such a fault shows in no error, and training goes on with wrong numbers.
+// Checks that collectives give right results on this machine, before a step relies on them: NCCL's, and those
+// of kernels that read the other GPUs' memory. NCCL 2.28.3 was seen to write a tenth of a tensor wrongly in
+// one form of call. Such a fault raises no error, and training continues with wrong numbers.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 
@@ -10,16 +10,17 @@
 
 namespace rankc::runtime::cuda {
 
-/// The collectives that each communicator of a rank is for, once, on known whole numbers in the arena, each
-/// element compared. Exchanges and pairs are left out: their members may have arenas of different sizes.
+/// Runs each collective that a communicator of a rank is used for, once, on known integers in the arena, and
+/// compares each element. Exchanges and pairs are not checked, because their members may have arenas of
+/// different sizes.
 class collective_check {
  public:
   explicit collective_check(context&);
 
-  /// Enqueue all of them on lane 0, together with the other ranks. The arena's contents are lost.
+  /// Enqueues all checks on lane 0, together with the other ranks. The arena's contents are lost.
   void enqueue();
-  /// After they are done. Errors: failure (70) naming the first collective that is wrong, and the first such
-  /// element.
+  /// Reads the results after the checks are done.
+  /// Errors: failure (70) that names the first wrong collective and its first wrong element.
   void judge() const;
 
  private:
@@ -39,10 +40,9 @@ class collective_check {
 
   context& context_;
   std::vector<trial> trials_;
-  unsigned long long
-      *wrong_ = nullptr,
-      *told_ =
-          nullptr;  // by trial, the complement of the first wrong element, or 0; on the device, and pinned
+  unsigned long long *wrong_ = nullptr,
+                     *told_ =
+                         nullptr;  // by trial: NOT of the first wrong index, or 0; on the device, and pinned
 };
 
 }  // namespace rankc::runtime::cuda

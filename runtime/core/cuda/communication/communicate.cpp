@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lanes, events and NCCL as generated code calls them. Each call names its plan's message in an error.
+// The calls of lanes, events and NCCL in generated code. An error names the plan's message of the call.
 #include "../device/check.hpp"
 #include "exchange.hpp"
 #include "../progress/marks.hpp"
@@ -31,15 +31,16 @@ const lane_link& link_of(const lane& on, over what, message m) {
 
 namespace {
 
-/// The first of a pair sends, the second receives.
+/// In a pair, the first rank sends and the second receives.
 const lane_link& edge_of(const lane& on, message m, int place) {
   const lane_link& k = link_of(on, over::peer, m);
   if (k.place != place) fail(on, "RC5059: \"{}\" has the wrong direction for lane {}", m.name, on.name());
   return k;
 }
 
-/// NCCL's kernels for symmetric windows (seen in 2.28.3) go wrong where a piece does not begin at a multiple
-/// of 4 bytes, which can be with bf16. Broadcasts and sums that scale by one are not done by these kernels.
+/// NCCL's kernels for symmetric windows (seen in 2.28.3) give wrong results if a piece does not start at a
+/// multiple of 4 bytes, which happens with bf16. Broadcasts, and sums that scale by one, do not use these
+/// kernels.
 template <class T>
 bool awkward(const T* to, const T* from, std::size_t count) {
   const auto bits =
@@ -154,9 +155,9 @@ void all_gather(const lane& on, over what, message m, at to, at from, std::size_
   gather(on, k, m, all, own, count);
 }
 
-// A group of calls would be one launch, but NCCL 2.28.3 mixes up the pieces of several collectives of
-// symmetric windows in one: of large tensors a tenth arrives wrong. Each call is a launch of its own; in
-// place they need no kernel where copy engines work.
+// Each call is a separate launch, and not part of a group. In a group NCCL 2.28.3 mixes up the pieces of
+// several collectives of symmetric windows: of large tensors a tenth arrives wrong. In-place calls need no
+// kernel if copy engines work.
 template <class T>
 void gather_shards(const lane& on, over what, message m, at to, at from,
                    std::span<const runtime::shard_range> of) {
@@ -199,7 +200,7 @@ void reduce_scatter(const lane& on, over what, message m, at to, at from, std::s
   if (!on.of->alone) deal_out(on, k, m, on.at<T>(to), on.at<T>(from), count);
 }
 
-// Each call is a launch of its own, as in gather_shards, and timed by itself.
+// Each call is a separate launch, as in gather_shards, and is timed separately.
 template <class T>
 void scatter_sums(const lane& on, over what, message m, at to, at from,
                   std::span<const runtime::shard_range> of, std::size_t runtime::shard_range::* kept) {
@@ -213,7 +214,8 @@ void scatter_sums(const lane& on, over what, message m, at to, at from,
 
 namespace {
 
-/// A rank's own block of what lies in `from`, to the place of a member's. Units: bytes.
+/// Copies a rank's own block of `from` to the place of a member's block.
+/// Units: bytes.
 void keep_block(const lane& on, const lane_link& k, message m, std::byte* to, const std::byte* from,
                 std::size_t block, int member) {
   const auto of = [&](auto* blocks, int i) { return blocks + static_cast<std::size_t>(i) * block; };
@@ -221,8 +223,8 @@ void keep_block(const lane& on, const lane_link& k, message m, std::byte* to, co
         m.name);
 }
 
-/// Every member's block of what lies in `from` to that member. What a rank keeps it copies; what goes to
-/// others, and comes from them, is one group of calls.
+/// Sends each member its block of `from`. The rank copies its own block. One group of calls exchanges the
+/// others.
 /// Units: bytes.
 void exchange_blocks(const lane& on, const lane_link& k, message m, std::byte* to, const std::byte* from,
                      std::size_t block, int members) {
@@ -312,7 +314,8 @@ void share_offsets(const lane& on, over what, message m, at segments, at scratch
   const std::size_t block = 2 * static_cast<std::size_t>(by.experts_of_rank()) * sizeof(std::int32_t);
   std::int32_t* made = on.at<std::int32_t>(segments);
   put_offsets(on, made, on.at<std::int32_t>(offsets), by);
-  // A rank alone takes its own for everyone's: kernels go where offsets point.
+  // Without the other ranks, the rank's own offsets stand in for everyone's, because kernels access the rows
+  // that offsets name.
   if (on.of->alone)
     for (int member = 0; member < by.ranks; ++member)
       keep_block(on, k, m, on.at<std::byte>(scratch), on.at<std::byte>(segments), block, member);
@@ -329,7 +332,7 @@ void gather_offsets(const lane& on, over what, message m, at all, at scratch, at
                     block = count * sizeof(std::int32_t);
   std::byte* const blocks = on.at<std::byte>(scratch);
   const std::byte* const own = on.at<std::byte>(segments);
-  // A rank alone takes its own for everyone's, as with share_offsets.
+  // Without the other ranks, the rank's own offsets stand in, as in share_offsets.
   if (on.of->alone)
     for (int member = 0; member < by.ranks; ++member)
       check(on,
@@ -346,7 +349,7 @@ namespace {
 
 constexpr std::size_t most_rounded = rounded_bytes / sizeof(bf16);
 
-/// The lane's memory to round in.
+/// The lane's rounding buffer.
 bf16* memory_to_round(const lane& on, message m) {
   if (on.rounded == nullptr) fail(on, "RC5120: \"{}\": lane {} has no memory to round in", m.name, on.name());
   return on.rounded;
@@ -354,7 +357,7 @@ bf16* memory_to_round(const lane& on, message m) {
 
 }  // namespace
 
-// As much at a time as there is memory to round in.
+// Works in pieces of the size of the rounding buffer.
 void all_reduce_in_bf16(const lane& on, over what, message m, at data, std::size_t count) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
@@ -372,8 +375,8 @@ void all_reduce_in_bf16(const lane& on, over what, message m, at data, std::size
   }
 }
 
-// Small kernels of a lane beside computation wait for its large ones, one after another: what there is memory
-// for is one call.
+// A small kernel on a lane that overlaps computation waits for each of its large kernels. So all tensors that
+// fit into the rounding buffer are one call.
 void scatter_sums_in_bf16(const lane& on, over what, message m, at to, at from,
                           std::span<const runtime::shard_range> of,
                           std::size_t runtime::shard_range::* kept) {

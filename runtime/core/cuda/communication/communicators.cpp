@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making, destroying and aborting the communicators.
+// Creates, destroys and aborts the communicators.
 #include "communicators.hpp"
 
 #include "adopted.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The rank's link that a communicator of the description is for, and its row in the program's tables.
+/// The rank's link for a communicator of the description, and its row in the program's tables.
 lane_link& link_of(rank& r, int group_index) {
   if (lane_link* const found = r.find_link(group_index)) return *found;
   fail(r, "RC5121: the lanes of this rank have no place for communicator {}", group_index);
@@ -53,12 +53,12 @@ ncclConfig_t plain_config() {
   config.maxCTAs = most_blocks;
   return config;
 }
-/// Left alone, NCCL takes 5 to 8 blocks for collectives of symmetric windows, which is too few beside
-/// computation (dp of two H100s: 456 ms a step, with 12 blocks 450), and more so where computation waits (tp:
-/// with 8 blocks 249 ms, with 32 238; on another pair with 16 241, with 32 240 and 400 MiB more). Shards that
-/// are gathered beside computation go by copy engines, where NCCL has them do that; their sums, which have a
-/// layer's time, with few blocks (FSDP of four H200s: with 32 blocks at most 1,500 ms a step, with 8 1,481,
-/// with 4 1,489, with 2 1,509).
+/// By default NCCL uses 5 to 8 blocks for collectives of symmetric windows. That is too few for an overlap
+/// with computation (dp of two H100s: 456 ms a step, with 12 blocks 450). It is much too few if computation
+/// waits (tp: with 8 blocks 249 ms, with 32 238; on another pair with 16 241, with 32 240 and 400 MiB more).
+/// All-gathers of shards that overlap computation use copy engines, if NCCL supports that. Their
+/// reduce-scatters may take as long as a layer and use few blocks (FSDP of four H200s: with 32 blocks at most
+/// 1,500 ms a step, with 8 1,481, with 4 1,489, with 2 1,509).
 ncclConfig_t config_of(const context& owner, const lane_communicator& of) {
   ncclConfig_t config = plain_config();
   const bool is_waited_for = owner.of()[of.lane].computes();
@@ -114,7 +114,8 @@ communicators::communicators(const description& about, const std::vector<std::un
   }
 }
 
-/// Every id was made by its communicator's first member, that of all ranks by rank 0.
+/// The first member of each communicator has made its id. Rank 0 has made the id of the communicator of all
+/// ranks.
 void communicators::exchange_ids(const placement& where) {
   const std::string mine(reinterpret_cast<const char*>(ids_.data()), ids_.size() * sizeof(ncclUniqueId));
   const std::vector<std::string> all = where.exchange("ids of the communicators", mine);
@@ -127,7 +128,7 @@ void communicators::exchange_ids(const placement& where) {
   }
 }
 
-/// The communicator of all processes.
+/// Creates the communicator of all processes.
 void communicators::join_all(context& mine) {
   const std::string name = "the communicator of all ranks";
   group together(mine.of(), name);
@@ -137,7 +138,7 @@ void communicators::join_all(context& mine) {
   mine.of().world = world.of;
 }
 
-/// One rank's part in making a communicator; belongs into a group.
+/// One rank's part in creating a communicator. Call it inside a group.
 communicators::membership& communicators::join(context& owner, const ncclUniqueId& id, int members, int place,
                                                ncclConfig_t config, const std::string& name) {
   use_device_of(owner);
@@ -175,8 +176,9 @@ void communicators::make(int group_index, const std::vector<std::unique_ptr<cont
   connect_pair(made, group_index, name);
 }
 
-/// Where all members lie on one pipeline coordinate their arenas have one layout: they become a symmetric
-/// window. Elsewhere each rank registers its own. NCCL leaves out what the machine cannot do.
+/// Registers arenas. If all members have one pipeline coordinate, their arenas have one layout and become a
+/// symmetric window. Otherwise each rank registers its own arena. NCCL skips what the machine does not
+/// support.
 void communicators::register_arenas(const communicator& plan, const members& made, const std::string& name) {
   for (const membership* m : made)
     if (!m->owner->arena_is_registrable()) return;
@@ -204,8 +206,8 @@ void communicators::register_arenas(const communicator& plan, const members& mad
   for (membership* m : made) wait_for(*m->owner, m->of, name + ": ncclCommWindowRegister");
 }
 
-/// Pairs connect at their first message, which would hold up a rank until its peer comes. One byte from the
-/// sending side to the other, here, and no step has to.
+/// NCCL connects a pair at its first message, and a rank would wait there for its peer. So the sender sends
+/// one byte now, and no step has to connect.
 void communicators::connect_pair(const members& made, int group_index, const std::string& name) {
   if (link_of(made.front()->owner->of(), group_index).over != over::peer) return;
   group together(made.front()->owner->of(), name);
@@ -225,8 +227,9 @@ void communicators::connect_pair(const members& made, int group_index, const std
   }
 }
 
-/// One group aborts all communicators: it sets the abort flags of all of them before it destroys one.
-/// Destroying one waits for the GPU, and kernels of the others would still wait for their peers.
+/// Aborts all communicators in one group, which sets the abort flags of all before it destroys one.
+/// Destroying one waits for the GPU, whose kernels of the other communicators would still wait for their
+/// peers.
 void communicators::abort() {
   if (gone_ != nullptr) return;
   gone_ = std::make_shared<std::atomic<bool>>(false);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The NCCL communicators of a program. None blocks: a call returns at once, and `check` waits for it.
+// The NCCL communicators of a program. They are non-blocking: a call returns at once, and `check` waits for
+// it.
 #pragma once
 #include "peer_edges.hpp"
 #include <rankc/runtime/placement.hpp>
@@ -11,9 +12,9 @@
 
 namespace rankc::runtime::cuda {
 
-/// Thread blocks that NCCL may take of a GPU for a communicator: at most the first number; for sums that
-/// overlap computation at least the second, and for those of shards at most the third. waiting_blocks.hpp
-/// checks that all lanes' blocks fit the GPU.
+/// The thread blocks that NCCL may use on a GPU for a communicator: at most `most_blocks`; for all-reduces
+/// that overlap computation at least `least_blocks_of_sums`; for shards at most `most_blocks_of_shards`.
+/// waiting_blocks.hpp checks that the blocks of all lanes fit on the GPU.
 inline constexpr int most_blocks = 16, least_blocks_of_sums = 12, most_blocks_of_shards = 8;
 
 constexpr int most_blocks_of(over what, bool is_waited_for) {
@@ -21,21 +22,22 @@ constexpr int most_blocks_of(over what, bool is_waited_for) {
   return is_of_shards && !is_waited_for ? most_blocks_of_shards : most_blocks;
 }
 
-/// Makes all communicators in the description's order, gives each lane its own, and registers the
-/// ranks' arenas with them.
+/// Creates all communicators in the description's order, gives each lane its own, and registers the ranks'
+/// arenas with them.
 class communicators {
  public:
-  /// Makes all but those that are `edges`. `ranks` is by rank, null where a rank has another process; then
-  /// the processes exchange the communicators' ids, and there is a communicator of all ranks besides.
-  /// Errors: failure (70) naming the communicator, with NCCL's text.
+  /// Creates all communicators that are not `edges`. `ranks` is indexed by rank, with null for ranks of other
+  /// processes. If there are other processes, they exchange the communicators' ids and create one more
+  /// communicator of all ranks.
+  /// Errors: failure (70) that names the communicator, with NCCL's text.
   communicators(const description&, const std::vector<std::unique_ptr<context>>& ranks,
                 const peer_edges* edges, const placement&);
   ~communicators();
   communicators(const communicators&) = delete;
   communicators& operator=(const communicators&) = delete;
 
-  /// End every operation under way, with an error or half done, and return without waiting for that. The
-  /// communicators go once the graphs that hold them have gone. Nothing can be sent afterwards.
+  /// Ends every active operation, with an error or incomplete, and returns without waiting. The communicators
+  /// are destroyed after the graphs that contain their calls. No later communication is possible.
   void abort();
 
  private:
@@ -60,7 +62,7 @@ class communicators {
   const description& about_;
   std::vector<ncclUniqueId> ids_;  // by communicator; the last: of all ranks
   std::vector<std::unique_ptr<membership>> all_;
-  std::shared_ptr<std::atomic<bool>> gone_;  // after abort: whether it is done
+  std::shared_ptr<std::atomic<bool>> gone_;  // after abort: true once it has finished
 };
 
 }  // namespace rankc::runtime::cuda

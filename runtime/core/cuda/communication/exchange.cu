@@ -6,7 +6,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// A thread has N neighbours of the `width` elements that move as one.
+/// A thread moves N neighbouring elements of the `width` elements of a unit.
 template <bool Into, int N, class T>
 __global__ void __launch_bounds__(block_size) move_heads(T* to, const T* from, runtime::head_exchange by) {
   const unsigned packs = static_cast<unsigned>(by.width) / N;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls of NCCL are given: the type of an element, a communicator, and how many members it has.
+// Arguments of NCCL calls: the element type, a communicator, and its number of members.
 #pragma once
 #include "../device/check.hpp"
 
@@ -15,10 +15,11 @@ inline constexpr ncclDataType_t nccl_type<float> = ncclFloat32;
 template <>
 inline constexpr ncclDataType_t nccl_type<double> = ncclFloat64;
 
-/// What a lane communicates over. Errors: failure (70) that names the message, where it has no such
-/// communicator.
+/// A lane's link over `over`.
+/// Errors: failure (70) that names the message, if the lane has no such communicator.
 const lane_link& link_of(const lane&, over, message);
 
+/// The number of members of a communicator.
 /// Errors: failure (70) that names `what`.
 inline int members_of(const rank& r, const lane_link& k, const char* what) {
   int members = 0;

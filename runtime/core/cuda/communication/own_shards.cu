@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t most_blocks_of_a_shard = 64, bytes_of_a_block = 65536;
 
-/// Blocks share a shard along x; T is what a thread moves at a time.
+/// The blocks along x share a shard. A thread moves one T at a time.
 template <class T>
 __global__ void __launch_bounds__(block_size) place(const own_shards of) {
   const own_shards::shard& s = of.shards[blockIdx.y];
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(block_size) place(const own_shards of) {
     to[i] = from[i];
 }
 
-/// Whether all shards can be moved in T.
+/// True if all shards can be moved in units of T.
 template <class T>
 bool are_packable(const own_shards& of) {
   return std::all_of(of.shards, of.shards + of.many,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank keeps of tensors that are gathered, to its place among what others send.
+// Copies a rank's own shards of gathered tensors to their places among the others' shards.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
@@ -7,7 +7,8 @@
 
 namespace rankc::runtime::cuda {
 
-/// Of up to `most` tensors. Units: bytes.
+/// The copies of up to `most` tensors.
+/// Units: bytes.
 struct own_shards {
   static constexpr int most = 32;
   struct shard {
@@ -25,7 +26,8 @@ struct own_shards {
   }
 };
 
-/// By one kernel, for beside computation each waits until a large one ends. None where there are no shards.
+/// Copies all shards with one kernel, because each small kernel that overlaps computation waits for a large
+/// one to end. Launches nothing without shards.
 void place_own_shards(const lane&, const own_shards&);
 
 }  // namespace rankc::runtime::cuda

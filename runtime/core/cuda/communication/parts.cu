@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows taken apart into two, and put together of two.
+// Splits rows into two parts, and concatenates two parts.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "../device/device.cuh"
@@ -7,8 +7,8 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// whole[n] = (a[n], b[n]), or with `Apart` the other way.
-/// Shapes: whole (rows, left + right), a (rows, left), b (rows, right). A thread has N neighbouring columns.
+/// whole[n] = (a[n], b[n]), or the inverse with `Apart`. A thread has N neighbouring columns.
+/// Shapes: whole (rows, left + right), a (rows, left), b (rows, right).
 template <bool Apart, int N, class T>
 __global__ void __launch_bounds__(block_size)
     move_parts(T* whole, T* a, T* b, std::size_t rows, int left, int right) {

@@ -9,7 +9,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// A rank's link over `peer` of a communicator; null: it has none.
+/// A rank's link over `peer` for a communicator; null without one.
 lane_link* find_link(rank& r, int group_index) {
   lane_link* const found = r.find_link(group_index);
   return found != nullptr && found->over == over::peer ? found : nullptr;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t words_of_group = std::size_t{2} * most_mapped * most_mapped;
 
-/// The link of a rank that a communicator is for; null where its members do not read and write each other's
+/// A rank's link for a communicator; null if members of this kind of communicator do not access each other's
 /// memory.
 lane_link* mapped_link(rank& r, int group_index) {
   lane_link* const found = r.find_link(group_index);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of a communicator whose GPUs map each other: a kernel of one reads and writes the arenas of all,
-// between meetings.
+// Ranks of a communicator whose GPUs map each other's memory. A kernel of one rank reads and writes the
+// arenas of all ranks, between two barriers.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 
@@ -13,45 +13,47 @@ namespace rankc::runtime::cuda {
 
 inline constexpr int most_mapped = 16;
 
-/// What the ranks of a group signal one of them with, on its GPU.
+/// The words with which the ranks of a group signal one of them, on its GPU.
 struct alignas(128) meeting_words {
-  unsigned long long arrived[most_mapped];  // by member, who writes it: meetings that the member has come to
-  unsigned long long met;                   // meetings that this rank has come to
-  unsigned failed;                          // not 0 once a rank has failed: nobody reads or writes any longer
+  unsigned long long arrived[most_mapped];  // by member, who writes it: barriers that it has reached
+  unsigned long long met;                   // barriers that this rank has reached
+  unsigned failed;                          // not 0 after a rank has failed: no kernel then reads or writes
 };
 
-/// A group as one of its ranks sees it. By member, itself included.
+/// A group as one of its ranks sees it. Arrays are indexed by member, the rank included.
 struct peer_group {
   int ranks = 0, place = 0;
   std::byte* arenas[most_mapped]{};
   meeting_words* words[most_mapped]{};
   volatile std::uint32_t* parts =
-      nullptr;  // of rows that copy engines move (by_rows.cpp): two for each member and each other
+      nullptr;  // for rows that copy engines move (by_rows.cpp): two words for each ordered pair of members
 
-  /// Where something of this rank's arena lies from its begin on. Units: bytes.
+  /// The offset of an address in this rank's arena.
+  /// Units: bytes.
   std::size_t offset_of(const void* at) const {
     return static_cast<std::size_t>(static_cast<const std::byte*>(at) - arenas[place]);
   }
 };
 
-/// Whether all multiprocessors read the other GPUs' memory in a collective: computation waits for it. Beside
-/// computation NCCL's few blocks leave it more of them.
+/// True if a collective reads the other GPUs' memory with all multiprocessors. It does if computation waits
+/// for it. A collective that overlaps computation uses NCCL, whose few blocks leave more multiprocessors to
+/// the computation.
 inline bool reads_peers(const lane& on, const lane_link& k) { return k.mapped != nullptr && on.computes(); }
 
-/// What is put on the lane from here on waits until every rank has come here, with all that it did before.
+/// A barrier: later work of the lane waits until every rank has reached it and all its earlier work is done.
 void meet(const lane&, const peer_group&);
 
-/// Run the kernel once without a group, as load_peer_kernels does.
+/// Runs the barrier's kernel once without a group, so that CUDA has loaded it.
 void load_meeting(const lane&);
 
-/// The groups of all ranks of this process: of each communicator of the description over `ep` and `tp`.
+/// The groups of all ranks of this process, one for each communicator of the description over `ep` or `tp`.
 class peer_groups {
  public:
-  /// Makes a group of each whose GPUs all map each other, and tells its ranks.
-  /// Errors: failure (70) naming the rank.
+  /// Creates a group for each communicator whose GPUs all map each other, and sets it in the ranks' links.
+  /// Errors: failure (70) that names the rank.
   peer_groups(const description&, const std::vector<std::unique_ptr<context>>& ranks);
   ~peer_groups();
-  /// From here on no lane waits for rows of another rank: a rank has failed.
+  /// Releases all lanes that wait for another rank's rows, now and later, after a rank has failed.
   void let_go() { parts_.let_go(); }
   peer_groups(const peer_groups&) = delete;
   peer_groups& operator=(const peer_groups&) = delete;

@@ -5,7 +5,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// One warp, a thread to a member.
+/// A barrier by one warp, with one thread for each member.
 __global__ void __launch_bounds__(warp_size) meet_all(peer_group g, const volatile unsigned* stop) {
   if (g.ranks == 0) return;
   const int member = static_cast<int>(threadIdx.x);
@@ -15,7 +15,7 @@ __global__ void __launch_bounds__(warp_size) meet_all(peer_group g, const volati
   if (member == g.place) {
     mine.met = meeting;
   } else if (member < g.ranks) {
-    __threadfence_system();  // what kernels before this one stored, before the word that says so
+    __threadfence_system();  // makes the stores of earlier kernels visible before the word
     store_release(&g.words[member]->arrived[g.place], meeting);
     if (!reached(&mine.arrived[member], meeting, stop)) mine.failed = 1;
   }

@@ -10,13 +10,14 @@ namespace {
 
 constexpr int sum_block = 1024, blocks_of_processor = 2;
 
-/// Where a member has something of an arena. Units: `byte` from the begin on.
+/// The address in a member's arena.
+/// Units: `byte` is the offset from the arena's start.
 template <class T>
 __host__ __device__ T* at_member(const peer_group& g, int member, std::size_t byte) {
   return reinterpret_cast<T*>(g.arenas[member] + byte);
 }
 
-/// What all have at one place, from an element on.
+/// The terms of a sum: the elements of all members at one offset, from element `first` on.
 template <class T>
 sum_terms<T> terms_at(const peer_group& g, const T* place, std::size_t first = 0) {
   sum_terms<T> all{.count = g.ranks};
@@ -37,7 +38,8 @@ __device__ pack<T, N> sum_at(const sum_terms<T>& terms, std::size_t i) {
   return packed<T>(sum);
 }
 
-/// `failed`: where a rank says so, whose terms are read; null: nobody's are.
+/// Adds up the terms. `failed` is the word that is set after a rank has failed; null if the terms are all
+/// local.
 template <int N, class T>
 __global__ void __launch_bounds__(sum_block, blocks_of_processor)
     sum_parts(const unsigned* failed, sum_terms<T> terms, T* to, std::size_t count) {
@@ -47,7 +49,7 @@ __global__ void __launch_bounds__(sum_block, blocks_of_processor)
     store(to + i, sum_at<N, T>(terms, i));
 }
 
-/// A rank's part is read and written by no other.
+/// Each rank computes one part of the sum. No other rank reads or writes that part.
 template <int N, class T>
 __global__ void __launch_bounds__(sum_block, blocks_of_processor)
     sum_all(peer_group g, sum_terms<T> terms, std::size_t data, std::size_t count) {
@@ -62,8 +64,8 @@ __global__ void __launch_bounds__(sum_block, blocks_of_processor)
   }
 }
 
-/// Blocks by member. Ranks begin with the part of the rank after them, so that they do not all turn to one at
-/// a time.
+/// The blocks along y are members. A rank begins with the part of the next rank, so that ranks do not all
+/// read one rank's memory at a time.
 template <int N, class T>
 __global__ void __launch_bounds__(sum_block, blocks_of_processor)
     gather_parts(peer_group g, T* to, std::size_t from, std::size_t count) {
@@ -77,7 +79,7 @@ __global__ void __launch_bounds__(sum_block, blocks_of_processor)
     store(here + i, load<T, N>(theirs + i));
 }
 
-/// On all multiprocessors, by packs where the addresses allow it.
+/// Launches on all multiprocessors, with packs if the addresses allow them.
 template <class T, class Kernel, class... Arguments>
 void launch_wide(const lane& on, const char* name, Kernel by_packs, Kernel one_by_one, bool has_packs,
                  int members, std::size_t count, Arguments... arguments) {
@@ -98,8 +100,9 @@ void launch_sum(const lane& on, const char* name, const unsigned* failed, T* to,
 
 }  // namespace
 
-// Between two meetings what is read is there, and stays until all have read it. A kernel that waits for other
-// ranks would fill the GPU, and one of another lane, for which they wait, would find no room.
+// Data read between two barriers is complete, and is not overwritten before the second barrier. The barrier
+// is a separate kernel with one warp. A sum kernel that waited for other ranks would fill the GPU, and a
+// kernel of another lane that they wait for could not start.
 
 template <class T>
 void sum_of_peers(const lane& on, const peer_group& g, T* to, const T* from, std::size_t count) {

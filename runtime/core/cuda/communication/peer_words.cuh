@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words that kernels of several GPUs signal with: one stores, another looks until the number is there, and
-// gives up when the host says that a rank has failed.
+// Words by which kernels of several GPUs signal each other. One kernel stores a number; another polls until
+// the number is reached, or until the host reports that a rank has failed.
 #pragma once
 #include "../device/device.cuh"
 
@@ -17,7 +17,7 @@ __device__ inline void store_release(word* to, word x) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(to), "l"(x) : "memory");
 }
 
-/// Wait until another GPU's word has reached `count`; false: a rank has failed.
+/// Waits until another GPU's word has reached `count`. Returns false if a rank has failed.
 __device__ inline bool reached(const word* at, word count, const volatile unsigned* stop) {
   for (unsigned looks = 1; load_acquire(at) < count; ++looks) {
     if (looks % 256 == 0 && *stop != 0) return false;

@@ -10,14 +10,14 @@ namespace {
 
 constexpr int n = wide<float>;
 
-/// The part in which an element of what is sent to a member lies, or after which.
+/// The part that contains element `at` of the data for a member, or the part before the gap that contains it.
 __device__ const rounded_parts::part& part_at(const rounded_parts& of, std::size_t at) {
   int i = 0;
   while (i + 1 < of.many && of.parts[i + 1].at <= at) ++i;
   return of.parts[i];
 }
 
-/// A thread has N neighbours of what is sent to a member.
+/// A thread rounds N neighbouring elements of the data for a member.
 template <int N>
 __global__ void __launch_bounds__(block_size) round_to(bf16* to, const rounded_parts of) {
   const std::size_t packs = of.length / N, item = std::size_t{blockIdx.x} * block_size + threadIdx.x,
@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(block_size) widen_to(const bf16* from, const r
   store(p.to + (at - p.at), packed<float>(values));
 }
 
-/// Whether all parts can be read and written in packs.
+/// True if all parts can be read and written in packs.
 bool is_packable(const rounded_parts& of) {
   return std::all_of(of.parts, of.parts + of.many, [](const rounded_parts::part& p) {
     return p.stride % n == 0 && packable<n>(p.count, p.to, p.from);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums on their way between GPUs: f32 rounded to bf16 to be sent, and widened where it has arrived.
+// Reductions of f32 that are sent as bf16: rounding before they are sent, and widening after they have
+// arrived.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
@@ -7,20 +8,20 @@
 
 namespace rankc::runtime::cuda {
 
-/// What is sent at a time, of up to `most` tensors: to each member its part of each, side by side. Parts
-/// begin at multiples of 16 bytes; what lies between them is zero.
+/// The data sent in one call, for up to `most` tensors. Each member receives its part of each tensor, one
+/// part after the other. Parts start at multiples of 16 bytes, and the gaps between them are zero.
 struct rounded_parts {
   static constexpr int most = 16;
   static constexpr std::size_t aligned = 16 / sizeof(bf16);
   struct part {
-    float* to;           // of the rank's sum
-    const float* from;   // of the first member's part
-    std::size_t stride;  // from one member's part to the next one's
+    float* to;           // the rank's part of the sum
+    const float* from;   // the first member's part
+    std::size_t stride;  // from one member's part to the next member's
     std::size_t count;
-    std::size_t at;  // in what is sent to a member
+    std::size_t at;  // offset in the data for a member
   };
   std::size_t members;
-  std::size_t length = 0;  // of what is sent to a member, a multiple of `aligned`
+  std::size_t length = 0;  // length of the data for a member, a multiple of `aligned`
   int many = 0;
   part parts[most]{};
 
@@ -32,10 +33,12 @@ struct rounded_parts {
   }
 };
 
-/// Rounded to nearest. Shapes: to (members, length).
+/// Rounds the parts to nearest.
+/// Shapes: to (members, length).
 void round_parts(const lane&, bf16* to, const rounded_parts&);
 
-/// What has arrived for the rank. Shapes: from (length).
+/// Widens the data that has arrived for the rank.
+/// Shapes: from (length).
 void widen_parts(const lane&, const bf16* from, const rounded_parts&);
 
 }  // namespace rankc::runtime::cuda

@@ -6,7 +6,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// A block to a row of a slab.
+/// One block for each row of a slab.
 template <int N, class T>
 __global__ void __launch_bounds__(block_size)
     put_rows(T* slabs, const T* slots, const std::int32_t* offsets, runtime::slot_exchange by) {
@@ -18,14 +18,14 @@ __global__ void __launch_bounds__(block_size)
     store(slabs + row * width + c, is_slot ? load<T, N>(slots + slot * width + c) : pack<T, N>{});
 }
 
-/// The rank that has the expert of a slot.
+/// The rank that holds the expert of a slot.
 __device__ int owner_of(int slot, const std::int32_t* offsets, const runtime::slot_exchange& by) {
   int rank = 0;
   while (rank + 1 < by.ranks && slot >= by.first(offsets, rank + 1)) ++rank;
   return rank;
 }
 
-/// A block to a slot.
+/// One block for each slot.
 template <int N, class T>
 __global__ void __launch_bounds__(block_size)
     take_rows(T* slots, const T* slabs, const std::int32_t* offsets, runtime::slot_exchange by) {
@@ -37,9 +37,10 @@ __global__ void __launch_bounds__(block_size)
     store(slots + slot * width + c, has_room ? load<T, N>(slabs + row * width + c) : pack<T, N>{});
 }
 
-/// A block to a slot, which goes to this rank's slab at the rank that has its expert, or comes from there.
-/// Ranks begin with the slots of the rank after them, so that they do not all turn to one at a time.
-/// Units: `received` in bytes from the begin of an arena on.
+/// One block for each slot. It sends the slot to this rank's slab on the rank that holds its expert, or
+/// fetches it from there. A rank begins with the slots of the next rank, so that ranks do not all access one
+/// rank's memory at a time.
+/// Units: `received` in bytes from the start of an arena.
 template <int N, bool Sends, class T>
 __global__ void __launch_bounds__(block_size)
     move_rows(peer_group g, std::size_t received, T* slots, const std::int32_t* offsets,
@@ -72,7 +73,7 @@ void move_slots(const lane& on, const peer_group& g, const T* received, T* slots
   meet(on, g);
 }
 
-/// Where an offset of an expert lies among the blocks of all ranks.
+/// The index of an expert's offset in the blocks of all ranks.
 __device__ int in_blocks(const runtime::slot_exchange& by, int which, int expert) {
   const int each = by.experts_of_rank();
   return (expert / each * 2 + which) * each + expert % each;

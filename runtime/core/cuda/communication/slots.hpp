@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks with experts of their own send each other: slots put into slabs, and put back; offsets by the
-// ranks they go to.
+// Packing and unpacking for expert parallelism: slots to and from slabs, and offsets by destination rank.
 #pragma once
 #include "peer_groups.hpp"
 
@@ -10,32 +9,33 @@
 
 namespace rankc::runtime::cuda {
 
-/// Rows of slots to the slabs of the ranks that have their experts; what is left of a slab is zeros.
+/// Copies slots to the slabs of the ranks that hold their experts. The rest of a slab becomes zeros.
 /// Shapes: slabs (ranks * slab, width), slots (slots, width), offsets (2, experts).
 template <class T>
 void put_into_slabs(const lane&, T* slabs, const T* slots, const std::int32_t* offsets,
                     const runtime::slot_exchange&);
 
-/// The other way. A slot that had no room is zeros.
+/// Copies slots back from slabs. A slot that did not fit into its slab becomes zeros.
 template <class T>
 void take_from_slabs(const lane&, T* slots, const T* slabs, const std::int32_t* offsets,
                      const runtime::slot_exchange&);
 
-/// Both at once where the ranks' GPUs map each other: rows of slots to the slabs of this rank in `received`
-/// of those that have their experts, and no others; what is left of a slab stays as it was.
+/// Packs and sends in one kernel, for ranks whose GPUs map each other's memory. It writes only the filled
+/// rows of this rank's slabs in the ranks' `received`. The rest of a slab is unchanged.
 template <class T>
 void send_slots(const lane&, const peer_group&, T* received, const T* slots, const std::int32_t* offsets,
                 const runtime::slot_exchange&);
-/// The other way: slots are fetched. One that had no room is zeros.
+/// Fetches the slots back. A slot that did not fit into its slab becomes zeros.
 template <class T>
 void fetch_slots(const lane&, const peer_group&, T* slots, const T* received, const std::int32_t* offsets,
                  const runtime::slot_exchange&);
 
-/// Of each rank's experts the offsets, counted from the begin of its slab on: blocks (ranks, 2, experts of a
-/// rank).
+/// Writes the offsets of each rank's experts, relative to the start of that rank's slab.
+/// Shapes: blocks (ranks, 2, experts of a rank).
 void put_offsets(const lane&, std::int32_t* blocks, const std::int32_t* offsets,
                  const runtime::slot_exchange&);
-/// What has come of each rank, counted from the begin of the first slab on. Shapes: segments (2, experts).
+/// Writes the segments from the received blocks, relative to the start of the first slab.
+/// Shapes: segments (2, experts).
 void take_offsets(const lane&, std::int32_t* segments, const std::int32_t* blocks,
                   const runtime::slot_exchange&);
 

@@ -10,7 +10,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr std::size_t alignment = 256;  // of cudaMalloc
+constexpr std::size_t alignment = 256;  // guaranteed by cudaMalloc
 
 template <auto Allocate, auto Free>
 class resource final : public std::pmr::memory_resource {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a rank beside its arena: on its device, or of the host and pinned; the application's where it
-// embeds the rank.
+// Memory of a rank outside its arena: on its device, or pinned on the host. An application that embeds the
+// rank may provide it.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
@@ -9,15 +9,16 @@
 
 namespace rankc::runtime::cuda {
 
-/// cudaMalloc on the current device, and pinned memory that all devices map. Both give null where there is
-/// none left.
+/// cudaMalloc on the current device, and pinned memory that all devices map. Both return null if the memory
+/// is exhausted.
 std::pmr::memory_resource* device_memory();
 std::pmr::memory_resource* pinned_memory();
 
 class buffer {
  public:
   buffer() = default;
-  /// Errors: failure (70) naming `what` and the bytes.
+  /// Allocates `bytes` bytes.
+  /// Errors: failure (70) that names `what` and the bytes.
   buffer(const rank&, std::pmr::memory_resource* from, std::size_t bytes, const char* what);
   ~buffer();
   buffer(buffer&&) noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentences of library errors.
+// The texts of library errors.
 #include "check.hpp"
 
 #include "../../check_tables.hpp"

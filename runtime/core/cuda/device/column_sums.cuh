@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums down the columns of (tokens, width), as the gradients of gains, shifts and biases need them: first
-// partial sums of chunks of rows, then the sum of the partials, both in a fixed order.
+// Column sums of (tokens, width), for the gradients of gains, shifts and biases. They add up chunks of rows
+// first, then the partial sums, both in a fixed order.
 #pragma once
 #include "device.cuh"
 
@@ -10,8 +10,8 @@ namespace rankc::runtime::cuda {
 inline constexpr int sum_rows = 8, fewest_rows = 2 * sum_rows;
 inline constexpr int blocks_each = 4, sum_blocks = blocks_each * processors;  // all resident at once
 
-/// partial[o][chunk][c] = sum over the chunk's rows n of term(n, c), for each output o of the term, which
-/// says of how many rows a thread loads the operands at once.
+/// partial[o][chunk][c] = sum over the chunk's rows n of term(n, c), for each output o of the term. The term
+/// defines for how many rows a thread loads the operands at once.
 /// Shapes: partial (outputs, chunks, width); grid (ceil(width / columns of a block), chunks), block (32, 8).
 template <int N, class Term>
 __global__ void __launch_bounds__(warp_size* sum_rows, blocks_each)
@@ -50,8 +50,8 @@ struct sum_targets {
   float* out[Outputs];
 };
 
-/// out[o][c] = or += sum over chunks of partial[o][chunk][c].
-/// Shapes: out (width) each, partial (outputs, chunks, width); a block has 32 columns.
+/// out[o][c] = or += sum over chunks of partial[o][chunk][c]. A block has 32 columns.
+/// Shapes: out (width) each, partial (outputs, chunks, width).
 template <int Outputs>
 __global__ void __launch_bounds__(warp_size* warp_size)
     sum_partials(sum_targets<Outputs> to, const float* partial, int chunks, int width, bool accumulate) {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(warp_size* warp_size)
   out[c] = total;
 }
 
-/// Launch sum_partials over what another kernel left in the workspace.
+/// Launches sum_partials over the partial sums that another kernel has left in the workspace.
 template <int Outputs>
 void add_partials(const lane& on, const char* name, const sum_targets<Outputs>& to, int chunks, int width,
                   bool accumulate) {
@@ -84,7 +84,7 @@ void add_partials(const lane& on, const char* name, const sum_targets<Outputs>& 
          accumulate);
 }
 
-/// Both stages. `packs` says that the term may read N columns at once.
+/// Runs both stages. `packs`: the term may read N columns at once.
 template <int N, class Term>
 void column_sums(const lane& on, const char* name, const sum_targets<Term::outputs>& to, const Term& term,
                  int tokens, int width, bool packs, bool accumulate) {

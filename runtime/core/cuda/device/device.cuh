@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The few device functions that all kernels share: conversion to and from f32, packs of elements for wide
-// loads, and sums and maxima over a warp or a block in a fixed order.
+// Device functions that all kernels share: conversion to and from f32, packs of elements for wide loads, and
+// sums and maxima over a warp or a block in a fixed order.
 #pragma once
 #include "launch.cuh"
 
@@ -11,8 +11,8 @@ namespace rankc::runtime::cuda {
 
 inline constexpr int warp_size = 32;
 
-/// Multiprocessors of an H100 or H200, which grids of a fixed size fill. A constant, so that the order of
-/// sums, and with it every bit, is the same on any device.
+/// The multiprocessors of an H100 or H200, for grids of a fixed size. It is a constant, so that the order of
+/// sums, and every bit, is the same on any device.
 inline constexpr int processors = 132;
 
 __device__ inline float to_float(float x) { return x; }
@@ -37,7 +37,7 @@ __device__ void store(T* to, const pack<T, N>& p) {
   *reinterpret_cast<pack<T, N>*>(to) = p;
 }
 
-/// A pack as f32, and f32 numbers rounded into a pack.
+/// unpack widens a pack to f32. packed rounds f32 numbers into a pack.
 template <class T, int N>
 __device__ void unpack(float (&to)[N], const pack<T, N>& from) {
   for (int i = 0; i < N; ++i) to[i] = to_float(from.element[i]);
@@ -45,7 +45,7 @@ __device__ void unpack(float (&to)[N], const pack<T, N>& from) {
 template <class T, int N>
 __device__ pack<T, N> packed(const float (&from)[N]) {
   pack<T, N> to;
-  if constexpr (sizeof(T) == 2 && N % 2 == 0) {  // two to an instruction
+  if constexpr (sizeof(T) == 2 && N % 2 == 0) {  // two per instruction
     for (int i = 0; i < N; i += 2) {
       const __nv_bfloat162 two = __floats2bfloat162_rn(from[i], from[i + 1]);
       to.element[i] = two.x;
@@ -57,8 +57,8 @@ __device__ pack<T, N> packed(const float (&from)[N]) {
   return to;
 }
 
-/// From here on the compiler takes the pack for a new one: what it made of the old, f32 copies above all, it
-/// does not keep in registers.
+/// Makes the compiler treat the pack as a new one. It then keeps no values computed from the old pack, mostly
+/// f32 copies, in registers.
 template <class T, int N>
 __device__ void forget(pack<T, N>& p) {
   if constexpr (sizeof(p) % sizeof(unsigned) == 0)
@@ -68,15 +68,15 @@ __device__ void forget(pack<T, N>& p) {
 
 inline constexpr float log2_e = 1.4426950408889634f;
 
-/// 2^x in one instruction, within two units of the last place; a result below the normal numbers is 0.
+/// 2^x in one instruction, within 2 ulp. Results below the normal numbers are 0.
 __device__ inline float two_to_the(float x) {
   float y;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
 
-/// Exponentials and sigmoids, as exact as T can show, of numbers counted in units that save a product: those
-/// of 16 bits in powers of two.
+/// Exponentials and sigmoids with the accuracy of T. Their arguments are in units that save a multiplication:
+/// for 16-bit types they are exponents of two.
 template <class T>
 inline constexpr float exp_unit = sizeof(T) == 2 ? log2_e : 1.0f;
 template <class T>
@@ -96,7 +96,7 @@ __device__ float sigmoid(float x) {
   return sigmoid_of_units<T>(exp_unit<T> * x);
 }
 
-/// exp(x - top) of many x, as exact as T can show.
+/// exp(x - top) for many x, with the accuracy of T.
 template <class T>
 class exp_from {
  public:
@@ -107,11 +107,11 @@ class exp_from {
   float top_;
 };
 
-/// Elements of T in 16 bytes, the widest load.
+/// The elements of T in 16 bytes, the widest load.
 template <class T>
 inline constexpr int wide = 16 / sizeof(T);
 
-/// Whether rows of `width` elements at all these addresses can be read in packs of N.
+/// True if rows of `width` elements at all these addresses can be read in packs of N.
 template <int N, class... T>
 bool packable(std::size_t width, const T*... at) {
   return width % N == 0 && (... && (reinterpret_cast<std::uintptr_t>(at) % (sizeof(T) * N) == 0));
@@ -126,7 +126,7 @@ __device__ inline float warp_max(float x) {
   return x;
 }
 
-/// Sum over the block, given to every thread. `blockDim.x` is a multiple of 32, at most 1024.
+/// The sum over the block, returned to every thread. `blockDim.x` is a multiple of 32, at most 1024.
 __device__ inline float block_sum(float x) {
   __shared__ float of_warp[warp_size];
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
@@ -146,7 +146,7 @@ __device__ inline float block_max(float x) {
   return warp_max(lane < static_cast<int>(blockDim.x) / warp_size ? of_warp[lane] : -INFINITY);
 }
 
-/// Threads for a block that walks a row of `items`: whole warps, at most `most`.
+/// The threads of a block that processes a row of `items`: whole warps, at most `most` threads.
 inline unsigned row_threads(int items, int most = 256) {
   const int warps = (items + warp_size - 1) / warp_size;
   return static_cast<unsigned>(warp_size * std::clamp(warps, 1, most / warp_size));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens of documents: the position of each in its own, and the first key that it sees.
+// Tokens in documents: the position of each token in its document, and the first key that it sees.
 #pragma once
 #include "device.cuh"
 
@@ -7,12 +7,12 @@
 
 namespace rankc::runtime::cuda {
 
-/// The position in its document of each of a rank's tokens, of whole sequences or of chunks of them.
+/// The position in its document of each of a rank's tokens, for whole sequences or chunks of them.
 struct rows_in_documents {
   const std::int32_t* starts;  // (rows, seq)
   runtime::chunks has;
-  int first;  // the place of the first token among all that the rank has
-  /// `first` is that among the tokens of all ranks.
+  int first;  // index of the first token among all tokens of the rank
+  /// `first` is the index among the tokens of all ranks.
   static rows_in_documents of(const std::int32_t* starts, const runtime::chunks& has, int rows, int first) {
     return {starts, has, first - has.rank * rows * has.count()};
   }
@@ -22,7 +22,7 @@ struct rows_in_documents {
   }
 };
 
-/// The order of queries and keys, in which a query sees no key before its document.
+/// An order of queries and keys in which a query sees no key before its document.
 template <class Order>
 struct within_documents : Order {
   const std::int32_t* starts;  // (rows, seq)

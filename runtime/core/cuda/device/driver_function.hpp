@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of the driver, which the CUDA runtime looks up: nothing links the driver.
+// Driver functions, which the CUDA runtime looks up, so that nothing links the driver.
 #pragma once
 #include "check.hpp"
 
@@ -7,7 +7,8 @@
 
 namespace rankc::runtime::cuda {
 
-/// The function as CUDA 12.0 has it. Errors: failure (70) where the driver has none.
+/// The function in its version of CUDA 12.0.
+/// Errors: failure (70) if the driver does not have it.
 template <class Function>
 Function driver_function(const rank& r, const char* name) {
   constexpr unsigned since = 12000;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that take an element at a time. A thread handles a few packs of 16 bytes, or a few elements where
-// addresses or counts do not allow packs.
+// Elementwise kernels. A thread processes a few packs of 16 bytes, or a few elements if addresses or counts
+// do not allow packs.
 #pragma once
 #include "device.cuh"
 
 namespace rankc::runtime::cuda {
 
 inline constexpr int map_block = 256;
-inline constexpr int packs_each = 2;  // that a thread loads at once, of each input
+inline constexpr int packs_each = 2;  // loaded at once by a thread, from each input
 
 /// y[i] = f(x[i]); y (count), x (count). y may be x.
 template <int N, class Y, class X, class F>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What compute capability 9.0 has and C++ has no words for: pairs of blocks (clusters), barriers in shared
-// memory that count bytes (mbarrier), the copy engine that fills it from a tensor map, and products by a
-// warpgroup of 128 threads (wgmma). Addresses of shared memory are 32-bit numbers here.
+// Wrappers for instructions of compute capability 9.0: pairs of blocks (clusters), barriers in shared memory
+// that count bytes (mbarrier), the copy engine that fills shared memory from a tensor map (TMA), and matrix
+// products by a warpgroup of 128 threads (wgmma). Addresses of shared memory are 32-bit numbers here.
 // Source: PTX ISA 9.0, sections on mbarrier, cp.async.bulk.tensor and wgmma.
 #pragma once
 #include <cuda.h>
@@ -38,7 +38,7 @@ __device__ inline bool elected() {
   return is != 0;
 }
 
-/// A barrier's phase ends when `arrivals` have come and the bytes that they expect have been copied.
+/// A barrier's phase ends after `arrivals` arrivals and after the copies of all bytes that they expect.
 __device__ inline void make_barrier(shared_address barrier, int arrivals) {
   asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
@@ -48,7 +48,7 @@ __device__ inline void publish_barriers() {
 __device__ inline void arrive(shared_address barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
-/// At the barrier that lies there in a block of the cluster.
+/// Arrives at the barrier with this address in a block of the cluster.
 __device__ inline void arrive_in(int place, shared_address barrier) {
   asm volatile(
       "{\n"
@@ -64,8 +64,8 @@ __device__ inline void arrive_expecting(shared_address barrier, int bytes) {
                : "memory");
 }
 
-/// Until the phase of this parity has ended. A new barrier is in phase 0; the one before it, of parity 1, has
-/// ended.
+/// Waits until the phase of this parity has ended. A new barrier is in phase 0; the previous phase, of parity
+/// 1, counts as ended.
 __device__ inline void wait(shared_address barrier, unsigned parity) {
   asm volatile(
       "{\n"
@@ -78,7 +78,7 @@ __device__ inline void wait(shared_address barrier, unsigned parity) {
       : "memory");
 }
 
-/// Copy the box whose first element is (row, column) to `to`; the barrier is told its bytes.
+/// Copies the box whose first element is (row, column) to `to`. The copy reports its bytes to the barrier.
 __device__ inline void copy_box(shared_address to, const CUtensorMap& from, int row, int column,
                                 shared_address barrier) {
   asm volatile(
@@ -87,7 +87,8 @@ __device__ inline void copy_box(shared_address to, const CUtensorMap& from, int 
       "l"(&from), "r"(barrier), "r"(column), "r"(row)
       : "memory");
 }
-/// The same to both blocks of a cluster of two, at the same addresses, each of whose barriers is told.
+/// Copies the box to both blocks of a cluster of two, at the same addresses, and reports to the barriers of
+/// both.
 __device__ inline void copy_box_to_both(shared_address to, const CUtensorMap& from, int row, int column,
                                         shared_address barrier) {
   asm volatile(
@@ -98,7 +99,7 @@ __device__ inline void copy_box_to_both(shared_address to, const CUtensorMap& fr
       "l"(&from), "r"(barrier), "r"(column), "r"(row), "h"(static_cast<unsigned short>(3))
       : "memory");
 }
-/// Copy `bytes`, a multiple of 16 at multiples of 16.
+/// Copies `bytes`, a multiple of 16, between addresses that are multiples of 16.
 __device__ inline void copy_line(shared_address to, const void* from, int bytes, shared_address barrier) {
   asm volatile(
       "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to),
@@ -106,15 +107,15 @@ __device__ inline void copy_line(shared_address to, const void* from, int bytes,
       : "memory");
 }
 
-/// 16 bytes of shared memory become 0.
+/// Sets 16 bytes of shared memory to 0.
 __device__ inline void clear_piece(shared_address at) {
   asm volatile("st.shared.v4.b32 [%0], {%1, %1, %1, %1};" ::"r"(at), "r"(0) : "memory");
 }
 
-/// What this thread has stored in shared memory is seen by the tensor cores, once a barrier tells them.
+/// Makes this thread's stores to shared memory visible to the tensor cores after a later barrier.
 __device__ inline void publish_stores() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-/// Registers of each thread of the warpgroup, from here on.
+/// Set the registers of each thread of the warpgroup.
 template <int Registers>
 __device__ void give_back_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(Registers));
@@ -124,12 +125,12 @@ __device__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(Registers));
 }
 
-/// How a factor lies in shared memory: along the sum, or along the result's rows or columns.
+/// The contiguous dim of a factor in shared memory: the summed dim, or the result's rows or columns.
 enum class major { sum, result };
 
-/// A factor in boxes of 64 rows of 128 bytes, whose 16-byte pieces change places as the copy engine puts
-/// them. 1024 bytes are 8 rows; where the result's rows or columns lie along the 128 bytes, the next 64 of
-/// them are in the next box.
+/// The descriptor of a factor in boxes of 64 rows of 128 bytes with swizzled 16-byte pieces, as the copy
+/// engine writes them. 1024 bytes are 8 rows. With `major::result` the 128 bytes run along the result's rows
+/// or columns, and the next 64 of them are in the next box.
 struct description {
   std::uint32_t low, high;
 };
@@ -139,12 +140,13 @@ __device__ inline description described(shared_address at) {
 }
 __device__ inline description further(description d, int bytes) { return {d.low + (bytes >> 4), d.high}; }
 
-/// From 16 terms to the next, in bytes.
+/// The distance from 16 terms to the next 16, in bytes.
 template <major Major>
 inline constexpr int next_terms = Major == major::sum ? 32 : 16 * 128;
 
-/// A thread's part of 64 x 128 sums: of warp w's rows 16 w .. 16 w + 15 it has, for every 8 columns c, in 4 c
-/// / 8 .. + 3 row lane / 4 at columns c + 2 (lane % 4) and the next, then the same of row lane / 4 + 8.
+/// A thread's part of 64 x 128 sums. Warp w has the rows 16 w .. 16 w + 15. For every 8 columns starting at
+/// c, elements 4 c / 8 and the next are row lane / 4 at columns c + 2 (lane % 4) and the next. The two
+/// elements after them are the same columns of row lane / 4 + 8.
 using sums = float[64];
 
 #define RANKC_SUMS(i)                                                                                   \
@@ -152,7 +154,7 @@ using sums = float[64];
       "+f"(d[i + 6]), "+f"(d[i + 7]), "+f"(d[i + 8]), "+f"(d[i + 9]), "+f"(d[i + 10]), "+f"(d[i + 11]), \
       "+f"(d[i + 12]), "+f"(d[i + 13]), "+f"(d[i + 14]), "+f"(d[i + 15])
 
-/// sums += a b for 16 terms, put on their way: commit and wait follow.
+/// Starts sums += a b for 16 terms; commit and wait must follow.
 template <major A, major B>
 __device__ __forceinline__ void multiply(sums& d, description a, description b) {
   asm volatile(
@@ -173,7 +175,7 @@ __device__ __forceinline__ void multiply(sums& d, description a, description b) 
       : "r"(a.low), "r"(a.high), "r"(b.low), "r"(b.high), "n"(A == major::result), "n"(B == major::result));
 }
 
-/// The same part of 64 x 64 sums.
+/// A thread's part of 64 x 64 sums, in the same order.
 using narrow_sums = float[32];
 
 /// sums = a b, or += with `add`.
@@ -196,7 +198,7 @@ __device__ __forceinline__ void multiply(narrow_sums& d, description a, descript
         "n"(B == major::result));
 }
 
-/// The same with a from registers: two rows' terms at a time, as sums of 16 columns lie.
+/// The product with a from registers, in the layout of 16 columns of sums: terms of two rows at a time.
 template <major B>
 __device__ __forceinline__ void multiply(narrow_sums& d, const unsigned* a, description b, bool add) {
   asm volatile(
@@ -216,31 +218,31 @@ __device__ __forceinline__ void multiply(narrow_sums& d, const unsigned* a, desc
 }
 #undef RANKC_SUMS
 
-/// Before the first product, and wherever other code has written the sums.
+/// Call before the first product, and after other code has written the sums.
 __device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ inline void commit_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
-/// Until no more than `Left` of the commits are on their way.
+/// Waits until at most `Left` commits are in flight.
 template <int Left>
 __device__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Left) : "memory");
 }
 
-/// The products of these sums are done, and the compiler is told.
+/// Tells the compiler that the products of these sums are done.
 template <int N>
 __device__ void settle(float (&d)[N]) {
 #pragma unroll
   for (float& x : d) asm volatile("" : "+f"(x)::"memory");
 }
 
-/// Until all are done; the sums may be read.
+/// Waits until all products are done, so that the sums can be read.
 __device__ inline void finish_products(sums& d) {
   wait_for_products<0>();
   settle(d);
 }
 
-/// The warp's four 8 x 8 matrices of 16-bit elements, a register each, to rows of 16 bytes: lane l has the
-/// address of row l % 8 of matrix l / 8.
+/// Stores the warp's four 8 x 8 matrices of 16-bit elements, one register each, to rows of 16 bytes. Lane l
+/// has the address of row l % 8 of matrix l / 8.
 __device__ inline void store_matrices(shared_address row, unsigned a, unsigned b, unsigned c, unsigned d) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(row), "r"(a), "r"(b),
                "r"(c), "r"(d)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a block that uses the copy engine and the tensor cores has in shared memory beside boxes: rows of 128
-// bytes, by which sums go from registers to device memory.
+// Staging rows of 128 bytes in shared memory, for blocks that use the copy engine and the tensor cores. Sums
+// go through them from registers to device memory.
 #pragma once
 #include "device.cuh"
 #include "hopper.cuh"
@@ -8,8 +8,8 @@
 namespace rankc::runtime::cuda::hopper {
 
 inline constexpr int warps_of_group = 4;
-inline constexpr int staged_bytes = 16 * 128;  // 16 rows of 128 bytes: what a warp stores at a time
-inline constexpr int alignment = 1024;         // of boxes
+inline constexpr int staged_bytes = 16 * 128;  // 16 rows of 128 bytes: stored by a warp at a time
+inline constexpr int alignment = 1024;         // for boxes
 
 __device__ inline std::byte* aligned_shared() {
   std::byte* raw = reinterpret_cast<std::byte*>(dynamic_shared());
@@ -18,12 +18,12 @@ __device__ inline std::byte* aligned_shared() {
 
 __device__ inline bool first_of_warp() { return threadIdx.x % warp_size == 0; }
 
-/// Where 16 bytes are put in the staged rows: rows that are accessed together meet in no bank.
+/// The offset of 16 bytes in the staged rows. Rows that are accessed together have no bank conflicts.
 __device__ inline int piece(int row, int column) {
   return row * 128 + ((column ^ ((row << 1 & 6) | (row >> 2 & 1))) << 4);
 }
 
-/// Put a warp's sums of 128 bytes of columns, which begin in d[first], into its stage.
+/// Writes a warp's sums for 128 bytes of columns, from d[first] on, to its stage.
 template <int N>
 __device__ void stage_sums(std::byte* to, const float (&d)[N], int first, bf16) {
   const int lane = threadIdx.x % warp_size, row = lane % 16, column = lane / 16;

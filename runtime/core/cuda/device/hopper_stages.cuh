@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages in shared memory through which the copy engine feeds the tensor cores, and the way of sums from
-// registers to device memory. Two blocks (a cluster) share the rows of a tile: each copies one half of them
-// to both, and has 128 of its columns to itself.
+// The stages in shared memory through which the copy engine feeds the tensor cores, and the path of sums from
+// registers to device memory. Two blocks (a cluster) share the rows of a tile. Each block copies one half of
+// the rows to both, and has its own 128 columns.
 #pragma once
 #include "hopper_rows.cuh"
 #include "tensor_map.hpp"
@@ -15,15 +15,15 @@ inline constexpr int a_boxes = tile_rows / box_side, b_boxes = columns_each / bo
 inline constexpr int stages = 6, stage_bytes = (a_boxes + b_boxes) * box_bytes;
 inline constexpr int multiplying_warps = 2 * warps_of_group;
 
-/// Shared memory: the stages, two places for each multiplying warp to put sums in, the barriers.
+/// Shared memory: the stages, two staging buffers for the sums of each multiplying warp, the barriers.
 inline constexpr int staging = stages * stage_bytes,
                      barriers = staging + multiplying_warps * 2 * staged_bytes;
 inline constexpr int turns = barriers + 3 * stages * 8;
 inline constexpr std::size_t shared_bytes = alignment + turns + 2 * 8;
 
-/// The stages in turn, as their producer and each of their consumers go round them. A stage is full when the
-/// copy engine has said so, or a warp that has changed what had landed; it is empty when the consumers of
-/// both blocks are done.
+/// The ring of stages, as its producer and each of its consumers go through it. A stage is full when the copy
+/// engine, or the warp that changes the copied data, has signalled it. It is empty when the consumers of both
+/// blocks are done.
 class ring {
  public:
   __device__ explicit ring(const std::byte* shared) : shared_(address_of(shared)) {}
@@ -62,9 +62,9 @@ class ring {
   unsigned parity_ = 0;
 };
 
-/// The two warpgroups go through the stages in turns: each waits for its first stage when the other has seen
-/// its last one full. A barrier's parity tells a round of the ring from the next, but not from the one after
-/// that.
+/// The two warpgroups alternate. Each waits for its first stage until the other has seen its last one full.
+/// The reason is that a barrier's parity distinguishes one round of the ring from the next, but not from the
+/// one after that.
 class turn {
  public:
   __device__ turn(const std::byte* shared, int group)
@@ -88,7 +88,7 @@ class turn {
   unsigned parity_;
 };
 
-/// A warp has done with a stage, whose barrier of either block is to know.
+/// Signals to the barriers of both blocks that a warp is done with a stage.
 __device__ inline void release(shared_address empty) {
   if (threadIdx.x % warp_size < blocks_of_tile) arrive_in(threadIdx.x % warp_size, empty);
 }
@@ -100,12 +100,12 @@ __device__ __forceinline__ void multiply_stages(sums (&d)[2], ring& r, int block
   for (int h = 0; h < Halves; ++h)
 #pragma unroll
     for (float& x : d[h]) x = 0.0f;
-  shared_address before = 0;  // the last stage's `empty`
+  shared_address before = 0;  // `empty` of the previous stage
   mine.take();
   if (blocks == 0) mine.pass();
   for (int block = 0; block < blocks; ++block, r.advance()) {
     r.wait_until_full();
-    if (block + 1 == blocks) mine.pass();  // while there is still work for the tensor cores
+    if (block + 1 == blocks) mine.pass();  // while the tensor cores still have work
     const description a = described(r.a()), b = described(r.b());
     begin_products();
 #pragma unroll
@@ -123,7 +123,7 @@ __device__ __forceinline__ void multiply_stages(sums (&d)[2], ring& r, int block
   if (blocks > 0) release(before);
 }
 
-/// The same of a block that has no columns in the tile.
+/// Goes through the stages like multiply_stages, for a block without columns in the tile.
 __device__ inline void pass_stages(ring& r, int blocks, turn& mine) {
   mine.take();
   for (int block = 0; block < blocks; ++block, r.advance()) {
@@ -133,7 +133,7 @@ __device__ inline void pass_stages(ring& r, int blocks, turn& mine) {
   mine.pass();
 }
 
-/// Put a warp's sums of 128 bytes of columns, which begin in d[first], into its stage.
+/// Writes a warp's sums for 128 bytes of columns, from d[first] on, to its stage.
 __device__ inline void stage_sums(std::byte* to, const sums& d, int first, float) {
   const int lane = threadIdx.x % warp_size, row = lane / 4, column = lane % 4;
 #pragma unroll
@@ -144,7 +144,7 @@ __device__ inline void stage_sums(std::byte* to, const sums& d, int first, float
           make_float2(d[first + 4 * i + 2 * half], d[first + 4 * i + 2 * half + 1]);
 }
 
-/// to += numbers, by the memory.
+/// to += numbers, with a reduction in memory.
 __device__ inline void add_in_memory(float* to, const pack<float, 4>& numbers) {
   const float(&n)[4] = numbers.element;
   asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(n[0]), "f"(n[1]),
@@ -158,9 +158,9 @@ __device__ inline void add_in_memory(bf16* to, const pack<bf16, 8>& numbers) {
                : "memory");
 }
 
-/// Store or add a warp's 16 x 128 sums, of which `rows` and `columns` count, in whole rows of 128 bytes. They
-/// are added where memory is, without being read here first: nobody else adds to them, so that the order is
-/// no question.
+/// Stores or adds the first `rows` and `columns` of a warp's 16 x 128 sums, in whole rows of 128 bytes.
+/// Adding is a reduction in memory without a read. No other thread adds to these elements, so the order of
+/// sums is fixed.
 template <bool Add, class C>
 __device__ __forceinline__ void store_sums(C* to, std::size_t stride, const sums& d, int rows, int columns,
                                            std::byte* places) {
@@ -168,7 +168,7 @@ __device__ __forceinline__ void store_sums(C* to, std::size_t stride, const sums
   const int lane = threadIdx.x % warp_size, row = lane / 8, column = lane % 8;
   if (rows <= 0) return;
   to += row * stride + column * wide<C>;
-  __syncwarp();  // the sums that were here before have been stored
+  __syncwarp();  // the previous sums in these buffers have been stored
 #pragma unroll
   for (int pass = 0; pass < columns_each / width; ++pass) {
     if (pass * width >= columns) return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a kernel is launched: on its lane, with its error checked under the kernel's name.
+// Launches a kernel on its lane and checks its error under the kernel's name.
 #pragma once
 #include "check.hpp"
 
@@ -9,11 +9,11 @@
 
 namespace rankc::runtime::cuda {
 
-inline constexpr int block_size = 256;  // threads of a block, of kernels that need no other number
+inline constexpr int block_size = 256;  // threads of a block, for kernels without another number
 
-/// Launch `kernel` on its lane.
-/// Units: `shared` in bytes of dynamic shared memory; above 40 KiB the kernel is opted in first, for it may
-///        have 48 KiB without, its static shared memory included.
+/// Launches `kernel` on its lane.
+/// Units: `shared` in bytes of dynamic shared memory. Above 40 KiB the kernel is opted in first; 48 KiB,
+/// static shared memory included, need no opt-in.
 template <class... Parameters, class... Arguments>
 void launch(const lane& on, const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block,
             std::size_t shared, Arguments... arguments) {

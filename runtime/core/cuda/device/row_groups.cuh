@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How element-wise kernels over (tokens, width) share out their work: a thread takes one pack of N columns of
-// R neighbouring tokens, so that it has R loads under way at once and reads what belongs to a column once.
+// The work split of elementwise kernels over (tokens, width). A thread takes one pack of N columns of R
+// neighbouring tokens. So it has R loads in flight and reads per-column data once.
 #pragma once
 #include "device.cuh"
 
@@ -8,7 +8,7 @@ namespace rankc::runtime::cuda {
 
 inline constexpr int row_group_threads = 256;
 
-/// The calling thread's part; it has none where `token` is not below tokens.
+/// The calling thread's part. It is empty if `token` is not below tokens.
 template <int N, int R>
 struct row_group {
   std::size_t token;  // the first of R

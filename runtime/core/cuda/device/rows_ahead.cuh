@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that a team reads before their turn. A thread copies its own packs of the team's next rows into shared
-// memory while the team is at an earlier one, so that memory is busy while rows are summed up; what it copied
-// it alone reads, so no barrier is needed. Rows too wide for that are read where they lie, each time anew.
+// Prefetch of rows. A thread copies its packs of the team's next rows into shared memory while the team
+// processes an earlier row, so memory stays busy during sums. A thread reads only its own copies, so no
+// barrier is needed. Rows that are too wide are read from device memory each time.
 #pragma once
 #include "team.cuh"
 
@@ -9,16 +9,16 @@
 
 namespace rankc::runtime::cuda {
 
-/// The same rows of `Operands` matrices (tokens, width), of which a thread has P packs of N elements each.
-/// `Ahead` rows have room in shared memory; 0: none. A team's first row is `first`, and every step-th row is
-/// its.
+/// The same rows of `Operands` matrices (tokens, width). A thread has P packs of N elements of each row.
+/// `Ahead` rows fit into shared memory; 0: none. A team processes every step-th row, from `first` on.
 template <class T, int N, int P, int Operands, int Ahead>
 class rows_ahead {
  public:
   struct matrices {
     const T* of[Operands];
   };
-  /// Units: bytes of dynamic shared memory of a block of `threads`.
+  /// The dynamic shared memory of a block of `threads`.
+  /// Units: bytes.
   static constexpr std::size_t bytes(int threads) {
     return sizeof(pack<T, N>) * Ahead * Operands * P * threads;
   }
@@ -28,7 +28,7 @@ class rows_ahead {
     for (int i = 0; i < Ahead; ++i) fetch(first + i * step, i);
   }
 
-  /// Whether there is a row; if so, it has arrived.
+  /// True if there is a row; its copy has then arrived.
   __device__ bool arrived() const {
     if (row_ >= tokens_) return false;
     if constexpr (Ahead > 0) __pipeline_wait_prior(Ahead - 1);
@@ -37,13 +37,13 @@ class rows_ahead {
   __device__ int row() const { return row_; }
   __device__ int next() const { return row_ + step_; }
 
-  /// The thread's pack number p of an operand's row.
+  /// Pack number p of the thread in an operand's row.
   __device__ pack<T, N> get(int operand, int p) const {
     if constexpr (Ahead > 0) return *place(stage_, operand, p);
     else return load<T, N>(from_.of[operand] + std::size_t(row_) * width_ + team_column<N>(p));
   }
 
-  /// The row has been read: go to the next.
+  /// Goes to the next row, after this one has been read.
   __device__ void advance() {
     if constexpr (Ahead > 0) {
       fetch(row_ + Ahead * step_, stage_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words in pinned memory that lanes write and wait for by themselves: no kernel has to find room beside those
-// that compute.
+// Words in pinned memory that streams write and wait for without a kernel, so that no such kernel has to fit
+// on the GPU together with computation.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
@@ -11,13 +11,14 @@
 
 namespace rankc::runtime::cuda {
 
-/// Words that are 0, until no lane shall wait for one any longer.
+/// Words that are 0 at first.
 class stream_words {
  public:
-  /// Errors: failure (70) where there is no pinned memory for them.
+  /// Allocates `count` words.
+  /// Errors: failure (70) if there is no pinned memory.
   stream_words(const rank&, std::size_t count, const char* what);
   volatile std::uint32_t* at(std::size_t i) const { return words_.as<volatile std::uint32_t>() + i; }
-  /// From here on every word is 1 for whoever waits: a rank has failed.
+  /// Keeps every word at 1, so that no lane waits any longer, after a rank has failed.
   void let_go();
 
  private:
@@ -28,10 +29,12 @@ class stream_words {
   std::jthread letting_go_;
 };
 
-/// All that the lane holds comes before. Errors: failure (70).
+/// Enqueues a write of the word after the work that the lane holds.
+/// Errors: failure (70).
 void write_word(const lane&, volatile std::uint32_t* word, std::uint32_t value);
 
-/// Hold the lane until the word is 1, and make it 0. Errors: failure (70).
+/// Makes the lane wait until the word is 1, then sets it to 0.
+/// Errors: failure (70).
 void take_word(const lane&, volatile std::uint32_t* word);
 
 }  // namespace rankc::runtime::cuda

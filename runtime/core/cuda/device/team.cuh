@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Teams of warps, each of which keeps one token's row in registers: blockDim.x threads are a team, and a
-// block holds blockDim.y of them. Thread t of a team has the packs t, t + blockDim.x, ... of its row.
+// Teams of warps, each of which keeps one token's row in registers. A team has blockDim.x threads, and a
+// block holds blockDim.y teams. Thread t of a team has the packs t, t + blockDim.x, ... of its row.
 #pragma once
 #include "device.cuh"
 
@@ -8,7 +8,7 @@
 
 namespace rankc::runtime::cuda {
 
-/// Rows above this many elements are refused: they do not fit into registers.
+/// The widest row that fits into registers. Wider rows are an error.
 inline constexpr int widest_row = 32768;
 
 inline void check_width(const lane& on, const char* name, int width) {
@@ -16,11 +16,11 @@ inline void check_width(const lane& on, const char* name, int width) {
     fail(on, "RC5137: {}: the width is {}; it must be at most {}", name, width, widest_row);
 }
 
-/// The sums of the calling thread's team. A team of one warp needs no barrier; a larger one has barrier
-/// 1 + threadIdx.y to itself, so a block holds at most 15 of those.
+/// The sums of the calling thread's team. A team of one warp needs no barrier. A larger team uses barrier 1 +
+/// threadIdx.y, so a block holds at most 15 of them.
 class team {
  public:
-  /// Replace every x[k] by its sum over the team, in a fixed order. All threads of the team call it.
+  /// Replaces every x[k] by its sum over the team, in a fixed order. All threads of the team call it.
   template <int K>
   __device__ void sum(float (&x)[K]) {
     for (int k = 0; k < K; ++k) x[k] = warp_sum(x[k]);
@@ -33,7 +33,7 @@ class team {
     for (int k = 0; k < K; ++k) x[k] = 0.0f;
     for (int w = 0; w < warps; ++w)
       for (int k = 0; k < K; ++k) x[k] += of_warp[turn_][first + w][k];
-    turn_ ^= 1;  // what the next call writes, nobody reads any more
+    turn_ ^= 1;  // the next call writes the buffer that no thread reads any more
   }
   __device__ float sum(float x) {
     float one[1] = {x};
@@ -45,13 +45,14 @@ class team {
   int turn_ = 0;
 };
 
-/// Column at which the calling thread's pack number p begins.
+/// The first column of the calling thread's pack number p.
 template <int N>
 __device__ int team_column(int p) {
   return static_cast<int>(p * blockDim.x + threadIdx.x) * N;
 }
 
-/// A block of teams for rows of `packs` packs of which a thread holds `each`: about `threads` in all.
+/// A block of teams for rows of `packs` packs, with `each` packs per thread and about `threads` threads in
+/// all.
 inline dim3 team_block(int packs, int each, int threads) {
   const int warps = ceil_div(packs, warp_size * each);
   const int teams = threads / (warps * warp_size);

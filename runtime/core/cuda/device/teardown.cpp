@@ -15,7 +15,7 @@ thread_local failed_calls* of_thread = nullptr;
 
 void print_at_exit();
 
-/// It is never destroyed: a thread that aborts communicators may outlive main.
+/// The object is never destroyed, because a thread that aborts communicators may outlive main.
 failed_calls& of_process() {
   static failed_calls* const all = [] {
     std::atexit(print_at_exit);

@@ -11,10 +11,10 @@
 
 namespace rankc::runtime::cuda {
 
-/// Count a call that failed. `answer` is a text of static lifetime.
+/// Counts a failed call. `answer` is a text of static lifetime.
 void teardown_failed(const char* call, const char* answer) noexcept;
 
-/// While the process exits, CUDA may be unloaded already; the driver then frees all resources.
+/// While the process exits, CUDA may already be unloaded; the driver then frees all resources.
 inline void check_teardown(cudaError_t status, const char* call) noexcept {
   if (status != cudaSuccess && status != cudaErrorCudartUnloading)
     teardown_failed(call, cudaGetErrorString(status));
@@ -27,7 +27,7 @@ inline void check_teardown(cublasStatus_t status, const char* call) noexcept {
   if (status != CUBLAS_STATUS_SUCCESS) teardown_failed(call, cublasLtGetStatusString(status));
 }
 
-/// The calls that failed: their number, and the first of them.
+/// The failed calls: their number, and the first of them.
 class failed_calls {
  public:
   void add(const char* call, const char* answer) noexcept;
@@ -40,9 +40,9 @@ class failed_calls {
   const char *first_ = "", *answer_ = "";
 };
 
-/// While this lives, failed calls of this thread are its own, and its destructor gives their line to `to`.
-/// Calls outside of a teardown_log are reported on stderr when the process exits: the line of the failure
-/// that ends a run comes first.
+/// During its lifetime it collects the failed calls of this thread, and its destructor gives their line to
+/// `to`. Failed calls outside a teardown_log are reported on stderr when the process exits, after the line of
+/// the failure that ended the run.
 class teardown_log {
  public:
   explicit teardown_log(const std::function<void(const char* line)>& to) noexcept;

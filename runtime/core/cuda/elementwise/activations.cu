@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element by element: GELU, add, the working copy, clear.
+// Elementwise kernels: GELU, add, the working copy, clear.
 #include <rankc/runtime/call_recorder.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations and their gradients, an element at a time.
+// Activations and their gradients, for one element.
 #pragma once
 #include "../device/device.cuh"
 
@@ -31,8 +31,7 @@ template <class T>
 __device__ float swiglu_of(float gate, float up) {
   return gate * (sigmoid<T>(gate) * up);
 }
-/// dgate = dy up s (1 + gate (1 - s)), dup = dy gate s, with s = sigmoid(gate); they take the places of gate
-/// and up.
+/// dgate = dy up s (1 + gate (1 - s)), dup = dy gate s, with s = sigmoid(gate). They replace gate and up.
 template <class T>
 __device__ void take_swiglu_grad(float dy, float& gate, float& up) {
   const float s = sigmoid<T>(gate), of_up = dy * gate * s;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SwiGLU over rows of gate and up that may be halves of one packed buffer. Source: Shazeer 2020.
+// SwiGLU over rows of gate and up that may be halves of one packed buffer.
+// Source: Shazeer 2020.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "activations.cuh"

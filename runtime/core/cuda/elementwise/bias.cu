@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row added to every token, and learned positions: a table whose rows repeat. Forward is one kernel, for a
-// bias is a table of one row.
+// Bias and learned positions: a table row is added to every token. A bias is a table of one row, so one
+// kernel computes both.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "../device/column_sums.cuh"
@@ -10,14 +10,14 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// Which row of a table a token takes: rows again and again, and the positions of a rank's chunks of
+/// The table row that a token takes: for rows that repeat, and for the positions of a rank's chunks of
 /// sequences.
 struct rows_again {
   int rows, first;
   __device__ int row_of(int n) const {
     return static_cast<int>((static_cast<unsigned>(first) + static_cast<unsigned>(n)) % rows);
   }
-  /// The first token that takes a row, and how far the next is.
+  /// The first token that takes a row, and the distance to the next.
   __device__ int first_of(int row) const { return ((row - first) % rows + rows) % rows; }
   __device__ int step() const { return rows; }
 };
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(row_group_threads)
   const row_group<N, 1> part(width);
   const int p = static_cast<int>(part.token);
   if (p >= seq) return;
-  constexpr int n_out = N < 4 ? N : 4;  // columns of the f32 table at once
+  constexpr int n_out = N < 4 ? N : 4;  // columns of the f32 table loaded at once
   float* out = dtable + part.token * width + part.column;
   float total[N] = {};
   if (accumulate)
@@ -109,7 +109,7 @@ void run_position_sums(const lane& on, const char* name, at dtable, at dy, int t
            d, tokens, width, seq, by, accumulate);
 }
 
-/// dy itself, for its column sums.
+/// dy, as the term of column sums.
 template <class T>
 struct dy_term {
   static constexpr int outputs = 1, rows_at_once = 4;

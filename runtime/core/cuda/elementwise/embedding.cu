@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding rows, looked up.
+// Lookup of embedding rows.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "../device/device.cuh"
@@ -7,10 +7,10 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr int packs_ahead = 4;  // packs that a lane loads before it stores the first
+constexpr int packs_ahead = 4;  // packs that a thread loads before it stores the first
 
-/// y[n] = table[id[n] - first], or 0 where that row is not held here.
-/// Shapes: y (tokens, width), ids (tokens), table (rows, width); a warp per token.
+/// y[n] = table[id[n] - first], or 0 if this rank does not hold that row. A warp processes a token.
+/// Shapes: y (tokens, width), ids (tokens), table (rows, width).
 template <int N, class T>
 __global__ void __launch_bounds__(block_size)
     look_up(T* y, const std::int32_t* ids, const T* table, int tokens, int rows, int width, int first) {

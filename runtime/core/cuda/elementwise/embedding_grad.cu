@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of an embedding table, and of positions in documents, without a sum whose order varies: the
-// tokens are sorted by row (a stable radix sort), so that those of one row are neighbours, a run. Blocks add
-// up chunks of equal length, however long the runs are; a run that crosses chunks leaves a partial sum in
-// each, which a second kernel adds up in order. Every row of the table is written by one thread per column.
+// The gradient of an embedding table, and of positions in documents, with sums in a fixed order. The tokens
+// are sorted by row (a stable radix sort), so the tokens of one row are contiguous: a run. Blocks add up
+// chunks of equal length, whatever the length of the runs. A run that crosses chunks leaves a partial sum in
+// each chunk, and a second kernel adds these up in order. One thread per column writes each row of the table.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "../device/device.cuh"
@@ -16,14 +16,15 @@ namespace {
 constexpr int longest_chunk = 64,
               ahead = 8;  // ahead: rows of dy that a thread loads before it adds the first
 
-/// The row that a token's id has, of a table that begins with row `first`.
+/// The table row of a token's id. The table starts with row `first`.
 struct rows_of_ids {
   const std::int32_t* ids;
   int first;
   __device__ int row_of(int n) const { return ids[n] - first; }
 };
 
-/// key[n] = the token's row here, or `rows` where it is held elsewhere; token[n] = n. All (tokens).
+/// key[n] = the token's row, or `rows` if this rank does not hold it; token[n] = n.
+/// Shapes: all (tokens).
 template <class Rows>
 __global__ void name_rows(std::int32_t* key, std::int32_t* token, Rows by, int tokens, int rows) {
   const int n = blockIdx.x * blockDim.x + threadIdx.x;
@@ -33,16 +34,17 @@ __global__ void name_rows(std::int32_t* key, std::int32_t* token, Rows by, int t
   token[n] = n;
 }
 
-/// What both kernels know of the sorted tokens and of the sums under way.
-/// Shapes: key, token (tokens); partial and opening f32 (chunks, width): the sums of the chunk's part of
-///         a run that began in an earlier chunk, and of a run that begins in it and goes on in the next.
+/// The sorted tokens and the partial sums, for both kernels. `partial` is the sum of the chunk's part of a
+/// run that began in an earlier chunk. `opening` is the sum of a run that begins in the chunk and continues
+/// in the next.
+/// Shapes: key, token (tokens); partial and opening f32 (chunks, width).
 struct runs {
   const std::int32_t *key, *token;
   float *partial, *opening;
   int tokens, rows, width, chunk;
 };
 
-/// Add to N neighbouring floats, to which no other thread adds.
+/// Adds to N neighbouring floats, to which no other thread adds.
 template <int N>
 __device__ void add_to(float* to, const float (&sum)[N], bool packs) {
   if constexpr (N % 4 == 0)
@@ -58,7 +60,7 @@ __device__ void add_to(float* to, const float (&sum)[N], bool packs) {
   for (int i = 0; i < N; ++i) to[i] += sum[i];
 }
 
-/// Store N neighbouring floats, in packs where N allows: the workspace's rows are aligned to them.
+/// Stores N neighbouring floats, in packs if N allows. The workspace's rows are aligned to packs.
 template <int N>
 __device__ void keep(float* to, const float (&sum)[N]) {
   constexpr int n = N < 4 ? N : 4;
@@ -69,7 +71,7 @@ __device__ void keep(float* to, const float (&sum)[N]) {
   }
 }
 
-/// dtable[key] += sum of dy[token] for the runs within this block's chunk; those of runs that cross its ends
+/// dtable[key] += sum of dy[token] for the runs within this block's chunk. Sums of runs that cross its ends
 /// go to `partial` and `opening`.
 /// Shapes: dtable f32 (rows, width), dy (tokens, width); grid (chunks, ceil(width / columns of a block)).
 template <int N, class T>
@@ -109,13 +111,14 @@ __global__ void __launch_bounds__(256) add_chunks(float* dtable, const T* dy, ru
   }
 }
 
-/// dtable[key] += the parts of the run that begins in this block's chunk and goes on in the next, if any.
+/// dtable[key] += the parts of the run that begins in this block's chunk and continues in the next, if there
+/// is one.
 /// Shapes: dtable f32 (rows, width); grid (chunks - 1, ceil(width / block)).
 __global__ void __launch_bounds__(256) add_crossing(float* dtable, runs of, int chunks) {
   const int first = blockIdx.x + 1, row = of.key[first * of.chunk - 1];
   if (row == of.rows || of.key[first * of.chunk] != row) return;
-  if (first > 1 && of.key[(first - 1) * of.chunk - 1] == row) return;  // began earlier
-  int end = first;  // the run has a part in the chunks [first, end); a warp looks at 32 together
+  if (first > 1 && of.key[(first - 1) * of.chunk - 1] == row) return;  // the run began earlier
+  int end = first;  // the run has parts in the chunks [first, end); a warp examines 32 at a time
   for (bool all = true; all;) {
     const int chunk = end + static_cast<int>(threadIdx.x % warp_size);
     const unsigned in = __ballot_sync(0xffffffffu, chunk < chunks && of.key[chunk * of.chunk] == row);
@@ -131,13 +134,13 @@ __global__ void __launch_bounds__(256) add_crossing(float* dtable, runs of, int 
   dtable[static_cast<std::size_t>(row) * of.width + c] += sum;
 }
 
-int bits_of(int rows) {  // of the largest key, which is `rows`
+int bits_of(int rows) {  // bits of the largest key, which is `rows`
   int bits = 1;
   while ((rows >> bits) != 0) ++bits;
   return bits;
 }
 
-/// Tokens of a chunk: few enough that the chunks of all columns fill the device.
+/// The tokens of a chunk: so few that the chunks of all columns fill the device.
 int chunk_of(int tokens, int threads_across) {
   int chunk = longest_chunk;
   while (chunk > ahead && static_cast<std::size_t>(tokens) * threads_across / chunk < processors * 1024)
@@ -157,7 +160,7 @@ void add_rows(const lane& on, const char* name, at dtable, at dy, const Rows& by
   const int across = packs ? width / n : width, chunk = chunk_of(tokens, across),
             chunks = ceil_div(tokens, chunk);
 
-  // Workspace: keys and tokens, before and after sorting, the sums, then the sort's own.
+  // Workspace: keys and tokens, before and after sorting, then the sums, then the scratch of the sort.
   const std::size_t column = (static_cast<std::size_t>(tokens) + 63) / 64 * 64,
                     sums = (static_cast<std::size_t>(chunks) * width + 63) / 64 * 64;
   std::int32_t* key = reinterpret_cast<std::int32_t*>(on.workspace);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What gates are made of: products, multiples, the sigmoid.
+// The kernels of gates: products, multiples, the sigmoid.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "../device/elementwise.cuh"

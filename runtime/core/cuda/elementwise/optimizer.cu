@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient's norm, AdamW and SGD over ranges of the regions, in f32 whatever the program's type. The
-// ranges travel as a kernel parameter, so one launch does them all. The norm is summed in two stages of fixed
-// order: every data-parallel rank clips by the same bits. What is rounded stochastically has a range for each
-// tensor.
+// The gradient norm, AdamW and SGD over ranges of the regions, in f32 for every program type. The ranges are
+// a kernel parameter, so one launch processes them all. The norm is summed in two stages of fixed order, so
+// every data-parallel rank clips by the same bits. With stochastic rounding there is a range for each tensor.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "../device/device.cuh"
@@ -13,10 +12,10 @@ namespace rankc::runtime::cuda {
 namespace {
 
 constexpr int blocks_each = 4,
-              grid = blocks_each * processors;  // of the norm: all resident at once
+              grid = blocks_each * processors;  // for the norm: all resident at once
 constexpr int pack_size = 4, tile_start = 64;   // elements; tiles start at whole cache lines of f32 and bf16
 
-/// As many ranges as fit into the 32764 bytes of a kernel's parameters.
+/// The number of ranges that fit into the 32764 bytes of a kernel's parameters.
 template <rounding How>
 constexpr int most_ranges = How == rounding::nearest ? 1300 : 700;
 
@@ -27,7 +26,7 @@ struct places_of_ranges<rounding::stochastic> {
   element_place place[most_ranges<rounding::stochastic>];
 };
 
-/// Ranges cut into tiles, numbered one after another: those of range i end at tile `end[i]`.
+/// Ranges cut into tiles that are numbered consecutively. Those of range i end at tile `end[i]`.
 template <rounding How>
 struct range_table : places_of_ranges<How> {
   std::uint64_t first[most_ranges<How>], count[most_ranges<How>];
@@ -38,15 +37,14 @@ struct range_table : places_of_ranges<How> {
 static_assert(sizeof(range_table<rounding::nearest>) < 32764 - 128);
 static_assert(sizeof(range_table<rounding::stochastic>) < 32764 - 128);
 
-/// A tile begins at `element`, a multiple of tile_start; the elements of its range, by number, are [first,
-/// limit).
+/// A tile starts at `element`, a multiple of tile_start. The elements of its range are [first, limit).
 struct tile_place {
   std::uint64_t element, first, limit;
   bool decay;
   int range;
 };
 
-/// Tile `tile` of those of range i, which begin with tile `begin`.
+/// Tile `tile` of range i, whose first tile is `begin`.
 template <int Tile, rounding How>
 __device__ tile_place place_of(const range_table<How>& table, int i, std::uint32_t tile,
                                std::uint32_t begin) {
@@ -55,11 +53,11 @@ __device__ tile_place place_of(const range_table<How>& table, int i, std::uint32
           (table.decay[i / 32] >> (i % 32) & 1) != 0, i};
 }
 
-/// Call f(place) for every tile of the block, which are those of its number modulo the grid.
+/// Calls f(place) for every tile of the block: the tiles whose number modulo the grid is the block's.
 template <int Tile, rounding How, class F>
 __device__ void walk_tiles(const range_table<How>& table, F&& f) {
   int i = 0;
-  std::uint32_t begin = 0;  // of range i
+  std::uint32_t begin = 0;  // first tile of range i
   for (std::uint32_t tile = blockIdx.x;; tile += gridDim.x) {
     while (i < table.ranges && tile >= table.end[i]) begin = table.end[i++];
     if (i == table.ranges) return;
@@ -67,7 +65,7 @@ __device__ void walk_tiles(const range_table<How>& table, F&& f) {
   }
 }
 
-/// The tile of the block's number.
+/// The tile whose number is the block's.
 template <int Tile, rounding How>
 __device__ tile_place own_tile(const range_table<How>& table) {
   int before = -1, at = table.ranges - 1;  // the range is one of (before, at]
@@ -78,7 +76,7 @@ __device__ tile_place own_tile(const range_table<How>& table) {
   return place_of<Tile>(table, at, blockIdx.x, at > 0 ? table.end[at - 1] : 0);
 }
 
-constexpr int packs_squared = 4;  // that a thread loads at once
+constexpr int packs_squared = 4;  // loaded at once by a thread
 
 /// partial[b] = sum of squares of the elements of block b's tiles.
 /// Shapes: partial f32 (grid), g f32 (region).
@@ -107,7 +105,7 @@ __global__ void __launch_bounds__(block_size, blocks_each)
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-/// total = or += sum of partial. One block.
+/// total = or += sum of partial, by one block.
 __global__ void sum_squares_of(float* total, const float* partial, int partials, bool accumulate) {
   float sum = 0.0f;
   for (int i = threadIdx.x; i < partials; i += block_size) sum += partial[i];
@@ -115,7 +113,7 @@ __global__ void sum_squares_of(float* total, const float* partial, int partials,
   if (threadIdx.x == 0) *total = (accumulate ? *total : 0.0f) + sum;
 }
 
-/// Where the weights, gradients and moments are, and the working copy of the weights or null.
+/// The weights, gradients and moments, and the working copy of the weights or null.
 template <class Weight, class Moment>
 struct regions {
   Weight* w;
@@ -130,9 +128,8 @@ __device__ T by_bits(float x, std::uint16_t bits) {
   else return x;
 }
 
-/// `Count` neighbouring elements: read, updated and written, all at once where they are a pack. Element `e`
-/// is element
-/// `place[e - first]` of its tensor.
+/// Reads, updates and writes `Count` neighbouring elements, as a pack if Count is its size. Element `e` of
+/// the regions is element `place[e - first]` of its tensor.
 template <class Rule, bool Copy, rounding How, int Count, class Weight, class Moment>
 __device__ void update_elements(const regions<Weight, Moment>& all, std::uint64_t e, const tile_place& tile,
                                 const range_table<How>& table, const hyperparameters& h, float scale) {
@@ -167,14 +164,14 @@ __device__ void update_elements(const regions<Weight, Moment>& all, std::uint64_
   if constexpr (Copy) store(all.copy + e, packed<bf16>(new_w));
 }
 
-/// A block updates one tile: blocks that come and go keep reads and writes mixed, which is 6 % more of an
-/// H200's bandwidth than blocks that stay.
+/// Each block updates one tile. Blocks that start and end keep reads and writes mixed, which gives 6 % more
+/// of an H200's bandwidth than persistent blocks.
 /// Shapes: regions (region); norm_squared f32 (1).
 template <class Rule, bool Copy, rounding How, class Weight, class Moment>
 __global__ void __launch_bounds__(block_size, blocks_each)
     update_step(regions<Weight, Moment> all, const float* norm_squared, const hyperparameters* input,
                 bool aligned, const __grid_constant__ range_table<How> table) {
-  if (!isfinite(*norm_squared)) return;  // as on all ranks, which have the same norm
+  if (!isfinite(*norm_squared)) return;  // the same on all ranks, which have the same norm
   const hyperparameters h = *input;
   const float scale = h.clip > 0.0f ? fminf(1.0f, h.clip / (sqrtf(*norm_squared) + 1e-6f)) : 1.0f;
   const tile_place tile = own_tile<block_size * pack_size>(table);
@@ -186,7 +183,7 @@ __global__ void __launch_bounds__(block_size, blocks_each)
       update_elements<Rule, Copy, How, 1>(all, n, tile, table, h, scale);
 }
 
-/// Biases of experts' scores, by how often each was chosen.
+/// Updates the biases of expert scores by how often each expert was chosen.
 template <class Weight, class Moment>
 __global__ void __launch_bounds__(block_size)
     balance_step(regions<Weight, Moment> all, const float* norm_squared, std::uint64_t first,
@@ -201,7 +198,7 @@ __global__ void __launch_bounds__(block_size)
   if (all.copy) store(all.copy + e, packed<bf16>(bias));
 }
 
-/// Tables of ranges, as many as need be, cut into tiles of `tile` elements.
+/// Builds as many tables of ranges as are needed, cut into tiles of `tile` elements.
 template <rounding How, class F>
 class table_maker {
  public:
@@ -230,8 +227,8 @@ class table_maker {
   std::uint32_t end_ = 0;
 };
 
-/// Call f(table) for as many ranges at a time as a table holds: of what is rounded stochastically, for each
-/// tensor in them.
+/// Calls f(table) for as many ranges at a time as a table holds. With stochastic rounding it splits the
+/// ranges by tensor.
 template <rounding How, class F>
 void for_tables(const rank& r, std::span<const range> ranges, std::size_t tile, F&& f) {
   table_maker<How, F> tables(tile, f);
@@ -305,7 +302,7 @@ void sgd(const lane& on, at weights, at gradients, at momentum, at norm_squared,
 template void sum_squares<float>(const lane&, at, at, std::span<const range>, bool);
 template void sum_squares<bf16>(const lane&, at, at, std::span<const range>, bool);
 
-// What may be kept in which type, and how that is rounded.
+// The types of weights and moments, and their rounding.
 #define RANKC_BF16_MOMENTS(T, Weight, How)                                                            \
   template void adamw<T, Weight, bf16, How>(const lane&, at, at, at, at, at, std::span<const range>); \
   template void sgd<T, Weight, bf16, How>(const lane&, at, at, at, at, std::span<const range>);

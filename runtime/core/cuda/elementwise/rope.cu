@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rotary positions, half-split form: element i of a head turns together with element i + dim / 2. A thread
-// owns both halves of its pairs, so that y may be x. Source: Su et al. 2021.
+// Rotary positions, half-split form: element i of a head is rotated together with element i + dim / 2. A
+// thread owns both halves of its pairs, so y may be x.
+// Source: Su et al. 2021.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "../device/device.cuh"
@@ -8,9 +9,9 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// (a, b) -> (a cos - b sin, b cos + a sin), with sin negated for the gradient (`turn` = -1).
+/// (a, b) -> (a cos - b sin, b cos + a sin), with sin negated for the gradient (`turn` = -1). A thread has N
+/// neighbouring pairs.
 /// Shapes: x, y (tokens, heads, dim), tokens `stride` apart; table f32: cosines (seq, dim / 2), then sines.
-///         A thread has N neighbouring pairs.
 template <int N, class T>
 __global__ void __launch_bounds__(block_size) rotate(T* y, const T* x, const float* table, int tokens,
                                                      int heads, int dim, int seq, int stride, float turn) {

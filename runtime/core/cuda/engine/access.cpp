@@ -11,7 +11,8 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// A copy from pageable memory may still be on its way when it returns, and the streams do not wait for it.
+/// A copy from pageable memory may still be in flight when the call returns, and the streams do not wait for
+/// it.
 template <class T>
 void copy(context& owner, const char* call, T* to, const T* from, std::size_t count) {
   check(owner.of(), cudaSetDevice(owner.device()), "cudaSetDevice");
@@ -31,7 +32,7 @@ void read_as(dtype type, context& owner, const char* call, at from, std::size_t 
   std::copy(values.begin(), values.end(), to);
 }
 
-/// Bring the bf16 working copy up to date with weights that were written.
+/// Updates the bf16 working copy after weights were written.
 void round(context& owner, std::size_t first, std::size_t count) {
   rank& r = owner.of();
   working_copy(r[0], r.where->working_copy + first * sizeof(bf16), r.where->weights + first * sizeof(float),

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read of a rank's memory, and written into it, between steps.
+// Access to a rank's memory between steps.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 
 namespace rankc::runtime::cuda {
 
-/// As engine has them, of the rank of the context. What is written is rounded into the working copy too.
+/// Read and write the rank of the context, as in engine. write also rounds the weights into the working copy.
 void read(context&, region, std::size_t first, std::size_t count, double* to);
 void write(context&, region, std::size_t first, std::size_t count, const double* from);
 void logits(context&, std::size_t token, double* to);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The batch of a step on its way to the GPUs.
+// The batch of a step, before its copy to the GPUs.
 #pragma once
 #include "driver.hpp"
 
@@ -12,10 +12,10 @@
 namespace rankc::runtime::cuda {
 
 /// Pinned tokens, targets and declared inputs of every data-parallel coordinate and each of its cp ranks, and
-/// the starts of the documents of each coordinate's sequences.
+/// the document starts of each coordinate's sequences.
 class batches {
  public:
-  /// In pinned memory that `owner` keeps.
+  /// Allocates pinned memory that `owner` keeps.
   batches(const description& about, context& owner)
       : about_(about), microbatch_(about.tokens_of_microbatch() / static_cast<std::size_t>(about.cp)) {
     const std::size_t count = microbatch_ * static_cast<std::size_t>(about.microbatches);
@@ -69,7 +69,7 @@ class batches {
  private:
   static rank_row rank_of(int dp, int cp) { return {.pp = 0, .dp = dp, .tp = 0, .links = {}, .cp = cp}; }
 
-  /// The declared inputs of each coordinate, one after another, as zeros.
+  /// Allocates the declared inputs of each coordinate, one after another, as zeros.
   void pin_inputs(context& owner) {
     constexpr std::size_t apart = 16;
     std::size_t of_coordinate = 0;
@@ -91,12 +91,12 @@ class batches {
   }
 
   const description& about_;
-  std::size_t microbatch_;  // tokens of one on a rank
-  // (dp, cp, tokens | targets, microbatches, tokens of one), then (dp, microbatches, rows * seq)
+  std::size_t microbatch_;  // tokens of a microbatch on a rank
+  // (dp, cp, tokens | targets, microbatches, tokens of a microbatch), then (dp, microbatches, rows * seq)
   std::int32_t* all_ = nullptr;
   std::vector<batch> of_;
   const std::vector<input_row> inputs_ = inputs_of(about_);
-  std::byte* pinned_inputs_ = nullptr;  // (dp, cp, inputs, microbatches, numbers of one)
+  std::byte* pinned_inputs_ = nullptr;  // (dp, cp, inputs, microbatches, numbers of an input)
 };
 
 }  // namespace rankc::runtime::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes and destroys what a rank owns on its device, and turns a step function into a graph.
+// Creates and destroys a rank's resources on its device, and turns a step function into a graph.
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/rope_angles.hpp>
 
@@ -19,7 +19,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// Fill a rope table on the device.
+/// Fills a rope table on the device.
 void fill_rope(rank& r, const rope_table& table) {
   std::vector<float> values(size_of(table));
   fill_angles(values.data(), table, r.about->chunks_of_table(table, *r.row));
@@ -69,7 +69,7 @@ context::context(int device, const description& about, int rank_index, const mem
   r_.action = "";
 }
 
-/// Communication goes first where it can run at all: what waits for it is on another rank.
+/// Communication streams have the higher priority, because other ranks wait for communication.
 void context::open(lane& on, int index) {
   on.of = &r_;
   on.index = index;
@@ -173,7 +173,7 @@ cudaGraphExec_t context::capture(const std::function<void()>& work) {
   try {
     work();
   } catch (...) {
-    // After the failure of `work` the capture is invalid, and its end fails too.
+    // After `work` has failed the capture is invalid, and its end fails too.
     static_cast<void>(cudaStreamEndCapture(compute, &graph));
     if (graph != nullptr) check_teardown(cudaGraphDestroy(graph), "cudaGraphDestroy");
     throw;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The graphs of a rank, and one job of them.
+// The graphs of a rank, and one job with them.
 #include "driver.hpp"
 
 #include "../device/check.hpp"
@@ -86,7 +86,7 @@ std::span<const kind> driver::kinds() const {
   return program_.about.trains ? std::span(both) : std::span(both).subspan(1);
 }
 
-/// All steps, not captured.
+/// Runs all steps without a capture.
 void driver::try_out() {
   for (const kind k : kinds()) {
     enqueue(k);
@@ -94,7 +94,7 @@ void driver::try_out() {
   }
 }
 
-/// A step from its inputs in pinned memory to its results there: a graph holds all of it.
+/// Enqueues a step, from its inputs in pinned memory to its results there. A graph contains all of it.
 void driver::enqueue(kind what) {
   rank& r = context_.of();
   if (r.place != nullptr) r.place->enqueue(static_cast<std::size_t>(what));
@@ -136,10 +136,10 @@ void driver::wait_for(cudaStream_t stream, const std::function<void()>& meanwhil
     if (polls % 4096 == 0) look_at_communicators();
     std::this_thread::yield();
   }
-  cudaGetLastError();  // "not ready" is remembered as an error
+  cudaGetLastError();  // clears "not ready", which CUDA remembers as an error
 }
 
-/// Wait for the work of a phase of the install, in which a collective that does not end has a deadline.
+/// Waits for the work of a phase of the install. A collective that does not end reaches a deadline.
 void driver::wait_in_install() {
   rank& r = context_.of();
   if (r.place != nullptr) r.place->run_enqueued();
@@ -159,7 +159,7 @@ std::string driver::lanes_text() const {
   return r.place != nullptr ? r.place->under_way() : "unknown";
 }
 
-/// Let other threads see the position of the GPU.
+/// Publishes the position of the GPU for other threads.
 void driver::look_at_place(const job& what) {
   rank& r = context_.of();
   if (r.place == nullptr) return;
@@ -167,7 +167,7 @@ void driver::look_at_place(const job& what) {
   if (r.fault != nullptr && what.which == kind::train) r.fault->meet(r, what.step, actions);
 }
 
-/// CUDA gives the fault of one GPU to all GPUs of a process, and does not say whose it is.
+/// CUDA reports the fault of one GPU to all GPUs of a process, without naming it.
 void driver::fail_on_device(cudaError_t status) {
   const rank& r = context_.of();
   if (r.world == nullptr && r.about->world() > 1)

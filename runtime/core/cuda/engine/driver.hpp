@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Drives one rank on the thread that calls: tries the steps out, captures them, launches the graph of one and
+// Drives one rank on the calling thread: tries the steps out, captures them, launches the graph of a step and
 // waits until the device is done.
 #pragma once
 #include "../progress/trace.hpp"
@@ -23,23 +23,23 @@ namespace rankc::runtime::cuda {
 struct report {
   std::mutex mutex;
   std::condition_variable changed;
-  int pending = 0;           // drivers still at the job
-  std::exception_ptr first;  // the first failure; communicators may be gone once it is set
+  int pending = 0;           // drivers that have not finished the job
+  std::exception_ptr first;  // the first failure; communicators may be destroyed once it is set
 };
 
-/// The values of an input that the model declares, of all microbatches, in pinned memory.
+/// The values of an input that the model declares, for all microbatches, in pinned memory.
 struct pinned_input {
   std::string_view name;
   const std::byte* from;
   std::size_t bytes;
 };
 
-/// Tokens, targets and declared inputs of a data-parallel coordinate, in pinned memory. Null where nothing
-/// was set up.
+/// Tokens, targets and declared inputs of a data-parallel coordinate, in pinned memory. Pointers are null
+/// before they are set.
 struct batch {
   const std::int32_t *tokens = nullptr, *targets = nullptr;
-  std::size_t bytes = 0;                 // of each
-  const std::int32_t* starts = nullptr;  // of documents, in whole sequences; null: there are none
+  std::size_t bytes = 0;                 // bytes of tokens, and of targets
+  const std::int32_t* starts = nullptr;  // starts of documents, in whole sequences; null: no documents
   std::size_t bytes_of_starts = 0;
   std::vector<pinned_input> inputs = {};
 };
@@ -52,7 +52,7 @@ enum class kind { train, evaluate, traced };
 struct job {
   enum class what { check_collectives, try_alone, try_together, capture, capture_traced, step } todo;
   kind which = kind::train;
-  std::int64_t step = 0;  // its number, or that of the step before it
+  std::int64_t step = 0;  // its number, or the previous step's
   bool by_calls = false;  // a traced step is timed call by call, not action by action
 };
 
@@ -66,7 +66,7 @@ class driver {
 
   void run(const job&);
 
-  /// True while the thread may be inside a library call of the job, false once it only polls, or is done.
+  /// True while the thread may be inside a library call of the job; false once it only polls or is done.
   bool enqueueing() const { return enqueueing_; }
   void set_enqueueing(bool is) { enqueueing_ = is; }
 
@@ -74,14 +74,14 @@ class driver {
   float loss() const { return results_[0]; }
   float norm_squared() const { return results_[1]; }
 
-  /// Set how long the work of one phase of the install may take; 0: any time.
+  /// Sets the time limit for the work of one phase of the install; 0: no limit.
   void set_patience(std::chrono::seconds s) { patience_ = s; }
 
-  /// Append the times of the last traced step.
+  /// Appends the times of the last traced step.
   void take_times(std::vector<traced>& into);
 
  private:
-  std::span<const kind> kinds() const;  // those that the program has
+  std::span<const kind> kinds() const;  // the kinds that the program has
   void enqueue(kind);
   void try_out();
   void wait_for(cudaStream_t, const std::function<void()>& meanwhile = {});
@@ -97,9 +97,9 @@ class driver {
   report& report_;
   const cudaStream_t launch_on_;
   float* results_ = nullptr;        // pinned: loss, norm
-  float* shared_ = nullptr;         // the same on the device, where they go to all processes
-  std::unique_ptr<tracer> tracer_;  // of the traced graph, once there is one
-  bool by_calls_ = false;           // how that one is timed
+  float* shared_ = nullptr;         // loss and norm on the device, from where they go to all processes
+  std::unique_ptr<tracer> tracer_;  // for the traced graph, after it is captured
+  bool by_calls_ = false;           // the traced graph is timed call by call
   cudaGraphExec_t graphs_[3]{};
   std::atomic<bool> enqueueing_ = false;
   std::chrono::seconds patience_{0};

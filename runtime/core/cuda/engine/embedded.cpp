@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of one rank whose thread, stream, memory and communicators are an application's.
+// The engine of one rank that uses an application's thread, stream, memory and communicators.
 #include <rankc/runtime/cuda/embedded.hpp>
 
 #include "../../check_calls.hpp"
@@ -16,8 +16,8 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// The calling thread works on a device as long as this lives. Calls that free resources on the thread and
-/// fail are reported to the application's log.
+/// Makes a device current for the calling thread during its lifetime. Failed calls of the thread that free
+/// resources are reported to the application's log.
 class device_of_thread {
  public:
   device_of_thread(int device, const log_lines& log) : log_(log) {
@@ -102,7 +102,7 @@ class embedded_rank final : public engine {
   std::size_t arena_bytes(int index) const override { return layout_of(about(), index).arena_bytes; }
 
  private:
-  /// NCCL's allocator would need settings of the process.
+  /// NCCL's allocator would need settings of the process, so the default is CUDA's.
   static std::pmr::memory_resource* own_or_cudas(std::pmr::memory_resource* given) {
     return given != nullptr ? given : device_memory();
   }
@@ -126,7 +126,7 @@ class embedded_rank final : public engine {
     throw not_embedded(index);
   }
 
-  /// Makes the device of before current again, after the members below have been destroyed.
+  /// Makes the previous device current again, after the members below have been destroyed.
   struct current_device {
     std::optional<teardown_log> log;
     int device = 0;
@@ -149,7 +149,7 @@ class embedded_rank final : public engine {
 status embed(const program& p, const surroundings& s, embedded& into) noexcept {
   return status_of([&] {
     check(p);
-    layout_of(p.about, s.rank);  // refuses a rank that is none
+    layout_of(p.about, s.rank);  // throws for a rank that does not exist
     check_calls<rank>(p, s.rank);
     const device_of_thread on(s.device, s.log);
     into = embedded(std::make_unique<embedded_rank>(p, s), s.rank, s.log);

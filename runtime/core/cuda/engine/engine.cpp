@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine of a CUDA program: a thread and a GPU for each rank of this process, which are all or one. A job
-// goes to all workers at once; when one fails, the others' communication is aborted, so that none is left
-// waiting.
+// The engine of a CUDA program: a thread and a GPU for each rank of this process (all ranks or one). All
+// workers receive a job at once. If one fails, the communication of the others is aborted, so that none waits
+// for ever.
 #include <rankc/runtime/cuda/kernels.hpp>
 #include <rankc/runtime/packed_times.hpp>
 #include <rankc/runtime/time_limit.hpp>
@@ -34,7 +34,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// The GPU of this process: where a launcher shows each task one alone, that.
+/// The GPU of this process. If a launcher shows each task only one GPU, it is that GPU.
 int device_of(const placement& where) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
@@ -42,8 +42,8 @@ int device_of(const placement& where) {
   return devices == 1 ? 0 : where.device;
 }
 
-/// The time that a phase of the install may take. It is longer where a coordinator watches the ranks: the
-/// coordinator knows what all of them do, and reports first.
+/// The time limit of a phase of the install. It is longer if a coordinator watches the ranks, because the
+/// coordinator knows the state of all ranks and must report first.
 std::chrono::seconds patience_of(const placement& where) {
   constexpr std::chrono::seconds after_coordinator = 30s;
   const auto own = std::chrono::ceil<std::chrono::seconds>(
@@ -149,7 +149,7 @@ class cuda_engine final : public engine {
   }
 
   bool holds(int rank_index) const override {
-    layout_of(about(), rank_index);  // refuses a rank that is none
+    layout_of(about(), rank_index);  // throws for a rank that does not exist
     return ranks_[static_cast<std::size_t>(rank_index)] != nullptr;
   }
 
@@ -166,7 +166,7 @@ class cuda_engine final : public engine {
 
   void write(int rank_index, region which, std::size_t first, std::size_t count,
              const double* from) override {
-    place_of(about(), rank_index, which, first, count);  // refuses what the rank does not hold
+    place_of(about(), rank_index, which, first, count);  // throws if the rank does not hold them
     if (holds(rank_index)) cuda::write(held(rank_index), which, first, count, from);
   }
 
@@ -195,9 +195,9 @@ class cuda_engine final : public engine {
     throw in_another_process(rank_index, where_.rank);
   }
 
-  /// Check the collectives, try the steps out, each rank alone and then all together, and capture them. The
-  /// first pass loads every kernel and chooses every algorithm while no kernel waits for another rank. All
-  /// ranks then take the same algorithms, and the second pass connects the ranks.
+  /// Checks the collectives, tries the steps out, each rank alone and then all together, and captures them.
+  /// The first pass loads every kernel and chooses every algorithm while no kernel waits for another rank.
+  /// All ranks then use the same algorithms, and the second pass connects the ranks.
   void warm_up() {
     for (context* owner : held())
       owner->set_input({.lr = 0, .weight_decay = 0, .clip = 1, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1});
@@ -216,13 +216,13 @@ class cuda_engine final : public engine {
     for (const auto& place : places_) place->finish();
   }
 
-  /// Run a phase of the install, which others see as a part of step 0.
+  /// Runs a phase of the install, which observers see as part of step 0.
   void run_phase(const char* name, decltype(job::todo) todo) {
     for (const auto& place : places_) place->begin_phase(name);
     run({todo});
   }
 
-  /// Share the choices of products that each process knows. Where two differ, the lower rank's counts.
+  /// Shares the GEMM algorithms that each process knows. If two differ, the lower rank's is used.
   void share_products(const std::string& own) {
     if (!where_.meets_others()) return choices_->take(own, where_.products);
     const auto all = where_.exchange("algorithms of products", own);
@@ -248,7 +248,7 @@ class cuda_engine final : public engine {
     run({job::what::step, which, step});
   }
 
-  /// Give the job to all workers and wait for them.
+  /// Gives the job to all workers and waits for them.
   void run(const job& what) {
     if (broken_)
       throw failure(70, "RC5131: the program failed in an earlier step and cannot go on; install it again");
@@ -268,8 +268,8 @@ class cuda_engine final : public engine {
     std::rethrow_exception(report_->first);
   }
 
-  /// Ends the job because of a failure outside a worker. Destroying communicators may wait for the other
-  /// ranks, so these are told first.
+  /// Ends the job because of a failure outside a worker. It tells the other ranks first, because destroying
+  /// communicators may wait for them.
   void end_job(std::exception_ptr cause) {
     {
       const std::lock_guard lock(report_->mutex);
@@ -279,7 +279,7 @@ class cuda_engine final : public engine {
     stop_the_others();
   }
 
-  /// Tells the other processes of the failure before this one frees its resources, which may take long.
+  /// Tells the other processes about the failure before this one frees its resources, which may take long.
   void tell_the_others() {
     if (where_.others == nullptr) return;
     try {
@@ -291,9 +291,9 @@ class cuda_engine final : public engine {
     }
   }
 
-  /// Workers that poll leave when `stop_` is set, and kernels that wait for another rank end by it or by the
-  /// abort; lanes that wait for a pipeline edge are let go. A worker inside a call gets two seconds to come
-  /// out, since NCCL may not be aborted under it.
+  /// Stops all workers. Workers that poll stop when `stop_` is set. Kernels that wait for another rank end by
+  /// `stop_` or by the abort. Lanes that wait for a pipeline edge are released. A worker inside a call gets
+  /// two seconds to return, because NCCL must not be aborted during a call.
   void stop_the_others() {
     broken_ = true;
     *stop_ = 1;
@@ -311,15 +311,15 @@ class cuda_engine final : public engine {
     communicators_->abort();
   }
 
-  /// Another rank has failed: the job under way, and each later one, ends with that.
+  /// Called after another rank has failed: the current job and each later one end with that failure.
   static void stop_job(report& to, const failure& cause) {
     const std::lock_guard lock(to.mutex);
     if (to.first == nullptr) to.first = std::make_exception_ptr(cause);
     to.changed.notify_all();
   }
 
-  /// Graphs go before the communicators they hold. What a stuck rank may still use is left to the process's
-  /// end: freeing it would wait for that rank.
+  /// Destroys graphs before the communicators that they use. Resources that a stuck rank may still use are
+  /// left to the end of the process, because freeing them would wait for that rank.
   void release() {
     if (where_.others != nullptr) {
       where_.others->on_failure(nullptr);
@@ -346,7 +346,8 @@ class cuda_engine final : public engine {
     check_teardown(cudaFreeHost(stop_), "cudaFreeHost");
   }
 
-  /// Loss and norm are at one rank where threads are the ranks, and with every process where those are.
+  /// The driver that has the loss and the norm. With ranks as threads it is one rank's; with ranks as
+  /// processes every process has them.
   const driver& reporter() const {
     return (workers_.size() == 1 ? *workers_.front()
                                  : *workers_[static_cast<std::size_t>(reporter_of(program_.about))])
@@ -359,17 +360,17 @@ class cuda_engine final : public engine {
   std::unique_ptr<batches> batches_;
   std::shared_ptr<product_choices> choices_ = std::make_shared<product_choices>();
   std::vector<std::unique_ptr<context>> ranks_;
-  std::vector<std::unique_ptr<marks>> places_;  // of the ranks of this process
+  std::vector<std::unique_ptr<marks>> places_;  // for the ranks of this process
   std::unique_ptr<injected> fault_;
-  std::int64_t step_ = 0;  // the last
+  std::int64_t step_ = 0;  // number of the last step
   std::unique_ptr<peer_edges> edges_;
   std::unique_ptr<peer_groups> groups_;
   std::unique_ptr<communicators> communicators_;
   std::unique_ptr<report> report_ = std::make_unique<report>();
   std::vector<std::unique_ptr<worker>> workers_;
-  std::set<std::string> names_;  // of what ranks in other processes did
+  std::set<std::string> names_;  // the names in traces of other processes
   bool broken_ = false;
-  bool stuck_ = false;  // a worker has not come back from a failed job
+  bool stuck_ = false;  // a worker has not returned from a failed job
 };
 
 }  // namespace
@@ -377,11 +378,11 @@ class cuda_engine final : public engine {
 std::unique_ptr<engine> install(const program& p, const placement& given) {
   placement where = given;
   if (where.is_one_rank()) where.device = device_of(given);
-  // As many hardware queues as can be: what waits for another rank must not hold up another stream of its
-  // own.
+  // Uses as many hardware queues as possible, so that a stream that waits for another rank does not block
+  // another stream of this rank.
   setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
   accept(p, where);
-  // Pinned memory takes a context on the calling thread's GPU, which shall be one of these ranks'.
+  // Pinned memory creates a context on the calling thread's GPU, which must be the GPU of one of these ranks.
   const int first = where.is_one_rank() ? where.device : 0;
   if (const cudaError_t status = cudaSetDevice(first); status != cudaSuccess)
     throw unusable(70, first, status);

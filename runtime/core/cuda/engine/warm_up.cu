@@ -6,7 +6,8 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// Two bf16 of magnitude 2^-7 to 2^-5 with random signs: as an f32, a number of the upper half's size.
+/// Two bf16 of magnitude 2^-7 to 2^-5 with random signs. Read as f32, the word has the magnitude of its upper
+/// half.
 __global__ void noise(std::uint32_t* words, std::size_t count) {
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count;
        i += std::size_t{gridDim.x} * blockDim.x) {

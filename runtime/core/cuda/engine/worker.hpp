@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread of one GPU. It takes a job, has its rank's driver do it, and reports to the engine.
+// The thread of one GPU. It takes a job, runs it with its rank's driver, and reports to the engine.
 #pragma once
 #include "driver.hpp"
 
@@ -26,7 +26,7 @@ class worker {
   report& report_;
   driver driver_;
 
-  std::mutex mutex_;  // of the mailbox: job_, has_job_, stop_
+  std::mutex mutex_;  // protects the mailbox: job_, has_job_, stop_
   std::condition_variable posted_;
   job job_{};
   bool has_job_ = false, stop_ = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What routers did, summed up over tokens, and losses of it. Of each layer three rows of as many numbers as
-// there are experts: how often each was chosen, the sums of their scores, and in the third, the sum of
-// squares of log(sum(exp(logits))) and the number of picks that were dropped. Sums have a fixed order.
+// Router statistics, summed over tokens, and their losses. Each layer has three rows with one number per
+// expert: how often the expert was chosen, the sum of its scores, and a row that begins with the sum of
+// log(sum(exp(logits)))^2 and the number of dropped choices. Sums have a fixed order.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "../device/column_sums.cuh"
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kinds_of_layer = runtime::kinds_of_statistics, most_blocks = runtime::blocks_of_statistics;
 
-/// Scores of a row: the softmax, or sigmoids divided by their sum. `row`: the softmax's largest logit and
-/// sum, or that of sigmoids.
+/// The factors of a row's scores, which are the softmax, or sigmoids divided by their sum. Returns the
+/// softmax's largest logit and sum, or 0 and the sum of sigmoids.
 template <bool Softmax, class T>
 __device__ float2 scores_of_row(const T* x, int experts) {
   if constexpr (Softmax) return softmax_of_row(x, experts);
@@ -26,9 +26,9 @@ __device__ float score(float x, const float2& row) {
   return (Softmax ? expf(x - row.x) : logistic(x)) / row.y;
 }
 
-/// Each block's sums of some tokens. A lane of a warp has every 32nd expert, so that no two add to one
-/// number. Shapes: partial (blocks, 3, experts), logits (tokens, experts), chosen (tokens, picks); shared
-/// (warps, 3, experts).
+/// Each block sums some tokens. A lane of a warp has every 32nd expert, so no two lanes add to one number.
+/// Shapes: partial (blocks, 3, experts), logits (tokens, experts), chosen (tokens, picks); shared (warps, 3,
+/// experts).
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)
     sum_statistics(float* partial, const T* logits, const std::int32_t* chosen, int tokens, int experts,
@@ -56,8 +56,8 @@ __global__ void __launch_bounds__(router_block)
   }
 }
 
-/// Of scores p with gradient d: p (d - sum(d p)), of sigmoids times 1 less themselves; and 2 log_sum softmax
-/// times the squares' gradient.
+/// For scores p with gradient d: p (d - sum(d p)), for sigmoids also times (1 - sigmoid); plus 2 log_sum
+/// softmax times the gradient of the squares.
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)
     statistics_backward(T* dlogits, const float* down, const T* logits, int tokens, int experts) {
@@ -78,6 +78,7 @@ __global__ void __launch_bounds__(router_block)
   }
 }
 
+/// Counts the dropped choices.
 /// Shapes: own (3, experts), places (all).
 __global__ void __launch_bounds__(router_block)
     count_dropped(float* own, const std::int32_t* places, int all, int experts) {
@@ -87,7 +88,7 @@ __global__ void __launch_bounds__(router_block)
   int mine = 0;
   for (int i = threadIdx.x; i < all; i += router_block) mine += places[i] < 0;
   __syncthreads();
-  atomicAdd(&dropped, mine);  // of whole numbers, in any order
+  atomicAdd(&dropped, mine);  // integers, so any order gives the same sum
   __syncthreads();
   if (threadIdx.x == 0) own[2 * experts + 1] = static_cast<float>(dropped);
 }
@@ -107,8 +108,9 @@ __global__ void __launch_bounds__(router_block)
 
 enum class loss_kind { balance, layer_balance, z, overflow };
 
-/// What a loss that is linear in `s` multiplies element i of it with: scores, or the first of a row of
-/// squares. Of an overflow `scale` is a logarithm, and nothing dropped counts for nothing.
+/// The coefficient of element i of `s` in a loss that is linear in `s`. It is nonzero for scores, or for the
+/// first element of a row of squares. For an overflow `scale` is a logarithm; without dropped choices the
+/// coefficient is 0.
 template <loss_kind Kind>
 __device__ float factor_of(const float* whole, int i, int kinds, int experts, float scale) {
   const int layer = i / (kinds_of_layer * experts), kind = i / experts % kinds_of_layer, expert = i % experts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens in the slots of their experts, and back. Every sum has a fixed order.
+// Copies tokens to the slots of their experts, and back. Every sum has a fixed order.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "../device/device.cuh"
@@ -9,7 +9,7 @@ namespace {
 
 constexpr int arrange_threads = 1024, pick_threads = 256, picks_of_block = pick_threads / warp_size;
 
-/// Whole numbers added up over the block, given to every thread.
+/// The sum of integers over the block, returned to every thread.
 __device__ int block_count(int x) {
   __shared__ int of_warp[warp_size];
   x = __reduce_add_sync(0xffffffffu, x);
@@ -19,8 +19,8 @@ __device__ int block_count(int x) {
   return __reduce_add_sync(0xffffffffu, of_warp[threadIdx.x % warp_size]);
 }
 
-/// Give the picks of an expert, among `all`, the slots from `next` on, in their order; from `end` on there
-/// are none. A warp has picks that lie side by side, and counts those before its own once.
+/// Gives the choices of an expert among `all` the slots from `next` on, in order. From `end` on there are no
+/// slots. A warp has contiguous choices, and counts the choices of earlier warps once.
 __device__ void give_slots(std::int32_t* places, const std::int32_t* chosen, int all, int expert, int next,
                            int end) {
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
@@ -45,7 +45,8 @@ __device__ void give_slots(std::int32_t* places, const std::int32_t* chosen, int
   }
 }
 
-/// A block to an expert: it counts the picks of lower ones and its own, and then gives its own their slots.
+/// One block for each expert. It counts the choices of lower experts and its own, then gives its own their
+/// slots.
 /// Shapes: places and chosen (all), offsets (2, segments).
 __global__ void __launch_bounds__(arrange_threads)
     arrange_expert(std::int32_t* places, std::int32_t* offsets, const std::int32_t* chosen, int all,
@@ -64,8 +65,8 @@ __global__ void __launch_bounds__(arrange_threads)
   give_slots(places, chosen, all, expert, begin, begin + count);
 }
 
-/// A block to a group of picks and an expert: how many the expert takes. Shapes: taken (experts, groups),
-/// chosen (groups, of_group).
+/// One block for each group and expert: the number of choices that the expert keeps.
+/// Shapes: taken (experts, groups), chosen (groups, of_group).
 __global__ void __launch_bounds__(arrange_threads)
     count_taken(std::int32_t* taken, const std::int32_t* chosen, int of_group, int most) {
   const int group = static_cast<int>(blockIdx.x), expert = static_cast<int>(blockIdx.y);
@@ -75,7 +76,7 @@ __global__ void __launch_bounds__(arrange_threads)
   count = block_count(count);
   if (threadIdx.x == 0) taken[expert * gridDim.x + group] = min(count, most);
 }
-/// A block: from how many are taken to which slot is the first, and behind them the one after the last.
+/// One block: turns counts into first slots (a prefix sum), followed by the total.
 /// Shapes: taken (all + 1).
 __global__ void __launch_bounds__(arrange_threads) add_taken(std::int32_t* taken, int all) {
   const int lane = threadIdx.x % warp_size, warp = threadIdx.x / warp_size;
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(arrange_threads) add_taken(std::int32_t* taken
   int before = 0;
   for (int first = 0, turn = 0; first < all; first += arrange_threads, turn ^= 1) {
     const int i = first + static_cast<int>(threadIdx.x), own = i < all ? taken[i] : 0;
-    int sum = own;  // of the warp's up to this one
+    int sum = own;  // the warp's prefix sum
     for (int step = 1; step < warp_size; step *= 2) {
       const int other = __shfl_up_sync(0xffffffffu, sum, step);
       sum += lane >= step ? other : 0;
@@ -100,8 +101,8 @@ __global__ void __launch_bounds__(arrange_threads) add_taken(std::int32_t* taken
   }
   if (threadIdx.x == 0) taken[all] = before;
 }
-/// A block to a group of picks and an expert, whose slots there begin at `begins`. Shapes: begins (experts,
-/// groups), one more behind.
+/// One block for each group and expert, whose slots start at `begins`.
+/// Shapes: begins (experts, groups), then the total.
 __global__ void __launch_bounds__(arrange_threads)
     place_taken(std::int32_t* places, std::int32_t* offsets, const std::int32_t* begins,
                 const std::int32_t* chosen, int of_group) {
@@ -116,8 +117,8 @@ __global__ void __launch_bounds__(arrange_threads)
   give_slots(places + first, chosen + first, of_group, expert, begin[group], begin[group + 1]);
 }
 
-/// A thread to a pick, and to an expert: slots of the `own` experts from `first` on, which lie in line,
-/// counted from their first.
+/// One thread for each choice and each expert: selects the slots of the `own` experts from `first` on. These
+/// slots are contiguous and are renumbered from 0.
 /// Shapes: own_places and places (all), own_offsets (2, own), offsets (2, experts).
 __global__ void keep_own(std::int32_t* own_places, std::int32_t* own_offsets, const std::int32_t* places,
                          const std::int32_t* offsets, int all, int own, int first, int experts) {
@@ -130,7 +131,7 @@ __global__ void keep_own(std::int32_t* own_places, std::int32_t* own_offsets, co
   }
 }
 
-/// A block to a token, whose row goes to each of its slots.
+/// One block for each token, which copies the row to each of its slots.
 template <int N, class T>
 __global__ void dispatch_rows(T* slots, const T* x, const std::int32_t* places, int picks, int width) {
   const std::size_t n = blockIdx.x;
@@ -142,7 +143,7 @@ __global__ void dispatch_rows(T* slots, const T* x, const std::int32_t* places, 
   }
 }
 
-/// A block to a token, whose slots are added up, times their weights where there are some.
+/// One block for each token, which adds up its slots, multiplied by their weights if there are any.
 template <int N, class T>
 __global__ void add_slots(T* y, const T* slots, const float* weights, const std::int32_t* places, int picks,
                           int width) {
@@ -160,7 +161,7 @@ __global__ void add_slots(T* y, const T* slots, const float* weights, const std:
   }
 }
 
-/// A warp to a pick: dslot = weight dy, dweight = sum(dy slot), or 0 where it has no slot.
+/// One warp for each choice: dslot = weight dy, dweight = sum(dy slot), or 0 if the choice was dropped.
 template <int N, class T>
 __global__ void __launch_bounds__(pick_threads)
     combine_backward(T* dslots, float* dweights, const T* dy, const T* slots, const float* weights,

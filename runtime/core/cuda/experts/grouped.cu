@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped products of any size and type, on any GPU. What Hopper's tensor cores take is theirs
+// Grouped GEMMs of any size and type, on any GPU. Those that Hopper's tensor cores support run there
 // (grouped_hopper.hpp).
 #include <rankc/runtime/cuda/kernels.hpp>
 
@@ -11,21 +11,21 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr int tile = 64, depth = 16, side = 4;  // of a block's result; terms at a time; of a thread's result
+// sides of a block's result; terms at a time; sides of a thread's
+constexpr int tile = 64, depth = 16, side = 4;
 constexpr int block = (tile / side) * (tile / side);
 
-/// A factor of a product: elements are `step` apart along the result, and `next` apart along the sum.
+/// A factor of a GEMM. Elements are `step` apart along the result, and `next` apart along the sum.
 template <class T>
 struct factor {
   const T* first;
   std::size_t step, next;
 };
 
-/// Terms of a tile's sums, in shared memory; a column more keeps the threads of a warp out of each other's
-/// banks.
+/// The terms of a tile in shared memory. One extra column avoids bank conflicts in a warp.
 using terms = float[depth][tile + 1];
 
-/// Copy `depth` terms from `from` on; what lies beyond `count` elements or `length` terms is 0.
+/// Copies `depth` terms from `from` on. Terms beyond `count` elements or `length` terms are 0.
 template <class T>
 __device__ void fetch(terms& to, const factor<T>& f, int count, int from, int length) {
   for (unsigned i = threadIdx.x; i < tile * depth; i += block) {
@@ -35,14 +35,14 @@ __device__ void fetch(terms& to, const factor<T>& f, int count, int from, int le
   }
 }
 
-/// sums += a b, of which this tile has `rows` and `columns`, over `length` terms.
+/// sums += a b over `length` terms. This tile has `rows` and `columns` of the sums.
 template <class T>
 __device__ void add_product(float (&sums)[side][side], const factor<T>& a, const factor<T>& b, int rows,
                             int columns, int length) {
   __shared__ terms of_a, of_b;
   const int row = threadIdx.x / (tile / side) * side, column = threadIdx.x % (tile / side) * side;
   for (int from = 0; from < length; from += depth) {
-    __syncthreads();  // the last terms have been read
+    __syncthreads();  // the previous terms have been read
     fetch(of_a, a, rows, from, length);
     fetch(of_b, b, columns, from, length);
     __syncthreads();
@@ -52,8 +52,8 @@ __device__ void add_product(float (&sums)[side][side], const factor<T>& a, const
   }
 }
 
-/// Put a tile's sums at `to`, whose rows are `stride` apart, added to those at `before`, which may be the
-/// same; none: null.
+/// Stores a tile's sums at `to`, with rows `stride` apart, plus the elements at `before`, which may be null
+/// or `to`.
 template <class T>
 __device__ void put(T* to, const T* before, const float (&sums)[side][side], int rows, int columns,
                     std::size_t stride) {
@@ -66,8 +66,8 @@ __device__ void put(T* to, const T* before, const float (&sums)[side][side], int
     }
 }
 
-/// c[r] = a[r] b[e], plus before[r] where that is not null; b[e] is `per_expert` elements on from b[e - 1]. A
-/// block finds its tile, or none.
+/// c[r] = a[r] b[e], plus before[r] if it is not null. b[e] is `per_expert` elements after b[e - 1]. A block
+/// finds its tile, or there is none.
 /// Shapes: a (rows, length), c (rows, columns).
 template <class T>
 __global__ void __launch_bounds__(block)
@@ -104,7 +104,7 @@ __global__ void __launch_bounds__(block)
   put(to, add ? to : nullptr, sums, height, width, n_in);
 }
 
-/// Blocks enough for the tiles of `rows` however they are dealt out to segments.
+/// The number of blocks that is enough for the tiles of `rows`, whatever the segments are.
 unsigned most_tiles(int rows, int segments, int columns) {
   return static_cast<unsigned>(rows / tile + segments) * static_cast<unsigned>(ceil_div(columns, tile));
 }
@@ -112,7 +112,7 @@ unsigned most_tiles(int rows, int segments, int columns) {
 template <class T>
 constexpr bool on_tensor_cores = std::is_same_v<T, bf16>;
 
-/// y = before + x w[e]^T; before: null, or what may be y.
+/// y = before + x w[e]^T. `before` is null, or may be y.
 template <class T>
 void linear_of_any(const lane& on, const char* name, T* y, const T* before, const T* x, const T* w,
                    const int* offsets, const grouped_shape& s) {

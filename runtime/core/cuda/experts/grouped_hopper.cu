@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped products on Hopper's tensor cores. As many blocks as there are processors go through the tiles, in
-// pairs. In each block one warp has the copy engine fill stages, another clears what does not belong there,
-// and two warpgroups take the tiles in turns: one stores its sums while the other multiplies.
-// Source: the design is CUTLASS's "warp-specialized persistent ping-pong" kernel's.
+// Grouped GEMMs on Hopper's tensor cores. One block for each multiprocessor goes through the tiles, in pairs.
+// In each block one warp makes the copy engine fill stages, another zeroes foreign rows, and two warpgroups
+// alternate: one stores its sums while the other multiplies.
+// Source: the design is that of CUTLASS's "warp-specialized persistent ping-pong" kernel.
 #include "grouped_hopper.hpp"
 
 #include "../device/hopper_stages.cuh"
@@ -15,10 +15,10 @@ using namespace hopper;
 
 constexpr int warpgroup = warps_of_group * warp_size, block = 3 * warpgroup;
 
-/// A tile of a block: `rows` and `columns` of its sums count; both factors are as long as `stages` have
+/// A tile of a block. `rows` and `columns` of its sums are stored. Both factors have `stages` stages of
 /// terms.
 struct tile {
-  int expert, row, column;  // its first sums in the result, or in the expert's part of it
+  int expert, row, column;  // its first sums in the result, or in the expert's part of the result
   int rows, columns, stages;
 };
 
@@ -30,8 +30,8 @@ struct box_place {
   int row, column;
 };
 
-/// Put a stage's boxes on their way: this block's half of a, to both blocks, and its own columns of b. Where
-/// a tile ends before the boxes do, they take what comes next: those sums are not stored.
+/// Starts the copies of a stage's boxes: this block's half of a, to both blocks, and its own columns of b. If
+/// a tile ends before the boxes do, they contain the data that follows; those sums are not stored.
 __device__ __forceinline__ void copy_stage(const ring& r, const CUtensorMap& a, box_place of_a,
                                            const CUtensorMap& b, box_place of_b, box_place next_of_b,
                                            shared_address done) {
@@ -41,13 +41,13 @@ __device__ __forceinline__ void copy_stage(const ring& r, const CUtensorMap& a, 
   copy_box(r.b() + box_bytes, b, of_b.row + next_of_b.row, of_b.column + next_of_b.column, done);
 }
 
-/// Where the copy engine finds the factors of a product, or of several that are added up.
+/// The tensor maps of the factors of a GEMM, or of several GEMMs that are added up.
 template <int Factors>
 struct factor_maps {
   CUtensorMap a[Factors], b[Factors];
 };
 
-/// c[r] = or += a[r] b[e], added up over pairs of factors.
+/// c[r] = or += a[r] b[e], summed over pairs of factors.
 /// Shapes: a (rows, terms), c (rows, columns), b (experts, columns, terms) or, with B = result, (experts,
 /// terms, columns).
 template <major B, int Factors = 1, bool Add = false>
@@ -82,7 +82,7 @@ struct rows_product {
   }
   __device__ std::size_t stride() const { return columns; }
 
-  /// A whole warp calls; one thread speaks to the copy engine.
+  /// A whole warp calls it; one thread issues the copies.
   __device__ void fill(ring& r, const factor_maps<Factors>& of, const tile& t) {
     const int row = t.row + place_in_cluster() * box_side;
     for (int f = 0; f < Factors; ++f)
@@ -98,11 +98,11 @@ struct rows_product {
       }
   }
 
-  /// Rows of another segment in a stage give sums that are not stored.
+  /// Nothing to do: sums from rows of another segment are not stored.
   __device__ void finish(ring&, const tile&) const {}
 };
 
-/// Rows of a stage's boxes from `rows` on become 0.
+/// Zeroes the rows of a stage's boxes from `rows` on.
 __device__ void clear_rows(const ring& r, int rows) {
   const int first = rows * 128 + threadIdx.x % warp_size * 16;
   for (int box = 0; box < a_boxes + b_boxes; ++box)
@@ -110,8 +110,8 @@ __device__ void clear_rows(const ring& r, int rows) {
   publish_stores();
 }
 
-/// dw[e] = or += dy^T x over the rows of expert e. Shapes: dy (rows, out), x (rows, in), dw (experts, out,
-/// in).
+/// dw[e] = or += dy^T x over the rows of expert e.
+/// Shapes: dy (rows, out), x (rows, in), dw (experts, out, in).
 template <bool Add>
 struct weights_product {
   static constexpr major a_major = major::result, b_major = major::result;
@@ -120,7 +120,7 @@ struct weights_product {
   float* dw;
   const int* offsets;
   int segments, experts, in, out;
-  unsigned landed = 0;  // the parity of each stage's barrier of that name
+  unsigned landed = 0;  // the parity of each stage's `landed` barrier
 
   class walk {
    public:
@@ -150,7 +150,7 @@ struct weights_product {
   }
   __device__ std::size_t stride() const { return in; }
 
-  /// A whole warp calls; one thread speaks to the copy engine.
+  /// A whole warp calls it; one thread issues the copies.
   __device__ void fill(ring& r, const factor_maps<1>& of, const tile& t) {
     const int column = t.row + place_in_cluster() * box_side;
     for (int s = t.expert; s < segments; s += experts)
@@ -162,7 +162,7 @@ struct weights_product {
       }
   }
 
-  /// What another warp does: where a segment ends within a stage, its other rows become 0 once they have
+  /// The work of another warp: if a segment ends within a stage, it zeroes the other rows after they have
   /// landed.
   __device__ void finish(ring& r, const tile& t) {
     for (int s = t.expert; s < segments; s += experts) {
@@ -179,7 +179,7 @@ struct weights_product {
   }
 };
 
-/// Multiply a tile and put its sums in their place, by one warpgroup.
+/// Multiplies a tile and stores its sums, with one warpgroup.
 template <class Product>
 __device__ __forceinline__ void finish_tile(ring& r, turn& mine, const Product& p, const tile& t,
                                             std::byte* places) {
@@ -202,7 +202,7 @@ __global__ void __cluster_dims__(blocks_of_tile) __launch_bounds__(block, 1)
   ring r(shared);
   const int first = blockIdx.x / blocks_of_tile, every = gridDim.x / blocks_of_tile;
   const int warp =
-      static_cast<int>(threadIdx.x / warp_size) - warps_of_group;  // below 0: those that do not multiply
+      static_cast<int>(threadIdx.x / warp_size) - warps_of_group;  // below 0: warps that do not multiply
   turn mine(shared, warp / warps_of_group);
   if (threadIdx.x == 0) {
     r.make();
@@ -225,7 +225,7 @@ __global__ void __cluster_dims__(blocks_of_tile) __launch_bounds__(block, 1)
       if (others) r.skip(t.stages);
       else finish_tile(r, mine, p, t, shared + staging + warp * 2 * staged_bytes);
   }
-  meet_in_cluster();  // a block's shared memory is there until the other has done with it
+  meet_in_cluster();  // a block's shared memory must exist until the other block is done with it
 }
 
 bool at_sixteen_bytes(const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 == 0; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Grouped products in bf16 on the tensor cores of compute capability 9.0, as grouped.hpp describes them.
+// Grouped GEMMs in bf16 on the tensor cores of compute capability 9.0, as described in grouped.hpp.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
@@ -9,7 +9,7 @@ struct grouped_shape {
   int rows, in, out, segments, experts;
 };
 
-/// Whether the lane's GPU is one, sizes are multiples of 64 and addresses of 16 bytes.
+/// True if the lane's GPU has compute capability 9.0, sizes are multiples of 64 and addresses of 16 bytes.
 bool hopper_takes(const lane&, const grouped_shape&, const void* result, const void* a, const void* b);
 
 void hopper_linear(const lane&, bf16* y, const bf16* x, const bf16* w, const int* offsets,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a router makes of its logits, a warp to a token. Scores rise with logits, so that the largest of
-// either are the same.
+// Routers, with one warp for each token. Scores rise with logits, so the largest logits have the largest
+// scores.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "router_rows.cuh"
@@ -8,6 +8,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
+/// Chooses the `picks` largest logits and computes their weights.
 /// Shapes: weights f32 and chosen (tokens, picks), logits (tokens, experts).
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)
@@ -26,8 +27,8 @@ __global__ void __launch_bounds__(router_block)
   }
 }
 
-/// The softmax p: dlogits = p (dp - sum(dp p)), dp being 0 but where p was taken; the sigmoid s: s (1 - s)
-/// ds.
+/// With the softmax p: dlogits = p (dp - sum(dp p)), where dp is 0 for experts that were not chosen. With the
+/// sigmoid s: s (1 - s) ds.
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)
     take_top_backward(T* dlogits, const float* dweights, const T* logits, const std::int32_t* chosen,
@@ -52,7 +53,8 @@ __global__ void __launch_bounds__(router_block)
   }
 }
 
-/// y = total x / sum(x). Shapes: x, y (tokens, width); a thread to a row, of few elements.
+/// y = total x / sum(x). One thread for each row, which has few elements.
+/// Shapes: x, y (tokens, width).
 __global__ void __launch_bounds__(router_block)
     normalize_rows(float* y, const float* x, int tokens, int width, float total) {
   const std::size_t n = std::size_t{blockIdx.x} * router_block + threadIdx.x;
@@ -62,7 +64,7 @@ __global__ void __launch_bounds__(router_block)
   for (int k = 0; k < width; ++k) y[n * width + k] = total * x[n * width + k] / sum;
 }
 
-/// dx = total / s (dy - sum(dy x) / s), of the sum s.
+/// dx = total / s (dy - sum(dy x) / s), where s is the sum of the row.
 __global__ void __launch_bounds__(router_block)
     normalize_rows_backward(float* dx, const float* dy, const float* x, int tokens, int width, float total) {
   const std::size_t n = std::size_t{blockIdx.x} * router_block + threadIdx.x;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts by other scores than the logits', a warp to a token: those of the best groups, and scores with a
-// bias.
+// Routers that choose by other scores than the logits, with one warp for each token: by groups of experts, or
+// by scores with a bias.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "router_rows.cuh"
@@ -8,14 +8,14 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// A row's scores, and a bias of them or null.
+/// A row's scores, and their bias or null.
 template <class T>
 struct biased_scores {
   const float* scores;
   const T* bias;
   __device__ float operator()(int e) const { return bias ? scores[e] + to_float(bias[e]) : scores[e]; }
 };
-/// The sum of the `best` largest of a group, by one lane.
+/// The sum of the `best` largest scores of a group, computed by one thread.
 template <class T>
 struct scores_of_groups {
   biased_scores<T> of;
@@ -35,6 +35,7 @@ struct scores_of_groups {
   }
 };
 
+/// Computes the scores of all experts.
 /// Shapes: scores f32, logits (tokens, experts).
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)
@@ -48,6 +49,7 @@ __global__ void __launch_bounds__(router_block)
     scores[n * experts + e] = Softmax ? expf(to_float(x[e]) - row.x) / row.y : logistic(to_float(x[e]));
 }
 
+/// Keeps the `taken` groups with the largest scores.
 /// Shapes: y, scores f32 (tokens, groups, each), kept (tokens, taken), bias (groups, each) or null.
 template <class T>
 __global__ void __launch_bounds__(router_block)
@@ -71,6 +73,7 @@ __global__ void __launch_bounds__(router_block)
   }
 }
 
+/// Chooses the `picks` largest scores and computes the weights from the logits.
 /// Shapes: weights f32, chosen (tokens, picks), logits, scores f32 (tokens, experts), bias (experts) or null.
 template <bool Softmax, class T>
 __global__ void __launch_bounds__(router_block)
@@ -91,7 +94,8 @@ __global__ void __launch_bounds__(router_block)
   }
 }
 
-/// A block to an expert. Shapes: counts f32 (experts), chosen (choices).
+/// Counts the choices of each expert, one block for each expert.
+/// Shapes: counts f32 (experts), chosen (choices).
 __global__ void __launch_bounds__(router_block)
     count(float* counts, const std::int32_t* chosen, std::size_t choices, bool accumulate) {
   const int expert = static_cast<int>(blockIdx.x);

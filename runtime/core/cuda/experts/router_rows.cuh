@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A token's logits, by a warp: the largest of them, and their scores.
+// A token's logits, processed by a warp: the largest of them, and their scores.
 #pragma once
 #include <rankc/contract/router.hpp>
 
@@ -14,8 +14,7 @@ __device__ inline std::size_t token_of_warp() {
 }
 __device__ inline int lane_of_warp() { return static_cast<int>(threadIdx.x % warp_size); }
 
-/// An expert and its logit. Of equal logits the lower expert comes first; what is no number counts as the
-/// least.
+/// An expert and its logit. Ties go to the lower expert. NaN is the lowest logit.
 struct pick {
   float logit;
   int expert;
@@ -24,7 +23,7 @@ struct pick {
   }
 };
 
-/// The first of a row that comes after `last`, found by the whole warp; `score(e)` is that of expert e.
+/// The first of a row that comes after `last`, found by the whole warp. `score(e)` is the score of expert e.
 template <class Score>
 __device__ pick next_largest(const Score& score, int experts, const pick& last) {
   pick best{-INFINITY, experts};
@@ -47,7 +46,7 @@ __device__ pick next_pick(const T* x, int experts, const pick& last) {
   return next_largest(logits_of_row<T>{x}, experts, last);
 }
 
-/// The largest logit of a row, and the sum of exponentials beside it.
+/// The largest logit of a row, and the sum of exp(logit - largest).
 template <class T>
 __device__ float2 softmax_of_row(const T* x, int experts) {
   float top = -INFINITY, sum = 0.0f;

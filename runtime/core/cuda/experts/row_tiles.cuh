@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiles of a grouped product, numbered through all segments: each segment has the tiles that its rows
-// need, times those of the columns. The offsets are read where the tiles are taken, on the device.
+// The tiles of a grouped GEMM, numbered through all segments. A segment has the tiles that its rows need,
+// times the column tiles. Blocks read the offsets on the device when they take tiles.
 #pragma once
 #include "../device/device.cuh"
 
 namespace rankc::runtime::cuda {
 
-/// Where a tile lies: `rows` of a segment from `row` on, and its column tile.
+/// The place of a tile: `rows` rows of a segment from `row` on, and its column tile.
 struct row_tile {
   int segment, row, rows, column;
 };
 
-/// Finds tiles by their number. A whole warp calls, and holds 32 segments at a time.
+/// Finds tiles by their number. A whole warp calls it, and holds 32 segments at a time.
 template <int Rows>
 class row_tiles {
  public:
   __device__ row_tiles(const int* offsets, int segments, int column_tiles)
       : offsets_(offsets), segments_(segments), column_tiles_(column_tiles) {}
 
-  /// The place of a tile, which is no lower than those asked for before; false past the last.
+  /// Finds the place of a tile, whose number must not be lower than in earlier calls. Returns false past the
+  /// last tile.
   __device__ bool find(int tile, row_tile& place) {
     while (tile >= through_) {
       if (next_ >= segments_) return false;
@@ -37,7 +38,7 @@ class row_tiles {
  private:
   static constexpr unsigned all = 0xffffffffu;
   static constexpr int together =
-      16;  // row tiles that meet the same columns before others do: they stay in the L2 cache
+      16;  // row tiles that use the same columns together, which stay in the L2 cache
 
   __device__ void take_segments() {
     const int lane = threadIdx.x % warp_size, segment = next_ + lane;
@@ -54,7 +55,7 @@ class row_tiles {
     next_ += warp_size;
   }
 
-  /// Tiles of a segment go down its rows, then on to the next column, within groups of row tiles.
+  /// The tiles of a segment go down its rows, then to the next column, within groups of row tiles.
   __device__ void place_in_segment(int tile, int count, row_tile& place) const {
     const int group = tile / (together * column_tiles_), first = group * together;
     const int size = min(together, (count + Rows - 1) / Rows - first), within = tile - first * column_tiles_;
@@ -65,9 +66,9 @@ class row_tiles {
   const int* offsets_;
   int segments_, column_tiles_;
   int next_ = 0;                  // the first segment not yet taken
-  int before_ = 0, through_ = 0;  // tiles before, and through, those at hand
-  int start_ = 0, count_ = 0;     // of this lane's segment
-  int last_ = 0;                  // tiles through this lane's segment
+  int before_ = 0, through_ = 0;  // tiles before the current segments, and up to their end
+  int start_ = 0, count_ = 0;     // rows of this lane's segment
+  int last_ = 0;                  // tiles up to the end of this lane's segment
 };
 
 }  // namespace rankc::runtime::cuda

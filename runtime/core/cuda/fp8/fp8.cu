@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of eight bits, by one scale each.
+// fp8 tensors with one scale each.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "fp8_sources.cuh"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of eight bits, by a scale for each row and each column.
+// fp8 tensors with a scale for each row and each column.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "fp8_rows.cuh"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a tensor of eight bits with a scale for each row, and for each column of what lies by columns: a
-// pass over tiles for the largest size in each, and one that rounds tiles twice.
+// Rounding to an fp8 tensor with a scale for each row, and a scale for each column of the elements by
+// columns. A first kernel finds the maximum of each row and column, and a second rounds tiles twice.
 #pragma once
 #include "fp8_tiles.cuh"
 
 namespace rankc::runtime::cuda {
 
-/// Where the parts of such a tensor lie.
+/// The addresses of the parts of such a tensor.
 struct fp8_rows_places {
   unsigned char *by_rows, *by_columns;
   float *row_factors, *column_factors, *row_maxima, *column_maxima;
@@ -23,12 +23,12 @@ struct fp8_rows_places {
   }
 };
 
-/// *to = max(*to, size): sizes are not negative, and such numbers are in the order of their bits.
+/// *to = max(*to, size). Sizes are not negative, so they have the order of their bits.
 __device__ inline void take_largest(float* to, float size) {
   atomicMax(reinterpret_cast<unsigned*>(to), __float_as_uint(size));
 }
 
-/// The largest size in each row and each column of what a source gives, where zeros were.
+/// The absolute maximum of each row and column of a source. The maxima must be zero before.
 /// Shapes: row_maxima (rows), column_maxima (results x width).
 template <class Source>
 __global__ void __launch_bounds__(fp8_threads)
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(fp8_threads)
   for (int r = first; r < fp8_tile; r += at_once * place::rows_of_block) {
     float given[at_once][results][fp8_each];
 #pragma unroll
-    for (int k = 0; k < at_once; ++k)  // of the last again where there is none more
+    for (int k = 0; k < at_once; ++k)  // repeats the last row past the end
       source(given[k], min(row0 + r + k * place::rows_of_block, rows - 1),
              min(column0 + c, width - fp8_each));
 #pragma unroll
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(fp8_threads)
     take_largest(column_maxima + result * width + within, of_columns[threadIdx.x]);
 }
 
-/// Scales of rows, and of a thread's columns. Their factors are 1 / scale.
+/// The scales of rows and of a thread's columns. Their factors are 1 / scale.
 template <int Results>
 class row_scales {
  public:
@@ -80,7 +80,7 @@ class row_scales {
     float *row_factors, *column_factors;
     const float *row_maxima, *column_maxima;
   };
-  /// By all threads of a block.
+  /// All threads of a block call it.
   template <class Place>
   __device__ row_scales(const places& at, const Place& mine, int rows, int width) : maxima_(at.row_maxima) {
     const int column = mine.column0 + mine.c;
@@ -105,7 +105,7 @@ class row_scales {
   }
 
  private:
-  /// As fp8_row_scale has it.
+  /// The scale of fp8_row_scale.
   __device__ static float scale_of(float largest) {
     const float scale = __fdiv_rn(static_cast<float>(runtime::e4m3::largest), fmaxf(largest, 1e-12f));
     return __uint_as_float(__float_as_uint(scale) & 0xFF800000u);
@@ -114,7 +114,7 @@ class row_scales {
   float of_columns_[Results][fp8_each];
 };
 
-/// q in eight bits, of what a source gives: `width` numbers in a row, and as many of each further result.
+/// Rounds a source to fp8: `width` numbers in a row, and as many for each further result.
 template <class Source>
 void round_to_rows(const lane& on, const char* name, at to, Source source, int rows, int width) {
   using scales = row_scales<Source::results>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is rounded to eight bits: what is in memory, or what an activation makes of it. That is rounded to T
-// first, so that its bits are those of the activation's own kernel.
+// The sources of numbers that are rounded to fp8: memory, or an activation. An activation is rounded to T
+// first, so its bits are those of the activation's own kernel.
 #pragma once
 #include "../elementwise/activations.cuh"
 #include "fp8_tiles.cuh"
@@ -66,7 +66,7 @@ struct swiglu_gradients {
   }
 };
 
-/// Of both gradients, which are all columns of one tensor of eight bits.
+/// Both gradients, which must be all columns of one fp8 tensor.
 template <class T>
 swiglu_gradients<T> swiglu_gradients_of(const lane& on, const char* name, at dgate, at dup, at dy, at gate,
                                         at up, int width, int stride) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What makes a tensor of eight bits: a pass for the largest number, in parts, and one that rounds tiles and
-// leaves them by rows and by columns, by scales of either. A source gives eight numbers of a row at a time;
-// one that gives two results has them side by side. Tiles are taken from the last to the first, so that what
-// the first pass read last is still in the cache.
+// Rounding to an fp8 tensor. A first kernel finds the largest number, in parts. A second rounds tiles and
+// writes them by rows and by columns, with the scales of either. A source gives eight numbers of a row at a
+// time. The results of a source with two results are adjacent. Tiles are processed from the last to the
+// first, because the data that the first kernel read last is still in the cache.
 #pragma once
 #include "../device/device.cuh"
 
@@ -16,19 +16,19 @@
 namespace rankc::runtime::cuda {
 
 inline constexpr int fp8_threads = 256;
-inline constexpr int fp8_each = 8;  // numbers of a row that a source gives
+inline constexpr int fp8_each = 8;  // numbers of a row that a source gives at a time
 template <class Source>
 inline constexpr int fp8_at_once =
     Source::results == 1 ? 4 : 2;  // packs of each operand that a thread reads at once
 template <class Source>
-inline constexpr int fp8_blocks = Source::results == 1 ? 4 : 5;  // of a multiprocessor, at least
+inline constexpr int fp8_blocks = Source::results == 1 ? 4 : 5;  // minimum for a multiprocessor
 inline constexpr std::size_t fp8_parts = runtime::fp8_layout::most_maxima;
 inline constexpr int fp8_tile = 128;  // rows, and columns
-inline constexpr int fp8_chunk = 16;  // rows that a thread turns at once
+inline constexpr int fp8_chunk = 16;  // rows that a thread transposes at once
 inline constexpr int fp8_pitch =
     fp8_tile + fp8_chunk;  // bytes from one row of a tile in shared memory to the next
 
-/// A thread's places among the packs of (rows, packs of a row), which all threads of a grid take in turns.
+/// A thread's packs among (rows, packs of a row). All threads of the grid take packs in turn.
 class pack_places {
  public:
   __device__ explicit pack_places(unsigned packs) : packs_(packs) {
@@ -52,7 +52,8 @@ class pack_places {
   unsigned packs_, rows_on_, packs_on_;
 };
 
-/// The largest size of each part of what a source gives, which blocks take in turns. Shapes: maxima (blocks).
+/// The absolute maximum of each block's packs of a source. Blocks take packs in turn.
+/// Shapes: maxima (blocks).
 template <class Source>
 __global__ void __launch_bounds__(fp8_threads)
     part_maxima(float* maxima, Source source, int rows, int width) {
@@ -61,7 +62,7 @@ __global__ void __launch_bounds__(fp8_threads)
   for (pack_places at(static_cast<unsigned>(width / fp8_each)); at.row < static_cast<unsigned>(rows);) {
     float given[at_once][Source::results][fp8_each];
 #pragma unroll
-    for (int k = 0; k < at_once; ++k, at.next())  // of the last row again where there is none more
+    for (int k = 0; k < at_once; ++k, at.next())  // repeats the last row past the end
       source(given[k], min(static_cast<int>(at.row), rows - 1), static_cast<int>(at.pack) * fp8_each);
 #pragma unroll
     for (int k = 0; k < at_once; ++k)
@@ -76,7 +77,7 @@ template <class F>
 inline constexpr __nv_fp8_interpretation_t fp8_format =
     std::is_same_v<F, runtime::e4m3> ? __NV_E4M3 : __NV_E5M2;
 
-/// Four rows of four bytes as four columns.
+/// Transposes four rows of four bytes.
 __device__ inline void turn(unsigned (&w)[4]) {
   const unsigned a = __byte_perm(w[0], w[1], 0x5140), b = __byte_perm(w[2], w[3], 0x5140);
   const unsigned c = __byte_perm(w[0], w[1], 0x7362), d = __byte_perm(w[2], w[3], 0x7362);
@@ -96,14 +97,13 @@ __device__ uint2 rounded(const float (&x)[fp8_each], float scale) {
   return out;
 }
 
-/// Where 16 rows of a tile's column lie in shared memory, in an order that lets the threads of a warp write
-/// the same rows of every fourth column, and read all rows of neighbouring ones, without waiting for each
-/// other.
+/// The offset in shared memory of 16 rows of a tile's column. In this order the threads of a warp write the
+/// same rows of every fourth column, and read all rows of neighbouring columns, without bank conflicts.
 __device__ inline int turned_place(int column, int chunk) {
   return column * fp8_tile + ((chunk ^ (column / 4)) % (fp8_tile / fp8_chunk)) * fp8_chunk;
 }
 
-/// One scale, of the largest of some maxima: its factor is 1 / scale.
+/// One scale, from the largest of some maxima. Its factor is 1 / scale.
 template <class F>
 class tensor_scale {
  public:
@@ -112,7 +112,7 @@ class tensor_scale {
     const float* maxima;
     int parts;
   };
-  /// By all threads of a block.
+  /// All threads of a block call it.
   template <class Place>
   __device__ tensor_scale(const places& at, const Place&, int, int) {
     float most = 0.0f;
@@ -121,15 +121,14 @@ class tensor_scale {
     if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0) *at.factor = __frcp_rn(scale_);
   }
   __device__ uint2 by_row(const float (&x)[fp8_each], int) const { return rounded<F>(x, scale_); }
-  /// What by_row made is it, too.
+  /// There is only one scale, so the result of by_row is reused.
   __device__ uint2 by_column(const float (&)[fp8_each], int, uint2 made) const { return made; }
 
  private:
   float scale_;
 };
 
-/// Where a tile of a tensor begins, which are this thread's eight columns of each result in it, and its first
-/// row.
+/// The start of a tile, this thread's eight columns of each result in the tile, and its first row.
 template <class Source>
 struct fp8_place {
   static constexpr int of_result = fp8_tile / Source::results;  // columns of a tile
@@ -142,8 +141,8 @@ struct fp8_place {
         first(threadIdx.x / to_a_row) {}
 };
 
-/// q = round(what a source gives, times its scale) by rows, and by columns. `width` is of one result; a tile
-/// has as many columns of each.
+/// q = round(source * scale) by rows, and by columns. `width` is the width of one result. A tile has the same
+/// number of columns of each result.
 /// Shapes: q (rows, results x width), by_columns (results x width, rows); rows and width are multiples of 16.
 template <class Scales, class Source>
 __global__ void __launch_bounds__(fp8_threads, fp8_blocks<Source>)
@@ -205,7 +204,7 @@ __global__ void __launch_bounds__(fp8_threads, fp8_blocks<Source>)
   }
 }
 
-/// Where the parts of a tensor of eight bits lie.
+/// The addresses of the parts of an fp8 tensor.
 struct fp8_places {
   unsigned char *by_rows, *by_columns;
   float *factor, *maxima;
@@ -223,8 +222,8 @@ dim3 fp8_tiles(int rows, int width) {
   return dim3(ceil_div(width, fp8_place<Source>::of_result), ceil_div(rows, fp8_tile));
 }
 
-/// q in eight bits of F, of what a source gives, whose largest size is among `parts` maxima: `width` numbers
-/// in a row, and as many of each further result.
+/// Rounds a source to fp8 of type F. The source's absolute maximum is the largest of `parts` maxima. It has
+/// `width` numbers in a row, and as many for each further result.
 template <class F, class Source>
 void round_by_maxima(const lane& on, const char* name, const fp8_places& q, Source source, int parts,
                      int rows, int width) {

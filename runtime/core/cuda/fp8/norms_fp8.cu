@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms that round what they make to eight bits: one reading of x for the statistics and the largest number,
-// and one for the numbers themselves, which are rounded to T first, so that the bits are those of the norm's
-// own kernel. With a scale for each row and column, x is read once more, for these.
+// Norms with fp8 results. They read x once for the statistics and the largest number, and once more for the
+// numbers. These are rounded to T first, so the bits are those of the norm's own kernel. With a scale for
+// each row and column, x is read a third time for those.
 #include <rankc/runtime/cuda/fused.hpp>
 
 #include "fp8_rows.cuh"
@@ -12,12 +12,13 @@ namespace {
 
 template <class T>
 struct norm_operands {
-  const T *x, *gain, *shift;  // shift: null in RMSNorm
+  const T *x, *gain, *shift;  // shift: null for RMSNorm
   float* stats;
 };
 
-/// The statistics of rows, which teams take in turns, and the largest size of what the norm makes of a
-/// block's, where that is asked for. Shapes: maxima (blocks), or null; the others as in norms.cu.
+/// The statistics of rows, which teams take in turn, and, if asked for, the absolute maximum of the norm's
+/// results in a block.
+/// Shapes: maxima (blocks), or null; the others as in norms.cu.
 template <bool Centred, int N, int P, class T>
 __global__ void __launch_bounds__(most_norm_threads)
     norm_maxima(float* maxima, norm_operands<T> o, int tokens, int width, float eps) {
@@ -53,7 +54,7 @@ __global__ void __launch_bounds__(most_norm_threads)
   maxima[blockIdx.x] = most;
 }
 
-/// What the norm makes, once the statistics are there. Gains and shifts may lie anywhere.
+/// The results of the norm, from the stored statistics. Gains and shifts may have any alignment.
 template <bool Centred, class T>
 struct norm_numbers {
   static constexpr int results = 1;
@@ -74,7 +75,7 @@ struct norm_numbers {
   }
 };
 
-/// The statistics, and `parts` maxima where these are asked for.
+/// Computes the statistics, and `parts` maxima if `maxima` is not null.
 template <bool Centred, class T>
 int measure(const lane& on, const char* name, float* maxima, const norm_operands<T>& o, int tokens, int width,
             double eps, bool packs) {

@@ -7,7 +7,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// A row's part of dx, which it stores, for its column sums.
+/// A row of dx, as the term of column sums. It also stores the row.
 template <class T>
 struct gelu_grad_term {
   static constexpr int outputs = 1, rows_at_once = 2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers without an epilogue, and with a residual, which is a product's C.
+// Linear layers without an epilogue, and with a residual, which is the C of a GEMM.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "linear_shapes.hpp"

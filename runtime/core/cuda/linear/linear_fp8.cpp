@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers on operands of eight bits, with one scale each or one for each row. cuBLASLt takes these
-// along what is summed over alone, so gradients take their operands by columns. Sums of outputs are in part
-// of fewer digits, as cuBLASLt has them fastest; those of gradients are in f32.
+// Linear layers with fp8 operands that have one scale each or one for each row. cuBLASLt reads fp8 operands
+// only along the summed dim, so gradients use the elements by columns. The sums of outputs partly have less
+// precision than f32, which is cuBLASLt's fastest mode. The sums of gradients are f32.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "linear_shapes.hpp"
@@ -11,7 +11,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// What operands of a kind of scale are. Where their factors lie is asked of the layout.
+/// The types and offsets for a kind of scale.
 struct one_scale {
   using layout = runtime::fp8_layout;
   static constexpr bool of_rows = false;
@@ -62,7 +62,7 @@ product_operands operands(void* d, const narrow& a, const narrow& b, const void*
   return {.d = d, .a = a.elements, .b = b.elements, .c = c, .factor_a = a.factors, .factor_b = b.factors};
 }
 
-/// y = x w^T, and what is added. `bias` and `residual` may be none.
+/// y = x w^T, plus `bias` and `residual` if they are not null.
 template <class Scales, class T>
 bool forward(const lane& on, const char* name, at y, at x, at w, const T* bias, const T* residual, int tokens,
              int in, int out) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers with an epilogue of cuBLASLt. In f32, and where cuBLASLt has no such product (odd sizes,
-// addresses), the same is composed of plain products and the kernels of bias and GELU; so is GELU's gradient
-// where that is faster (H200, 4096 tokens, 768 -> 3072). Bias gradients are always composed: DGELU_BGRAD sums
-// in bf16 only, and BGRADB, which can sum in f32, makes the product slower than the extra pass does (H200,
-// 65536 tokens, 768 -> 3072: 0.62 ms against 0.53 ms).
+// Linear layers with an epilogue of cuBLASLt. In f32, and if cuBLASLt does not support the GEMM (odd sizes,
+// addresses), the result is composed of plain GEMMs and the kernels of bias and GELU. So is GELU's gradient
+// if that is faster (H200, 4096 tokens, 768 -> 3072). Bias gradients are always composed: DGELU_BGRAD sums in
+// bf16 only, and BGRADB, which can sum in f32, costs the GEMM more than the extra kernel does (H200, 65536
+// tokens, 768 -> 3072: 0.62 ms against 0.53 ms).
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "../device/check.hpp"
@@ -18,17 +18,17 @@ constexpr bool has_epilogues = sizeof(T) == 2;
 
 std::size_t elements(int rows, int cols) { return static_cast<std::size_t>(rows) * cols; }
 
-/// Milliseconds of a pass over so many bytes, amid products that keep the GPU at its power limit.
+/// The milliseconds of a memory-bound kernel over `bytes`, amid GEMMs that keep the GPU at its power limit.
 float pass_milliseconds(const lane& on, std::size_t bytes) {
-  constexpr double reached = 0.6;  // of the memory's stated speed
+  constexpr double reached = 0.6;  // fraction of the memory's nominal speed
   const double kilohertz = device_attribute(on, cudaDevAttrMemoryClockRate),
                bits = device_attribute(on, cudaDevAttrGlobalMemoryBusWidth);
   return static_cast<float>(bytes / (reached * 2.0 * kilohertz * (bits / 8)));
 }
 
-/// Whether one product with GELU's gradient takes longer than a plain one and `passes` more over what it
-/// makes, by the times that products took. They took these again and again: what fits into the L2 cache was
-/// there, which `before` is not in a step.
+/// True if a GEMM with GELU's gradient takes longer than a plain GEMM and `passes` more reads or writes of
+/// its result, by their measured times. The measurements repeat a GEMM, so data that fits into the L2 cache
+/// was cached. In a step `before` is not cached.
 bool is_slower(const lane& on, float fused, float plain, std::size_t bytes_of_result, int passes) {
   const bool was_cached =
       bytes_of_result < static_cast<std::size_t>(device_attribute(on, cudaDevAttrL2CacheSize));
@@ -36,8 +36,8 @@ bool is_slower(const lane& on, float fused, float plain, std::size_t bytes_of_re
                           plain + pass_milliseconds(on, passes * bytes_of_result);
 }
 
-/// The input gradient through GELU as one product; false, with nothing enqueued, where cuBLASLt has none, or
-/// where that is slower.
+/// The input gradient through GELU as one GEMM. Returns false, with nothing enqueued, if cuBLASLt does not
+/// support it or if it is slower.
 template <class T>
 bool dgelu_product(const lane& on, const char* name, at dx, at dy, at w, at before, int tokens, int in,
                    int out, int passes) {

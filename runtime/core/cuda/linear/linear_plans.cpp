@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product's descriptors, made once per shape, and its way into its lane.
+// Creates a GEMM's descriptors, once per shape, and enqueues the GEMM on its lane.
 #include "linear_plans.hpp"
 
 #include "../device/check.hpp"
@@ -21,7 +21,7 @@ linear_plan::~linear_plan() {
 
 namespace {
 
-/// What cuBLASLt may assume of all addresses: 256 bytes, 16 (the widest load), or the power of two below.
+/// The alignment of all addresses for cuBLASLt: 256 bytes, 16 (the widest load), or a smaller power of two.
 int alignment_of(const product_operands& with) {
   const auto bits = reinterpret_cast<std::uintptr_t>(with.a) | reinterpret_cast<std::uintptr_t>(with.b) |
                     reinterpret_cast<std::uintptr_t>(with.c) | reinterpret_cast<std::uintptr_t>(with.d);
@@ -29,7 +29,8 @@ int alignment_of(const product_operands& with) {
   return power > 16 && power < 256 ? 16 : power;
 }
 
-/// Whether an epilogue may touch these: cuBLASLt asks for 16 bytes, and for rows of aux in eights.
+/// True if an epilogue may use these addresses. cuBLASLt requires 16 bytes, and rows of aux in multiples of
+/// eight.
 bool epilogue_allowed(const product_shape& shape, const product_operands& with) {
   const auto misplaced = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p) % 16 != 0; };
   return !misplaced(with.bias) && !misplaced(with.aux) && (with.aux == nullptr || shape.m % 8 == 0);
@@ -87,8 +88,8 @@ std::unique_ptr<linear_plan> plan_of(const lane& on, const product_shape& shape,
   return plan;
 }
 
-/// The lane's plan for a product, made where there is none yet; null where cuBLASLt cannot do it. The shape
-/// gets its alignment.
+/// The lane's plan for a GEMM, which is made at its first use; null if cuBLASLt does not support the GEMM.
+/// Sets the alignment of the shape.
 const linear_plan* planned(const lane& on, product_shape& shape, const product_operands& with) {
   if (!epilogue_allowed(shape, with)) return nullptr;
   shape.alignment = alignment_of(with);

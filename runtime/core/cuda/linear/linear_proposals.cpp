@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithms cuBLASLt has for a product: its heuristics name about eight, and each has siblings that
-// they do not name and that are up to a fifth faster (H100, 65536 x 768 -> 2304 with bias: 0.352 ms, their
+// The algorithms that cuBLASLt has for a GEMM. Its heuristics propose about eight. Each has variants that
+// they do not propose and that are up to a fifth faster (H100, 65536 x 768 -> 2304 with bias: 0.352 ms, their
 // best 0.433).
 #include "../device/check.hpp"
 #include "linear_plans.hpp"
@@ -16,7 +16,7 @@ constexpr int most_proposals = 24;
 constexpr std::uint32_t most_variants = 16;
 constexpr std::uint32_t orders = 5;
 
-/// cuBLASLt's preference object, for the length of one request.
+/// cuBLASLt's preference object, for one request.
 struct preference {
   cublasLtMatmulPreference_t of = nullptr;
   explicit preference(const lane& on) {
@@ -32,7 +32,8 @@ struct preference {
   }
 };
 
-/// Partial sums of a split k meet in f32, in a fixed order, or k is not split: never in the type of d.
+/// True if the partial sums of a split k are added in f32 in a fixed order, or k is not split. They must not
+/// be added in the type of d.
 bool sums_in_f32(const cublasLtMatmulAlgo_t& algorithm) {
   std::uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_MASK;
   std::size_t written = 0;
@@ -42,7 +43,7 @@ bool sums_in_f32(const cublasLtMatmulAlgo_t& algorithm) {
   return scheme == CUBLASLT_REDUCTION_SCHEME_NONE || scheme == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
 }
 
-/// The algorithm with each value of an attribute below `end` that is not its own.
+/// The algorithm with each other value of an attribute below `end`.
 std::vector<cublasLtMatmulAlgo_t> with_others(const lane& on, const linear_plan& plan,
                                               const cublasLtMatmulAlgo_t& of,
                                               cublasLtMatmulAlgoConfigAttributes_t attribute,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The three products of a linear layer as cuBLASLt sees them. It counts in columns, so a row-major (rows,
-// cols) is its (cols, rows), and every product is written transposed. f32 stays f32 (no tf32), bf16
-// accumulates in f32, and weight gradients leave in f32.
+// The three GEMMs of a linear layer in cuBLASLt's form. It is column-major, so a row-major (rows, cols) is
+// its (cols, rows), and every GEMM is written transposed. f32 stays f32 (no tf32), bf16 accumulates in f32,
+// and weight gradients are written in f32.
 #pragma once
 #include "linear_plans.hpp"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fastest of cuBLASLt's algorithms for a product, on its very operands. The heuristics' proposals are
-// timed once each, then the variants of the best, then the orders of tiles of the best of those; the few that
-// are left run in turns, for a GPU's clock drifts and falls under load, and the least median is kept, or what
-// was proposed before it and is as fast. What a run costs before its kernel is loaded is not counted. Time is
-// taken on the lane alone, with the other lanes that compute at rest; messages under way are not waited for.
+// Finds the fastest of cuBLASLt's algorithms for a GEMM, on its own operands. It times the heuristics'
+// proposals once each, then the variants of the best ones, then the tile orders of the best of those. The few
+// finalists run in turns, because a GPU's clock drifts and falls under load. The lowest median wins, or an
+// earlier candidate that is as fast. The first run, which loads the kernel, is not timed. The lane runs
+// alone, with the other computing lanes idle; communication may be active.
 #include "../device/check.hpp"
 #include "../device/teardown.hpp"
 #include "linear_plans.hpp"
@@ -18,19 +18,19 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr float search_milliseconds = 150;  // of a shape, or
-constexpr float search_runs = 60;           // of the fastest, where these take longer
-constexpr float batch_milliseconds = 1;     // of one algorithm before its turn ends
-constexpr std::size_t varied = 4;           // of the best
-constexpr float hopeless = 1.5f;            // times the best
+constexpr float search_milliseconds = 150;  // time limit for a shape, or
+constexpr float search_runs = 60;           // runs of the fastest algorithm, if these take longer
+constexpr float batch_milliseconds = 1;     // turn of one algorithm
+constexpr std::size_t varied = 4;           // best candidates whose variants and orders are timed
+constexpr float hopeless = 1.5f;            // a candidate slower than this multiple of the best is timed once
 constexpr std::size_t finalists = 6;
-constexpr float close = 1.06f;   // times the best
-constexpr float equal = 1.005f;  // times the best
+constexpr float close = 1.06f;   // a finalist takes at most this multiple of the best
+constexpr float equal = 1.005f;  // an algorithm is as fast up to this multiple of the best
 constexpr std::size_t rounds = 9;
-constexpr int checked_alignment = 16;  // bytes; below, cuBLASLt does not say whether a variant can run
+constexpr int checked_alignment = 16;  // bytes; below this, cuBLASLt does not tell if a variant can run
 
-/// Runs a product on its lane and times it. The runs use the operands themselves, since the fastest algorithm
-/// may differ for copies of them. Where d is c, `restore` sets d to its old value.
+/// Runs a GEMM on its lane and times it. The runs use the real operands, because the fastest algorithm may
+/// differ for copies of them. If d is c, `restore` resets d to its old value.
 class stopwatch {
  public:
   stopwatch(const lane& on, const linear_plan& plan, const product_shape& shape, const product_operands& with)
@@ -39,7 +39,7 @@ class stopwatch {
     bytes_ = static_cast<std::size_t>(shape.m) * shape.n * (shape.out == CUDA_R_32F ? 4 : 2);
     ready_ = cudaMallocAsync(&saved_, bytes_, on.stream) == cudaSuccess &&
              cudaMemcpyAsync(saved_, with.d, bytes_, cudaMemcpyDeviceToDevice, on.stream) == cudaSuccess;
-    if (!ready_) cudaGetLastError();  // no room: nothing is timed
+    if (!ready_) cudaGetLastError();  // out of memory: nothing is timed
   }
   ~stopwatch() {
     if (saved_ != nullptr) check_teardown(cudaFreeAsync(saved_, on_.stream), "cudaFreeAsync");
@@ -62,13 +62,14 @@ class stopwatch {
             "linear: tuning");
   }
 
-  /// Milliseconds of each of `runs` runs one after another; infinite where cuBLASLt refuses.
+  /// The time of each of `runs` consecutive runs; infinite if cuBLASLt rejects the algorithm.
+  /// Units: milliseconds.
   float time(const cublasLtMatmulAlgo_t& algorithm, int runs) {
     cudaStream_t compute = on_.stream;
     check(on_, cudaEventRecord(begin_, compute), "cudaEventRecord");
     for (int i = 0; i < runs; ++i)
       if (enqueue(on_, plan_, algorithm, shape_, with_) != CUBLAS_STATUS_SUCCESS) {
-        cudaGetLastError();  // of a kernel that could not be launched
+        cudaGetLastError();  // clears the error of a failed launch
         return std::numeric_limits<float>::infinity();
       }
     check(on_, cudaEventRecord(end_, compute), "cudaEventRecord");
@@ -95,7 +96,7 @@ class stopwatch {
 struct candidate {
   cublasLtMatmulAlgo_t algorithm;
   float each;
-  std::size_t entered;  // after so many others
+  std::size_t entered;  // number of earlier candidates
 };
 
 int runs_in_a_batch(float each) {
@@ -107,11 +108,11 @@ class field {
  public:
   explicit field(stopwatch& watch) : watch_(watch) {}
 
-  /// Time those that are new, as long as there is time.
+  /// Times the new ones, while the time limit is not reached.
   void enter(const std::vector<cublasLtMatmulAlgo_t>& some) {
     for (const cublasLtMatmulAlgo_t& algorithm : some) {
       if (has(algorithm) || watch_.spent() > std::max(search_milliseconds, search_runs * least())) continue;
-      if (!std::isfinite(watch_.time(algorithm, 1))) continue;  // it loads the kernel
+      if (!std::isfinite(watch_.time(algorithm, 1))) continue;  // loads the kernel
       float each = watch_.time(algorithm, 1);
       if (each < hopeless * least()) each = watch_.time(algorithm, runs_in_a_batch(each));
       all_.push_back({algorithm, each, all_.size()});
@@ -119,7 +120,7 @@ class field {
                        [](const candidate& a, const candidate& b) { return a.each < b.each; });
     }
   }
-  /// Of the fastest `most`, those within `times` the fastest.
+  /// The `most` fastest that take at most `times` as long as the fastest.
   std::vector<candidate> best(std::size_t most, float times) const {
     std::vector<candidate> some;
     for (const candidate& c : all_)
@@ -138,8 +139,8 @@ class field {
   std::vector<candidate> all_;
 };
 
-/// The first to have entered of those whose median of several turns is about the least: of equals always the
-/// same.
+/// The earliest candidate whose median over several turns is close to the lowest. So among equals it is
+/// always the same one.
 candidate winner(stopwatch& watch, std::vector<candidate> finals) {
   std::sort(finals.begin(), finals.end(),
             [](const candidate& a, const candidate& b) { return a.entered < b.entered; });
@@ -158,7 +159,7 @@ candidate winner(stopwatch& watch, std::vector<candidate> finals) {
 }
 
 bool may_time(const lane& on) {
-  if (on.of->about->deterministic) return false;  // every run shall take the same algorithm
+  if (on.of->about->deterministic) return false;  // every run must use the same algorithm
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   check(on, cudaStreamIsCapturing(on.stream, &capture), "cudaStreamIsCapturing");
   return capture == cudaStreamCaptureStatusNone;

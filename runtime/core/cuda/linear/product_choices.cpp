@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The fields of a line: GPU, library, shape, milliseconds, algorithm. cuBLASLt's documentation lets an
-/// algorithm be stored and read again by the same version of the library.
+/// The fields of a line: GPU, library, shape, milliseconds, algorithm. By cuBLASLt's documentation, the same
+/// version of the library can read a stored algorithm.
 constexpr char between = '\t';
 
 std::string hexadecimal(const cublasLtMatmulAlgo_t& algorithm) {
@@ -32,7 +32,7 @@ std::string hexadecimal(const cublasLtMatmulAlgo_t& algorithm) {
   return text;
 }
 
-/// `how`: the base of a whole number, or nothing.
+/// `how`: the base of an integer, or nothing.
 template <class N>
 bool read_number(N& to, std::string_view text, auto... how) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), to, how...);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choices of cuBLASLt's algorithms, one for each shape of product. All ranks of a process share them, and
-// a file may keep them.
+// The GEMM cache: cuBLASLt's algorithm for each shape. All ranks of a process share it, and a file may store
+// it.
 #pragma once
 #include "linear_plans.hpp"
 
@@ -14,30 +14,31 @@
 
 namespace rankc::runtime::cuda {
 
-/// The machine that a choice is for: on another GPU or library the algorithm may be slower, or missing.
+/// The machine of a choice. On another GPU or library the algorithm may be slower, or missing.
 struct product_machine {
-  std::string gpu;     // as CUDA names it
-  std::size_t cublas;  // version, as the library numbers it
+  std::string gpu;     // CUDA's name of the GPU
+  std::size_t cublas;  // version, in the library's numbering
   auto operator<=>(const product_machine&) const = default;
   static product_machine of(int device);
 };
 
-/// The choices of a process, by machine and shape, and what a file told of them.
+/// The choices of a process, by machine and shape, and those read from a file or received from other ranks.
 class product_choices {
  public:
-  /// The choice for a shape. The first rank to ask makes it by `tune`, which is given what was told of it, if
-  /// that was; others wait for that. It stays where it is, and `take` may replace what it says.
+  /// The choice for a shape. The first rank that asks makes it with `tune`, which receives the cached choice,
+  /// if there is one. Other ranks wait for the result. The reference stays valid, and `take` may replace the
+  /// choice behind it.
   const product_choice& of(const product_machine&, const product_shape&,
                            const std::function<product_choice(const std::optional<product_choice>&)>& tune);
 
-  /// Choices of other ranks, or of a file, as `text` gives them. What is known here already is replaced.
-  /// Errors: failure (1) naming the line of `whence` that is no choice.
+  /// Takes the choices of other ranks, or of a file, as `text` writes them. They replace existing ones.
+  /// Errors: failure (1) that names the invalid line of `whence`.
   void take(const std::string& lines, const std::string& whence);
 
-  /// The choices of shapes that ranks here have asked for, where they were timed: a line each, in order.
+  /// The timed choices of shapes that ranks of this process have asked for: one line each, sorted.
   /// Units: milliseconds.
   std::string made() const;
-  /// These, and what was told besides.
+  /// The lines of `made`, and of all other cached choices.
   std::string text() const;
 
  private:
@@ -56,18 +57,18 @@ class product_choices {
   table told_;
 };
 
-/// The lines of a file that can be read, and a note about the others; empty where there are none.
+/// The valid lines of a file, and a note about the others; the note is empty if all are valid.
 struct readable_products {
   std::string lines, note{};
 };
 readable_products readable_lines(const std::string& lines, const std::string& whence);
 
 /// The lines of a file, which is created if it does not exist.
-/// Errors: failure (1) where it cannot be read or written.
+/// Errors: failure (1) if it cannot be read or written.
 std::string open_products(const std::string& file);
 
-/// Add the choices to the file, without its unreadable lines. The file is replaced at once. Where that fails
-/// it stays as it was, and the next job tunes again.
+/// Adds the choices to the file, without its invalid lines. The file is replaced atomically. On failure it is
+/// unchanged, and the next job tunes again.
 void keep_products(const std::string& file, const product_choices&);
 
 }  // namespace rankc::runtime::cuda

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy over a vocabulary that may be split over ranks. A block takes a token's row of logits; what
-// the ranks exchange between the pieces is one or two numbers a token. Source: Megatron-LM (Shoeybi et al.
-// 2019).
+// Cross entropy over a vocabulary that may be sharded. A block processes a token's row of logits. Between the
+// kernels the ranks exchange one or two numbers per token.
+// Source: Megatron-LM (Shoeybi et al. 2019).
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "cross_entropy_rows.cuh"
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
   if (threadIdx.x == 0) top[token] = most;
 }
 
-/// sums[n] = (sum of exp(logit - top), the target's logit - top or 0 where the target is held elsewhere).
+/// sums[n] = (sum of exp(logit - top), the target's logit - top or 0 if another rank holds the target).
 /// Shapes: sums f32 (tokens, 2), logits (tokens, vocab), top f32 (tokens), targets (tokens).
 template <int N, class T>
 __global__ void __launch_bounds__(logits_threads, logits_blocks)
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
 
 constexpr int loss_threads = 1024;
 
-/// loss = or += scale * sum over tokens of log(sums0) - sums1. One block.
+/// loss = or += scale * sum over tokens of log(sums0) - sums1, by one block.
 __global__ void loss_of(float* loss, const float* sums, int tokens, float scale, bool accumulate) {
   float sum = 0.0f;
 #pragma unroll 8

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy where a rank holds the whole vocabulary: the row's maximum and sum in one reading (the online
-// softmax), and the gradient in one reading and one writing; or all of it in one visit. Source: Milakov and
-// Gimelshein 2018.
+// Cross entropy for a vocabulary that is not sharded. It reads the logits once for the row's maximum and sum
+// (online softmax), and reads and writes them once for the gradient; or one kernel does both.
+// Source: Milakov and Gimelshein 2018.
 #include <rankc/runtime/cuda/fused.hpp>
 
 #include "cross_entropy_hopper.hpp"
@@ -12,8 +12,8 @@ namespace {
 
 constexpr int visit_threads = 1024;
 
-/// top[n] = max over the row, sums[n] = (sum of exp(logit - top), the target's logit - top). Shapes: top f32
-/// (tokens), sums f32 (tokens, 2), logits (tokens, vocab), targets (tokens).
+/// top[n] = max over the row, sums[n] = (sum of exp(logit - top), the target's logit - top).
+/// Shapes: top f32 (tokens), sums f32 (tokens, 2), logits (tokens, vocab), targets (tokens).
 template <int N, class T>
 __global__ void __launch_bounds__(logits_threads, logits_blocks)
     online_sums(float* top, float* sums, const T* logits, const std::int32_t* targets, int vocab) {
@@ -27,8 +27,8 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
   row.leave(sums + 2 * token, logits, targets[token], vocab);
 }
 
-/// dlogits = f (exp(logit - top) / sums0 - [column is the target]), f being the factor of the token. dlogits
-/// may be logits.
+/// dlogits = f (exp(logit - top) / sums0 - [column is the target]), where f is the factor of the token.
+/// dlogits may be logits.
 /// Shapes: dlogits, logits (tokens, vocab), sums f32 (tokens, 2), top f32 (tokens), targets (tokens).
 template <int N, class T>
 __global__ void __launch_bounds__(logits_threads, logits_blocks)
@@ -40,7 +40,8 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
                    scale / sums[2 * token], targets[token] - first, -scale);
 }
 
-/// Both, the second reading mostly of the L2 cache: a multiprocessor has one row under way.
+/// Computes both. The second read is mostly from the L2 cache, because a multiprocessor processes one row at
+/// a time.
 template <int N, class T>
 __global__ void __launch_bounds__(visit_threads, 1)
     sums_and_gradient(T* dlogits, float* sums, const T* logits, const std::int32_t* targets, int vocab,
@@ -53,7 +54,7 @@ __global__ void __launch_bounds__(visit_threads, 1)
   walk_row<N>(logits, vocab, [&](int, const pack<T, N>& in) { row.take(in); });
   row.join_block();
   if (threadIdx.x == 0) row.leave(sums + 2 * token, logits, target, vocab);
-  __syncthreads();  // before the target's logit is written over
+  __syncthreads();  // before the target's logit is overwritten
   walk_gradient<N>(dlogits + token * vocab, logits, vocab, row.top, scale / row.sum, target, -scale);
 }
 

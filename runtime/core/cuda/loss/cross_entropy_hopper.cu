@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy's sums and gradient in one visit to the logits. The copy engine brings a row into shared
-// memory, where it waits until its sum is known. A multiprocessor has room for two, so that one is on its way
-// while another is written.
+// Cross entropy's sums and gradient in one kernel that reads the logits once. The copy engine copies a row
+// into shared memory, where it stays until its sum is known. A multiprocessor has room for two rows, so one
+// is loaded while another is written.
 #include "cross_entropy_hopper.hpp"
 
 #include <rankc/contract/held_logits.hpp>
@@ -18,7 +18,7 @@ using namespace hopper;
 constexpr int threads = 512, blocks = 2;
 constexpr int chunk_bytes = 16 * 1024, chunks = held_logits / chunk_bytes;
 
-/// Bring a row in chunks, each with a barrier that tells of it. By one thread.
+/// Loads a row in chunks, each with its barrier. One thread calls it.
 __device__ void fetch(void* to, const void* from, int bytes, std::uint64_t* arrived) {
   for (int i = 0; i < chunks; ++i) make_barrier(address_of(arrived + i), 1);
   publish_barriers();
@@ -29,7 +29,8 @@ __device__ void fetch(void* to, const void* from, int bytes, std::uint64_t* arri
   }
 }
 
-/// sums[n] and row n of dlogits, a block to a token. Shapes: as softmax_sums_grad.
+/// sums[n] and row n of dlogits, one block for each token.
+/// Shapes: as softmax_sums_grad.
 template <class T>
 __global__ void __launch_bounds__(threads, blocks)
     visit(T* dlogits, float* sums, const T* logits, const std::int32_t* targets, int vocab,

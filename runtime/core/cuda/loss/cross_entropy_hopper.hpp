@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy's sums and gradient on compute capability 9.0: rows of logits wait in shared memory between
+// Cross entropy's sums and gradient on compute capability 9.0. Rows of logits stay in shared memory between
 // the two.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
@@ -20,10 +20,10 @@ struct loss_factor {
 #endif
 };
 
-/// Whether the lane's GPU can keep a row of so many bytes.
+/// True if the lane's GPU can keep a row of `row_bytes` in shared memory.
 bool hopper_visits(const lane&, std::size_t row_bytes);
 
-/// As softmax_sums_grad; rows are whole packs of 16 bytes, at multiples of 16.
+/// Computes softmax_sums_grad. Rows are whole packs of 16 bytes, at multiples of 16.
 template <class T>
 void hopper_softmax_sums_grad(const lane&, T* dlogits, float* sums, const T* logits,
                               const std::int32_t* targets, int tokens, int vocab, loss_factor);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a block reads a row of logits and writes its gradient: each thread has four packs under way before it
-// uses the first.
+// Reading of a row of logits by a block, and writing of its gradient. Each thread has four packs in flight
+// before it uses the first.
 #pragma once
 #include "../device/device.cuh"
 
@@ -8,10 +8,10 @@
 
 namespace rankc::runtime::cuda {
 
-/// Threads of a block at most, blocks resident together, and packs that a thread loads at once.
+/// The most threads of a block, the blocks resident together, and the packs that a thread loads at once.
 inline constexpr int logits_threads = 256, logits_blocks = 4, logits_ahead = 4;
 
-/// Call f(column, pack) for the packs of the row that are the calling thread's. f may write where it stands.
+/// Calls f(column, pack) for the calling thread's packs of the row. f may overwrite them.
 template <int N, class T, class F>
 __device__ void walk_row(const T* row, int width, F&& f) {
   const int step = blockDim.x * N;
@@ -26,13 +26,12 @@ __device__ void walk_row(const T* row, int width, F&& f) {
   }
 }
 
-/// The largest of some logits and the sum of exp(logit - largest), as they come: a larger one scales the sum
-/// down.
+/// The running maximum of logits and sum of exp(logit - maximum). A new maximum rescales the sum.
 /// Source: Milakov and Gimelshein 2018.
 template <class T>
 struct online_sum {
   float top = -FLT_MAX / 2,
-        sum = 0.0f;  // finite, also in powers of two, so that a logit of minus infinity counts for nothing
+        sum = 0.0f;  // finite, also in powers of two, so that a logit of -infinity adds 0
 
   template <int N>
   __device__ void take(const pack<T, N>& in) {
@@ -48,13 +47,13 @@ struct online_sum {
     if (to > top) sum *= exp_from<T>(to)(top);
     top = to;
   }
-  /// Of what all threads of the block have taken, given to each.
+  /// Combines the values of all threads of the block, for each thread.
   __device__ void join_block() {
     raise(block_max(top));
     sum = block_sum(sum);
   }
-  /// sums = (the sum, the target's logit - the largest, or 0 where it has no place in the row). By one
-  /// thread.
+  /// sums = (the sum, the target's logit - the maximum, or 0 if the target is not in the row). One thread
+  /// calls it.
   __device__ void leave(float* sums, const T* logits, int target, int vocab) const {
     sums[0] = sum;
     sums[1] = target >= 0 && target < vocab ? to_float(logits[target]) - top : 0.0f;
@@ -70,8 +69,7 @@ __device__ void walk_gradient(T* dlogits, const T* logits, int vocab, float top,
     float out[N];
     unpack(out, in);
     for (float& x : out) x = of_sum * weight(x);
-    if (const int place = target - c;
-        static_cast<unsigned>(place) < N) {  // looked for once for the whole pack
+    if (const int place = target - c; static_cast<unsigned>(place) < N) {  // one test for the whole pack
 #pragma unroll
       for (int i = 0; i < N; ++i)
         if (i == place) out[i] += of_target;
@@ -80,8 +78,8 @@ __device__ void walk_gradient(T* dlogits, const T* logits, int vocab, float top,
   });
 }
 
-/// Threads for a row of `packs` packs, `limit` at most: as many, or a few less, as leaves the last round of
-/// loads the fullest.
+/// The threads for a row of `packs` packs, at most `limit`. It may be a few less than possible, to fill the
+/// last round of loads best.
 inline unsigned logits_block(int packs, int limit) {
   const int most = row_threads(packs, limit);
   const auto slots = [&](int threads) { return ceil_div(packs, threads * logits_ahead) * threads; };
@@ -91,7 +89,7 @@ inline unsigned logits_block(int packs, int limit) {
   return static_cast<unsigned>(best);
 }
 
-/// Launch `kernel<N>` with a block per token, N being the widest pack that the operands allow.
+/// Launches `kernel<N>` with one block for each token. N is the widest pack that the operands allow.
 template <class T, int Threads = logits_threads, class Wide, class Single, class... Arguments>
 void launch_rows(const lane& on, const char* name, Wide by_packs, Single by_elements, bool packs, int tokens,
                  int vocab, Arguments... arguments) {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy that leaves out ignored labels, and the number of labels by which it is divided. A label is
-// ignored if it is negative.
+// Cross entropy that ignores negative labels, and the number of labels by which it is divided.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "cross_entropy_hopper.hpp"
@@ -11,7 +10,7 @@ namespace {
 
 constexpr int sum_threads = 1024;
 
-/// count = or += the number of labels that are not ignored. One block.
+/// count = or += the number of labels that are not ignored, by one block.
 __global__ void count_of(float* count, const std::int32_t* targets, int tokens, bool accumulate) {
   float sum = 0.0f;
 #pragma unroll 8
@@ -20,12 +19,12 @@ __global__ void count_of(float* count, const std::int32_t* targets, int tokens, 
   if (threadIdx.x == 0) *count = (accumulate ? *count : 0.0f) + sum;
 }
 
-/// total = or += minus infinity if no label counts, else 0. One thread.
+/// total = or += minus infinity if no label counts, else 0, by one thread.
 __global__ void skip_of(float* total, const float* count, bool accumulate) {
   *total = (accumulate ? *total : 0.0f) - (*count == 0.0f ? INFINITY : 0.0f);
 }
 
-/// loss = or += scale / count * sum over labels that are not ignored of log(sums0) - sums1. One block.
+/// loss = or += scale / count * sum of log(sums0) - sums1 over the labels that are not ignored, by one block.
 __global__ void masked_loss_of(float* loss, const float* sums, const std::int32_t* targets,
                                const float* count, int tokens, float scale, bool accumulate) {
   float sum = 0.0f;
@@ -39,7 +38,8 @@ __global__ void masked_loss_of(float* loss, const float* sums, const std::int32_
   *loss = (accumulate ? *loss : 0.0f) + (sum == 0.0f ? 0.0f : scale / *count * sum);
 }
 
-/// dsums = (f / sums0, -f) with the factor f of the token. Shapes: dsums, sums f32 (tokens, 2).
+/// dsums = (f / sums0, -f), where f is the factor of the token.
+/// Shapes: dsums, sums f32 (tokens, 2).
 __global__ void masked_loss_backward(float* dsums, const float* sums, const std::int32_t* targets,
                                      loss_factor factor, int tokens) {
   const std::size_t n = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int mean_threads = 256, error_threads = 1024;
 
-/// y[row][c] = sum over the row's tokens of x[n][c], divided by seq, in token order; a thread has one
+/// y[row][c] = sum over the row's tokens of x[n][c], divided by seq, in token order. A thread computes one
 /// element.
 /// Shapes: y (rows, width), x (rows * each, width).
 template <class T>
@@ -23,7 +23,8 @@ __global__ void means(T* y, const T* x, int rows, int each, int width, float seq
   y[i] = from_float<T>(sum / seq);
 }
 
-/// dx[n][c] = dy[row of n][c] / seq. Shapes: dx (rows * each, width), dy (rows, width).
+/// dx[n][c] = dy[row of n][c] / seq.
+/// Shapes: dx (rows * each, width), dy (rows, width).
 template <class T>
 __global__ void means_backward(T* dx, const T* dy, std::size_t count, int each, int width, float seq) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -32,7 +33,8 @@ __global__ void means_backward(T* dx, const T* dy, std::size_t count, int each, 
   dx[i] = from_float<T>(to_float(dy[row * width + i % width]) / seq);
 }
 
-/// loss = or += scale * sum of (x - targets)^2. Shapes: x, targets (count); one block.
+/// loss = or += scale * sum of (x - targets)^2, by one block.
+/// Shapes: x, targets (count).
 template <class T>
 __global__ void error_of(float* loss, const T* x, const float* targets, std::size_t count, float scale,
                          bool accumulate) {
@@ -45,7 +47,8 @@ __global__ void error_of(float* loss, const T* x, const float* targets, std::siz
   if (threadIdx.x == 0) *loss = (accumulate ? *loss : 0.0f) + scale * sum;
 }
 
-/// dx = 2 scale (x - targets). Shapes: dx, x, targets (count). dx may be x.
+/// dx = 2 scale (x - targets). dx may be x.
+/// Shapes: dx, x, targets (count).
 template <class T>
 __global__ void error_backward(T* dx, const T* x, const float* targets, std::size_t count, float scale) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax of whole rows, a block to a row.
+// Softmax of whole rows, with one block for each row.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "cross_entropy_rows.cuh"
@@ -7,7 +7,8 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// y = exp(x - max) / sum. Shapes: x, y (tokens, width). y may be x.
+/// y = exp(x - max) / sum. y may be x.
+/// Shapes: x, y (tokens, width).
 template <int N, class T>
 __global__ void __launch_bounds__(logits_threads, logits_blocks) softmax_rows(T* y, const T* x, int width) {
   const std::size_t begin = std::size_t{blockIdx.x} * width;
@@ -28,7 +29,8 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks) softmax_rows(T*
   });
 }
 
-/// dx = y (dy - sum(dy y)). Shapes: dx, dy, y (tokens, width). dx may be dy.
+/// dx = y (dy - sum(dy y)). dx may be dy.
+/// Shapes: dx, dy, y (tokens, width).
 template <int N, class T>
 __global__ void __launch_bounds__(logits_threads, logits_blocks)
     softmax_rows_backward(T* dx, const T* dy, const T* y, int width) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What LayerNorm and RMSNorm make of a row that a team has in registers. Source: Ba et al. 2016; Zhang and
-// Sennrich 2019.
+// LayerNorm and RMSNorm of a row that a team holds in registers.
+// Source: Ba et al. 2016; Zhang and Sennrich 2019.
 #pragma once
 #include "../device/team.cuh"
 
@@ -8,12 +8,12 @@ namespace rankc::runtime::cuda {
 
 inline constexpr int norm_block = 256, most_norm_threads = 512;
 
-/// RMSNorm has no mean: 0.
+/// The mean is 0 for RMSNorm.
 struct row_statistics {
   float mean, scale;
 };
 
-/// The statistics of the calling thread's team's row. All threads of the team call it.
+/// The statistics of the row of the calling thread's team. All threads of the team call it.
 template <bool Centred, int N, int P, class T>
 __device__ row_statistics statistics_of(team& mine, pack<T, N> (&row)[P], int width, float eps) {
   float mean = 0.0f;
@@ -40,8 +40,8 @@ __device__ row_statistics statistics_of(team& mine, pack<T, N> (&row)[P], int wi
   return {mean, 1.0f / sqrtf(mine.sum(squares) / width + eps)};
 }
 
-/// Leave them as backward reads them. Shapes: stats f32 (tokens, 2) mean and 1/std if Centred, else (tokens)
-/// 1/rms.
+/// Stores the statistics for backward.
+/// Shapes: stats f32 (tokens, 2) mean and 1/std if Centred, else (tokens) 1/rms.
 template <bool Centred>
 __device__ void store_statistics(float* stats, std::size_t token, const row_statistics& of) {
   if constexpr (Centred) {
@@ -55,7 +55,7 @@ __device__ row_statistics load_statistics(const float* stats, std::size_t token)
   else return {0.0f, stats[token]};
 }
 
-/// value = (value - mean) scale gain (+ shift), of N columns from `column` on.
+/// value = (value - mean) scale gain (+ shift), for N columns from `column` on.
 template <bool Centred, int N, class T>
 __device__ void normalize(float (&value)[N], const row_statistics& of, const T* gain, const T* shift,
                           int column) {
@@ -68,7 +68,7 @@ __device__ void normalize(float (&value)[N], const row_statistics& of, const T* 
   }
 }
 
-/// How a row is shared out, by its width: call<N, P>() for P packs of N elements to a thread.
+/// The split of a row by its width: call<N, P>() for P packs of N elements per thread.
 template <class T, class Call>
 void with_norm_packs(int width, bool packs, Call call) {
   if constexpr (sizeof(T) == 2)

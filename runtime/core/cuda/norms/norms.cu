@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LayerNorm and RMSNorm over the last dim, and the same after a residual is added: every element is read and
-// written once, for a team of warps keeps its token's row in registers. Source: Ba et al. 2016; Zhang and
-// Sennrich 2019.
+// LayerNorm and RMSNorm over the last dim, with or without the addition of a residual. Every element is read
+// and written once, because a team of warps keeps its token's row in registers.
+// Source: Ba et al. 2016; Zhang and Sennrich 2019.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "norm_rows.cuh"
@@ -10,13 +10,13 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// What a forward kernel reads and writes; what the variant has no use for is null.
+/// The operands of a forward kernel. Those that the variant does not use are null.
 template <class T>
 struct forward_operands {
   T* y;
   float* stats;
   const T *x, *gain, *shift;
-  T* sum;  // of x, residual and b: the norm's input where there is a residual
+  T* sum;  // sum of x, residual and b: the norm's input if there is a residual
   const T *residual, *b;
 };
 
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(most_norm_threads)
   }
 }
 
-/// With packs of 16 bytes where all operands allow them, else element by element; f32 always the latter.
+/// Uses packs of 16 bytes if all operands allow them, else single elements; f32 always uses single elements.
 template <bool Centred, added Added, class T>
 void run(const lane& on, const char* name, const forward_operands<T>& o, int tokens, int width, double eps) {
   check_width(on, name, width);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradients of the gains and shifts of LayerNorm and RMSNorm alone, as sums of columns: for halves of a
-// backward, of which the other finds dx. Source: Ba et al. 2016; Zhang and Sennrich 2019.
+// The gradients of only the gains and shifts of LayerNorm and RMSNorm, as column sums. They are for a
+// backward in two halves, whose other half computes dx.
+// Source: Ba et al. 2016; Zhang and Sennrich 2019.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "../device/column_sums.cuh"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradients of LayerNorm and RMSNorm. The kernel that finds dx can sum up dgain and dshift on the way: a
-// fixed number of blocks walk the tokens, each thread keeps the sums of its columns in registers, and a
-// second kernel adds the blocks' sums. So is the residual, whose sum is the gradient of the bias that was
-// added before it. Source: Ba et al. 2016; Zhang and Sennrich 2019.
+// The gradients of LayerNorm and RMSNorm. The kernel of dx can also compute dgain and dshift. A fixed number
+// of blocks walk the tokens, each thread keeps the sums of its columns in registers, and a second kernel adds
+// up the blocks' sums. It can sum the residual the same way, which gives the gradient of the bias that was
+// added before it.
+// Source: Ba et al. 2016; Zhang and Sennrich 2019.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "../device/column_sums.cuh"
@@ -14,9 +15,9 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// How a row is shared out: P packs of N elements a thread, `threads` of a block at most, so many as have
-/// registers for the sums of their columns, one block to a multiprocessor; `ahead` rows of a team have room
-/// in shared memory.
+/// The split of a row: P packs of N elements per thread. A block has at most `threads` threads, limited by
+/// the registers for their column sums, and a multiprocessor has one block. `ahead` rows of a team fit into
+/// shared memory.
 template <int N, int P>
 struct share {
   static constexpr int held = N * P;
@@ -24,7 +25,7 @@ struct share {
   static constexpr int ahead = N == 8 && P <= 2 ? 2 : 0;
 };
 
-/// What the kernel reads and writes; what the variant has no use for is null.
+/// The operands of the kernel. Those that the variant does not use are null.
 template <class T>
 struct backward_operands {
   T* dx;
@@ -33,10 +34,10 @@ struct backward_operands {
   const T *gain, *residual;
 };
 
-/// What becomes of a residual: nothing, for there is none; it is added to dx; its columns are summed, too.
+/// The use of a residual: there is none; it is added to dx; its columns are also summed.
 enum class residual_use { none, added, summed };
 
-/// to[0, N) = x, by packs.
+/// to[0, N) = x, in packs.
 template <int N>
 __device__ void store_floats(float* to, const float (&x)[N]) {
   constexpr int n = N < 4 ? N : 4;
@@ -47,7 +48,7 @@ __device__ void store_floats(float* to, const float (&x)[N]) {
   }
 }
 
-/// to[c] = the thread's sum of column c, of each that it has.
+/// to[c] = the thread's sum of column c, for each of its columns.
 template <int N, int P>
 __device__ void store_sums(float* to, const float (&sum)[P][N], int width) {
 #pragma unroll
@@ -63,7 +64,7 @@ template <int N, int P>
 __device__ void write_partials(float* partial, const float (&sum)[P][N], int width) {
   partial += std::size_t{blockIdx.x} * width;
   if (blockDim.y == 1) return store_sums(partial, sum, width);
-  __syncthreads();  // what is in shared memory has been read
+  __syncthreads();  // the old contents of shared memory have been read
   store_sums(dynamic_shared() + threadIdx.y * width, sum, width);
   __syncthreads();
   const int thread = threadIdx.y * blockDim.x + threadIdx.x, threads = blockDim.x * blockDim.y;
@@ -74,11 +75,11 @@ __device__ void write_partials(float* partial, const float (&sum)[P][N], int wid
   }
 }
 
-/// dx = (residual +) s (e - mean(e) - xhat mean(e xhat)), with e = dy gain, xhat = (x - m) s; RMSNorm has
-/// m = 0 and no mean(e). With Gains also the block's sums of dy xhat and, if Centred, of dy, then those of
-/// the residual.
+/// dx = (residual +) s (e - mean(e) - xhat mean(e xhat)), with e = dy gain, xhat = (x - m) s; RMSNorm has m =
+/// 0 and no mean(e). With Gains it also computes the block's sums of dy xhat and, if Centred, of dy, then
+/// those of the residual.
 /// Shapes: dx, dy, x, residual (tokens, width), stats as forward saved them, gain (width), partial f32 (1 to
-///         3, blocks, width). dx may be dy or residual.
+/// 3, blocks, width). dx may be dy or residual.
 template <bool Centred, bool Gains, residual_use Residual, int N, int P, class T>
 __global__ void __launch_bounds__(share<N, P>::threads, 1)
     norm_backward(backward_operands<T> o, float* partial, int tokens, int width) {
@@ -110,7 +111,7 @@ __global__ void __launch_bounds__(share<N, P>::threads, 1)
     if constexpr (Centred) offset = -scale * stats.element[0];
     stats = stats_of(rows.next());
 
-    float sum[Centred ? 2 : 1] = {};  // of e xhat, and of e
+    float sum[Centred ? 2 : 1] = {};  // sums of e xhat, and of e
 #pragma unroll
     for (int p = 0; p < P; ++p) {
       if (team_column<N>(p) >= width) break;
@@ -169,7 +170,7 @@ int run_with(const lane& on, const char* name, const backward_operands<T>& o, in
   return blocks;
 }
 
-/// With packs of 16 bytes where all operands allow them, else element by element; f32 always the latter.
+/// Uses packs of 16 bytes if all operands allow them, else single elements; f32 always uses single elements.
 /// Returns the number of partial sums left in the workspace.
 template <bool Centred, bool Gains, residual_use Residual, class T>
 int run(const lane& on, const char* name, const backward_operands<T>& o, int tokens, int width) {

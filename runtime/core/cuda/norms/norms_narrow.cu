@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A team is as many lanes of a warp as a row has packs. It has several rows under way at once, for one would
-// leave memory waiting.
+// A team is a part of a warp, with one thread for each pack of a row. It has several rows in flight, because
+// one row would leave memory idle.
 // Source: Zhang and Sennrich 2019.
 #include "norms_narrow.hpp"
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int n = 8, threads = 256, rows_forward = 4, rows_backward = 2;
 
-/// The sum over a team, given to each of its lanes.
+/// The sum over a team, returned to each of its threads.
 template <int Lanes>
 __device__ float team_sum(float x) {
 #pragma unroll
@@ -22,8 +22,8 @@ __device__ float team_sum(float x) {
   return x;
 }
 
-/// y = x / rms * gain. Shapes: x and y (tokens, 8 Lanes), stats f32 (tokens) 1/rms, gain (8 Lanes). y may be
-/// x.
+/// y = x / rms * gain. y may be x.
+/// Shapes: x and y (tokens, 8 Lanes), stats f32 (tokens) 1/rms, gain (8 Lanes).
 template <int Lanes>
 __global__ void __launch_bounds__(threads)
     forward(bf16* y, float* stats, const bf16* x, const bf16* gain, int tokens, float eps) {
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(threads) backward(bf16* dx, float* partial, co
   }
 }
 
-/// Call with the number of lanes of a team as a constant.
+/// Calls `call` with the number of threads of a team as a constant.
 template <class Call>
 void with_lanes(int width, Call call) {
   if (width == 64) call(std::integral_constant<int, 8>{});

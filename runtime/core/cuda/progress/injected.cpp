@@ -11,7 +11,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr double seconds_to_see_it = 10;  // by the thread that looks on
+constexpr double seconds_to_see_it = 10;  // time for the watching thread to see it
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A failure of a call in a destructor. It is kept, and thrown by the next function that may throw.
+// The failure of a call in a destructor. It is kept, and the next function that may throw throws it.
 #pragma once
 #include <exception>
 #include <utility>

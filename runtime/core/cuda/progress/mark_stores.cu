@@ -20,8 +20,8 @@ __global__ void hold_up(const hyperparameters* input, std::uint32_t step, volati
 
 }  // namespace
 
-/// On a lane that computes, a kernel of one thread takes the least time. On another lane it could wait until
-/// a kernel that computes ends.
+/// On a computing lane a kernel of one thread is fastest. On another lane such a kernel could wait until a
+/// computing kernel ends.
 void store_mark(const lane& on, volatile std::uint32_t* to, std::uint32_t value) {
   if (on.computes()) launch(on, "mark", store, 1, 1, 0, to, value);
   else write_word(on, to, value);

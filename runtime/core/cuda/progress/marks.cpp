@@ -66,7 +66,7 @@ void marks::record(const lane& on, event e) {
       on.index, static_cast<std::uint32_t>(enqueued_->lanes[static_cast<std::size_t>(on.index)].size())};
 }
 
-// An action of lane 0 waits in its middle. An entry of another lane waits before it begins.
+// An action of lane 0 waits within the action. An entry of another lane waits before it begins.
 void marks::wait(const lane& on, event e) {
   const place& what = events_[static_cast<std::size_t>(e.index)];
   const auto lane = static_cast<std::size_t>(on.index);
@@ -103,7 +103,7 @@ std::uint64_t marks::follow() {
   followed_ = now;
   const std::vector<entry>& entries = launched_.load()->lanes[0];
   std::size_t action = now - 1;
-  while (action > 0 && entries[action].communicator >= 0) --action;  // one may have passed between two looks
+  while (action > 0 && entries[action].communicator >= 0) --action;  // goes back to the last action
   words_->name(entries[action].name);
   words_->calls.store(entries[action].actions, std::memory_order_relaxed);
   return entries[action].actions;
@@ -112,12 +112,13 @@ std::uint64_t marks::follow() {
 std::uint32_t marks::begun(int lane) const { return (stored_[lane] + 1) / 2; }
 std::uint32_t marks::ended(int lane) const { return stored_[lane] / 2; }
 
-// An action of lane 0 has ended where the next one has begun.
+// An action of lane 0 has ended when the next one has begun.
 bool marks::is_done(const place& p) const {
   return p.lane == 0 ? begun(0) > p.entries : ended(p.lane) >= p.entries;
 }
 
-// The communication at the end of a lane's waits, and its lane; null where they end at a computation.
+// The communication at the end of a lane's chain of waits, and its lane; null if the chain ends at a
+// computation.
 const marks::entry* marks::awaited(const graph& g, int& lane) const {
   for (std::size_t hops = 0; hops <= g.lanes.size(); ++hops) {
     const std::vector<entry>& entries = g.lanes[static_cast<std::size_t>(lane)];
@@ -143,7 +144,7 @@ std::string marks::under_way() const {
   for (int lane = 0; g != nullptr && lane < static_cast<int>(g->lanes.size()); ++lane) {
     const auto& entries = g->lanes[static_cast<std::size_t>(lane)];
     std::size_t last = std::min<std::size_t>(begun(lane), entries.size());
-    if (lane == 0 && begun(0) == ended(0))  // its action goes on after a communication
+    if (lane == 0 && begun(0) == ended(0))  // its action continues after a communication
       while (last > 0 && entries[last - 1].communicator >= 0) --last;
     else if (begun(lane) == ended(lane)) last = 0;
     if (last == 0) continue;
@@ -178,7 +179,7 @@ standing marks::look() const {
   const graph* const launched = launched_;
   if (!s.in_step || launched == nullptr) return s;
   const graph& g = *launched;
-  const std::uint64_t before = launches_.load() << 32;  // communications are counted from this number on
+  const std::uint64_t before = launches_.load() << 32;  // communications are numbered from here
   for (const lane& on : rank_.all_lanes)
     for (const lane_link& k : on.links) {
       if (!is_marked(on, k)) continue;

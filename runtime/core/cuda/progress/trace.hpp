@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of one rank's step on its GPU: a kernel of one thread stores the GPU's clock wherever an action,
-// a wait or a communication begins or ends, or wherever a call does. A communication begins when its lane
-// comes to it: its time holds the wait for the other ranks. Where a step is not timed nothing is enqueued.
-// For a profiler, actions are NVTX ranges of the thread that enqueues them, and lanes have names.
+// The times of one rank's step on its GPU. A kernel of one thread stores the GPU's clock at the beginning and
+// end of each action, wait and communication, or of each call. A communication begins when its lane reaches
+// it, so its time includes the wait for the other ranks. In a step that is not timed nothing is enqueued. For
+// a profiler, actions are NVTX ranges of the enqueuing thread, and lanes have names.
 #pragma once
 #include "../device/check.hpp"
 #include "kept_failure.hpp"
@@ -13,13 +13,14 @@ namespace rankc::runtime::cuda {
 
 class tracer {
  public:
-  /// Errors: failure (70) where the device has no memory for the stamps.
+  /// Allocates the stamps.
+  /// Errors: failure (70) if the device has no memory for them.
   explicit tracer(rank&);
   ~tracer();
   tracer(const tracer&) = delete;
   tracer& operator=(const tracer&) = delete;
 
-  /// While this lives, everything that is enqueued or captured gets stamps, by action or by call, in a new
+  /// During its lifetime everything that is enqueued or captured gets stamps, by action or by call, in a new
   /// list.
   class recording {
    public:
@@ -42,18 +43,18 @@ class tracer {
     action,
     wait,
     alone
-  };  // alone: a communication, an action on another lane than 0, or a call
+  };  // alone: a communication, an action on a lane other than 0, or a call
 
-  /// Stamp the beginning of something on a lane.
-  /// Errors: failure (70) where a step has more stamps than there is room for, or where the launch of this
-  ///         stamp, or of one before it, fails.
+  /// Stamps the beginning of an entry on a lane.
+  /// Errors: failure (70) if a step has too many stamps, or if the launch of this stamp, or of an earlier
+  /// one, fails.
   std::size_t begin(what, const lane&, const char* name);
-  /// Stamp its end. A failure is kept for the next call that throws: destructors call this.
+  /// Stamps the entry's end. A failure is kept for the next call that throws, because destructors call this.
   void end(std::size_t entry) noexcept;
 
-  /// The times of the last replay, in the order of issue; the device must be done with it.
-  /// Units: microseconds since the rank's first stamp. Clocks of two GPUs need not agree, and each rank has
-  /// its own zero.
+  /// The times of the last replay, in the order of issue. The device must have finished it.
+  /// Units: microseconds since the rank's first stamp. Clocks of two GPUs may differ, and each rank has its
+  /// own zero.
   void take(std::vector<traced>& into);
 
  private:
@@ -74,8 +75,8 @@ class tracer {
   unsigned long long* times_ = nullptr;  // device memory, nanoseconds
 };
 
-/// Times what is enqueued on a lane while this lives: a communication where nothing is computed, or a wait of
-/// lane 0.
+/// Times the work that is enqueued on a lane during its lifetime: a communication on a lane that does not
+/// compute, or a wait of lane 0.
 class stamped {
  public:
   stamped(const lane& on, tracer::what of, const char* name)
@@ -97,7 +98,7 @@ class stamped {
   std::size_t entry_ = 0;
 };
 
-/// An action on another lane than 0, as long as this lives.
+/// Times an action on a lane other than 0 during its lifetime.
 class stamped_action {
  public:
   stamped_action(const lane&, const char* name);
@@ -111,7 +112,7 @@ class stamped_action {
   std::size_t entry_ = 0;
 };
 
-/// A step's body begins and ends, or goes on to the next action.
+/// Mark the beginning of a step's body, of its next action, and its end.
 void begin_step(rank&);
 void begin_action(const lane&, const char* name);
 void end_step(rank&);

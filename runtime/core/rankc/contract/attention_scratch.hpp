@@ -22,8 +22,8 @@ constexpr bool attention_by_cudnn(const attention_shape& s) {
 }
 
 /// The part of a gradient that one call of cuDNN computes: `rows` rows of the query heads of `kv_heads` key
-/// heads. Its deterministic engine stores all scores of a part. So a part has at most 1 GiB of scores, unless
-/// those of one key head of one row are more.
+/// heads. cuDNN's deterministic engine stores all scores of a part. So a part has at most 1 GiB of scores, or
+/// those of one key head of one row if these are more.
 struct attention_part {
   int rows, kv_heads;
 };
@@ -60,17 +60,17 @@ constexpr std::size_t attention_grad_workspace(const attention_shape& s) {
 constexpr bool attention_by_tiles(const attention_shape& s) {
   return s.element == 2 && s.dim == 64 && s.seq % 64 == 0;
 }
-/// True if they run its gradient. They compute the attention weights twice, once for dq and once for dk and
-/// dv. So cuDNN's kernels are faster on longer sequences, unless they must be deterministic.
+/// True if those kernels also run the gradient of this shape. They compute the attention weights twice: once
+/// for dq, once for dk and dv. So cuDNN is faster on longer sequences, but not if it must be deterministic.
 constexpr bool attention_grad_by_tiles(const attention_shape& s) {
   return attention_by_tiles(s) && (s.seq <= 8192 || s.deterministic);
 }
-/// True if they run attention of this shape within documents or windows; `seq` is the length of a rank's
-/// chunk.
+/// True if rankc's own kernels for compute capability 9.0 run attention of this shape with documents or
+/// windows. `seq` is the length of a rank's chunk.
 constexpr bool masked_attention_by_tiles(const attention_shape& s) {
   return s.element == 2 && (s.dim == 64 || s.dim == 128) && s.seq % 64 == 0;
 }
-/// The scratch of these gradient kernels: two f32 numbers per query and head.
+/// The scratch of the gradient kernels for compute capability 9.0: two f32 numbers per query and head.
 constexpr std::size_t attention_statistics_bytes(const attention_shape& s) {
   return 2 * attention_delta_bytes(s);
 }
@@ -81,14 +81,13 @@ constexpr std::size_t attention_grad_scratch(const attention_shape& s) {
       attention_delta_bytes(s) + (attention_by_cudnn(s) ? attention_grad_workspace(s) : 0);
   return masked_attention_by_tiles(s) ? std::max(others, attention_statistics_bytes(s)) : others;
 }
-/// The scratch of the gradient within documents.
+/// The scratch of the gradient of attention within documents.
 constexpr std::size_t document_attention_grad_scratch(const attention_shape& s) {
   return masked_attention_by_tiles(s) ? attention_statistics_bytes(s) : attention_delta_bytes(s);
 }
 
-// The chunks of sequences that a rank of cp has; `seq` is the rank's tokens of a sequence. The output (or
-// query gradient) of a block and its statistics are stored apart from the result that they are then merged
-// into.
+// Scratch for the sequence chunks of a cp rank. `seq` is the rank's tokens of a sequence. Each block's output
+// (or query gradient) and statistics are stored in scratch and then merged into the result.
 constexpr std::size_t chunk_output_bytes(int rows, int seq, int heads, int dim) {
   return (std::size_t{2} * rows * seq * heads * dim + 255) / 256 * 256;
 }

@@ -17,13 +17,13 @@ struct attention_setting {
   constexpr bool operator==(const attention_setting&) const = default;
   /// True if each attribute has its default.
   constexpr bool is_plain() const { return *this == attention_setting{}; }
-  /// True if the scores are scale q k with the default scale, of a causal mask or of none.
+  /// True if the scores are scale q k with the default scale, with or without a causal mask.
   constexpr bool has_plain_scores() const { return window == 0 && softcap == 0 && scale == 0; }
-  /// True if causal scores have a window or a scale of their own, and no softcap.
+  /// True if attention is causal without a softcap. A window or a scale may be set.
   constexpr bool has_only_masks() const { return causal && softcap == 0; }
   static constexpr std::array<const char*, 4> names{"window", "softcap", "scale", "causal"};
-  /// The attributes in the order of `names`. The hash of a call and the certificate's `given` have them of a
-  /// setting that is not plain.
+  /// The attributes in the order of `names`. The hash of a call and the certificate's `given` contain them if
+  /// the setting is not plain.
   constexpr std::array<double, 4> numbers() const {
     return {static_cast<double>(window), softcap, scale, causal ? 1.0 : 0.0};
   }

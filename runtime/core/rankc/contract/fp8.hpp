@@ -29,13 +29,13 @@ struct e5m2 {
   static constexpr unsigned char nan = 0x7F;
 };
 
-/// An e4m3 of a tensor with a scale for each row and, for the elements by columns, for each column.
+/// An e4m3 of a tensor with a scale for each row. Its elements by columns have a scale for each column.
 struct e4m3_rows : e4m3 {};
 
 constexpr std::size_t fp8_aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// The offsets of the parts of an fp8 tensor with one scale. They are its elements by rows, its elements by
-/// columns, the factor that scales them back, and room for partial maxima of the tensor that it is made of.
+/// The offsets of the parts of an fp8 tensor with one scale: elements by rows, elements by columns, the
+/// dequantization factor, and room for partial maxima of the source tensor.
 /// Units: bytes.
 struct fp8_layout {
   std::size_t rows, columns;
@@ -85,7 +85,7 @@ constexpr int exponent_of(double size) {
   return static_cast<int>(std::bit_cast<std::uint64_t>(size) >> 52) - 1023;
 }
 
-/// The numbers of F by their bits; infinities are NaN, too.
+/// The numbers of F by their bits. Infinities are stored as NaN.
 template <class F>
 inline constexpr std::array<double, 256> fp8_numbers = [] {
   std::array<double, 256> all{};
@@ -103,8 +103,7 @@ inline constexpr std::array<double, 256> fp8_numbers = [] {
 
 }  // namespace detail
 
-/// Rounds to the nearest number of F, on a tie to the even one. Numbers beyond the largest of F become the
-/// largest.
+/// Rounds to the nearest number of F, ties to even. Saturates at the largest number of F.
 template <class F>
 F to_fp8(float number) {
   if (std::isnan(number)) return {F::nan};

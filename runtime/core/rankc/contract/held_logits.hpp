@@ -7,7 +7,9 @@
 
 namespace rankc::runtime::cuda {
 
-/// Units: bytes. Two rows and the other data of their blocks fit into the 228 KiB of a multiprocessor.
+/// The longest such row. Two rows and the other data of their blocks fit into the 228 KiB of a
+/// multiprocessor.
+/// Units: bytes.
 inline constexpr std::size_t held_logits = 112 * 1024;
 
 }  // namespace rankc::runtime::cuda

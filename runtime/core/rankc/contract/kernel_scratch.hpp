@@ -11,7 +11,8 @@
 
 namespace rankc::runtime {
 
-/// An i32 for the tokens of each expert in each group, and an i32 for the number of groups.
+/// The scratch of the arrangement with a capacity limit: the number of tokens of each expert in each group,
+/// and the number of groups, as i32.
 constexpr std::size_t limited_arrangement_scratch(std::size_t groups, std::size_t experts) {
   return (groups * experts + 1) * sizeof(std::int32_t);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Learning-rate schedules as values: pieces, one after the other. A plan's recipe, the command line and the
-// trainer use this form, and the rate of a step is the same number at compile time and at run time.
+// trainer use this form. The rate of a step is the same number at compile time and at run time.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -44,13 +44,13 @@ struct lr_schedule {
 };
 
 namespace lr {
-/// Linear to the recipe's lr; as the first piece it starts at 0.
+/// A linear rise to the recipe's lr. The first piece of a schedule starts at 0.
 constexpr lr_piece warm_up(int steps) { return {lr_shape::linear, steps, peak}; }
-/// The same rate for some steps.
+/// A constant rate for `steps` steps.
 constexpr lr_piece constant(int steps) { return {lr_shape::constant, steps, peak}; }
-/// Linear to a rate.
+/// A linear change to the rate `to`.
 constexpr lr_piece linear(int steps, double to = 0) { return {lr_shape::linear, steps, to}; }
-/// Half a cosine period to a rate. Source: SGDR (Loshchilov and Hutter 2017), one period.
+/// Half a cosine period to the rate `to`. Source: SGDR (Loshchilov and Hutter 2017), one period.
 constexpr lr_piece cosine(int steps, double to = 0) { return {lr_shape::cosine, steps, to}; }
 /// Warm-up, stable, decay. Source: MiniCPM (Hu et al. 2024).
 constexpr lr_schedule wsd(int warm_up_steps, int stable, int decay, double to = 0) {

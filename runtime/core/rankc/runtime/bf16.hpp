@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The 16-bit type that moments, and weights without a master copy, are kept in, and how a number is rounded
-// to it. Hosts and devices round alike, bit by bit.
+// The 16-bit type of moments, and of weights without a master copy, with its rounding. Hosts and devices
+// round with the same bits.
 #pragma once
 #include <rankc/runtime/host_device.hpp>
 
@@ -15,8 +15,8 @@ struct bf16_bits {
   bool operator==(const bf16_bits&) const = default;
 };
 
-/// How a number is rounded to bf16: to the nearest, or up with the probability that the part which is cut off
-/// is of the distance between the two neighbours.
+/// The rounding of a number to bf16. `stochastic` rounds up with probability (x - lower) / (upper - lower),
+/// where lower and upper are the neighbouring bf16 numbers.
 enum class rounding { nearest, stochastic };
 
 namespace detail {
@@ -40,15 +40,15 @@ RANKC_HOST_DEVICE inline float widened(bf16_bits x) {
   return detail::float_of(static_cast<std::uint32_t>(x.bits) << 16);
 }
 
-/// Ties go to even; what is no number stays none.
+/// Ties go to even. NaN stays NaN.
 RANKC_HOST_DEVICE inline bf16_bits rounded_to_nearest(float x) {
   const std::uint32_t bits = detail::bits_of(x);
   if ((bits & 0x7FFFFFFF) > 0x7F800000) return {static_cast<std::uint16_t>(bits >> 16 | 0x40)};
   return {static_cast<std::uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16)};
 }
 
-/// `random`: one of 2^16 equally probable numbers. What bf16 has exactly, and what is not finite, is not
-/// changed by it.
+/// Rounds stochastically. `random` is one of 2^16 equally probable numbers. It changes neither a number that
+/// bf16 represents exactly nor one that is not finite.
 /// Source: Gupta et al. 2015.
 RANKC_HOST_DEVICE inline bf16_bits rounded_stochastically(float x, std::uint16_t random) {
   const std::uint32_t bits = detail::bits_of(x);

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names of calls of generated text: those of their types.
+// The names of the calls in generated text. A call's name is the name of its type.
 #pragma once
 #include <string>
 #include <string_view>
 
 namespace rankc::runtime {
 
-/// A text of the compiler in which the type of a call follows "Call = ".
+/// A text from the compiler in which the type of a call follows "Call = ".
 template <class Call>
 [[gnu::always_inline]] inline const char* type_text() {
   return __PRETTY_FUNCTION__;
 }
 
-/// "linear_dw" of "... Call = plan::linear_dw<float, 128, 512>; ...", in that text.
+/// The call's name in that text: "linear_dw" in "... Call = plan::linear_dw<float, 128, 512>; ...".
 constexpr std::string_view word_in(std::string_view type) {
   type = type.substr(type.find("Call = ") + 7);
   type = type.substr(0, type.find_first_of("<;]"));

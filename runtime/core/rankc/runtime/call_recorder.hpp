@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the text of a step with its proof before a rank runs it. The text runs once on a rank that has a
-// recorder. The recorder hashes the calls and launches nothing. A target that captures the step captures it
-// afterwards, from the same text.
+// recorder. The recorder hashes the calls and launches nothing. A target that captures its steps captures
+// this step afterwards, from the same text.
 #pragma once
 #include <rankc/runtime/operands.hpp>
 #include <rankc/runtime/program.hpp>
@@ -15,19 +15,19 @@
 
 namespace rankc::runtime {
 
-/// The calls of one step of a rank.
-/// Errors: failure (1) at the first call that is not the one that was proven, with its name.
+/// Records the calls of one step of a rank.
+/// Errors: failure (1) at the first call that differs from the proven one, with its name.
 class call_recorder {
  public:
-  /// `index`: of the rank in the world.
+  /// `index` is the rank's number in the world.
   call_recorder(const description&, int index, const proven_step&, bool on_host);
 
-  /// The rank's communicators, at the coordinates that the proven calls are of.
+  /// The rank's communicators, at the coordinates for which the calls were proven.
   const rank_row& row() const { return row_; }
 
-  // The calls of the text. Lanes are given by their index.
+  // The calls of the text. A lane is given by its index.
   void begin(const char* action) { action_ = action; }
-  /// An action on another lane than lane 0.
+  /// Runs an action on another lane than lane 0.
   void act(const auto& on, const char* action, auto work) {
     action_ = action;
     acting_on_ = on.index;
@@ -37,14 +37,15 @@ class call_recorder {
   void record(int lane, event);
   void wait(int lane, event);
   void follow(int next, int before);
-  /// The rows of the next communication move while a product runs.
+  /// Marks the next communication as one whose rows move while a GEMM runs.
   void move_by_rows() { by_rows_ = true; }
 
   void call(int lane, const void* call, void (*describe)(const void*, operand_list&));
   void clear(int lane, at, std::size_t bytes);
   void finish();
 
-  /// The hash of a rank's communicators. Ranks of a pipeline coordinate with equal hashes are alike.
+  /// The hash of a rank's communicators. Ranks of one pipeline coordinate with equal hashes run the same
+  /// calls.
   static std::uint64_t hash_of_links(const description&, int index);
 
  private:
@@ -63,11 +64,11 @@ class call_recorder {
   const bool on_host_;
   rank_row row_;
   std::span<const lane_row> lanes_;
-  std::vector<std::uint64_t> communicators_;                 // of the rank's links
+  std::vector<std::uint64_t> communicators_;                 // by the rank's links
   std::vector<hashed_lane> queues_;                          // by lane
-  std::vector<std::vector<int>> events_;                     // the calls that each stands for the end of
-  std::unordered_map<const char*, std::string_view> names_;  // of the types of calls
-  // Kept from call to call: a list for each call would be filled with zeros, and the operands allocated.
+  std::vector<std::vector<int>> events_;                     // by event: the calls whose end it marks
+  std::unordered_map<const char*, std::string_view> names_;  // by the type of the call
+  // Kept across calls, so that a call neither fills a list with zeros nor allocates operands.
   operand_list list_;
   std::vector<hashed_operand> operands_;
   const char* action_ = "";
@@ -77,7 +78,7 @@ class call_recorder {
   std::uint64_t hash_ = 0;
 };
 
-/// The recorder of a lane's rank; null where its calls are carried out.
+/// The recorder of a lane's rank; null if calls are carried out.
 inline call_recorder* recorder_of(const auto& lane) { return lane.of->recorder; }
 
 }  // namespace rankc::runtime

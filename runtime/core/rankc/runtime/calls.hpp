@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages and collectives of generated text: structs of named operands, whose types say all sizes. All
-// targets have the same structs, and a target's functions are found by its lane. Both sides of a transfer
-// have the same site. A mismatch is refused by the site's name.
+// Messages and collectives of generated text: structs of named operands, whose types contain all sizes. All
+// targets use the same structs. The type of the lane selects the target's functions. Both sides of a transfer
+// have the same site. An error for a mismatch names the site.
 #pragma once
 #include <rankc/runtime/call_names.hpp>
 #include <rankc/runtime/call_recorder.hpp>
@@ -48,7 +48,7 @@ inline constexpr auto share_offsets_on = [](const auto& on, auto... with) { shar
 inline constexpr auto gather_offsets_on = [](const auto& on, auto... with) { gather_offsets(on, with...); };
 
 #ifdef RANKC_INJECT
-/// Becomes whatever tensor is wanted.
+/// Converts to every tensor type.
 struct any_tensor {
   template <class T>
     requires requires(T t) {
@@ -57,7 +57,7 @@ struct any_tensor {
     }
   operator T() const;
 };
-/// A call whose first operand is a tensor: what it computes.
+/// A call whose first operand is a tensor, which is its result.
 template <class Call>
 concept has_result = std::is_standard_layout_v<Call> && requires { Call{any_tensor{}}; };
 #endif
@@ -75,7 +75,7 @@ void enqueue(const Lane& on, const void* what) {
 
 namespace rankc::runtime::calls {
 
-/// Enqueue a call on a lane. The lane counts the call where its target does.
+/// Enqueues a call on a lane. On some targets the lane also counts the call.
 void run(const auto& on, const auto& call) {
   using call_type = std::remove_cvref_t<decltype(call)>;
   if constexpr (requires { on.of->recorder; })
@@ -106,7 +106,7 @@ struct receive {
   void operator()(const auto& on) const { detail::receive_on(on, site, data.where, Data::bytes); }
 };
 
-/// In place.
+/// All-reduces in place.
 template <class Data>
 struct all_reduce {
   runtime::over over;
@@ -118,7 +118,7 @@ struct all_reduce {
   }
 };
 
-/// In place: f32, sent in bf16.
+/// All-reduces f32 in place and sends bf16.
 template <class Data>
 struct all_reduce_in_bf16 {
   runtime::over over;
@@ -142,7 +142,7 @@ struct all_gather {
   }
 };
 
-/// Of each tensor all that the ranks keep.
+/// All-gathers each tensor from the shards that the ranks keep.
 template <class To, class From>
 struct gather_shards {
   runtime::over over;
@@ -155,7 +155,7 @@ struct gather_shards {
   }
 };
 
-/// Of each tensor the sum of what the ranks have, dealt out: to each its shard.
+/// Reduce-scatters each tensor: each rank receives its shard of the sum.
 template <class To, class From>
 struct scatter_sums {
   runtime::over over;
@@ -169,7 +169,7 @@ struct scatter_sums {
   }
 };
 
-/// The same of f32, sent in bf16.
+/// Reduce-scatters f32 and sends bf16.
 template <class To, class From>
 struct scatter_sums_in_bf16 {
   runtime::over over;
@@ -184,7 +184,7 @@ struct scatter_sums_in_bf16 {
   }
 };
 
-/// Of each tensor the sum that has arrived is added to what is there.
+/// Adds the sums that have arrived to the shards that the rank keeps.
 template <class To, class From>
 struct add_sums {
   To to;
@@ -208,12 +208,12 @@ struct reduce_scatter {
   }
 };
 
-/// Part `index` of N of the rows of whatever has them. Of what is gathered a rank's own part is read where it
-/// was made.
+/// Rows [index * n / N, (index + 1) * n / N) of a tensor with n rows. In an all-gather the rank's own part is
+/// read from its source and not copied.
 template <std::size_t N>
 struct part_of_rows {
   std::size_t index;
-  bool first = false;  // of those that follow one another
+  bool first = false;  // the first part to be computed
   at gathered{}, own{};
   bool is_own = false;
   template <class T, std::size_t Rows, std::size_t Columns, std::size_t Stride>
@@ -222,7 +222,7 @@ struct part_of_rows {
     if (is_own && m.where.byte == gathered.byte) return {own};
     return {m.where + index * (Rows / N) * Stride * sizeof(T)};
   }
-  /// Sums over rows go on where the part before has left them.
+  /// The first part writes or adds as the call says; later parts add to its sum.
   store operator()(store into) const { return first ? into : store::add; }
 };
 struct all_rows {
@@ -232,16 +232,16 @@ struct all_rows {
   }
 };
 
-/// A recorder is given the product of a part of the rows too, so that the proof holds for the parts.
+/// Also records the GEMM of one part of the rows, so that the proof holds for the parts.
 template <std::size_t N>
 void record_part(const auto& on, const auto& product) {
   if (recorder_of(on) != nullptr) run(on, product(part_of_rows<N>{1}));
 }
 
-/// Rows that are gathered for a product, which `product` makes of a part of them. Where the target can, parts
-/// arrive while
-/// `meanwhile`, which has no part in either, and then the product of others run; else one comes after the
-/// other.
+/// Overlaps an all-gather with the GEMM that reads its rows. `product(part)` is the GEMM of a part of the
+/// rows. If the target supports it, `meanwhile` and the GEMMs of parts that have arrived run while later
+/// parts arrive. `meanwhile` touches neither the rows nor the GEMM. Otherwise all-gather, `meanwhile` and
+/// GEMM run one after the other.
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
 void run_by_rows(const auto& on, const all_gather<T, Whole, Part, Columns>& rows, const auto& product,
                  const auto&... meanwhile) {
@@ -267,7 +267,7 @@ void run_by_rows(const auto& on, const all_gather<T, Whole, Part, Columns>& rows
   record_part<Whole / Part>(on, product);
 }
 
-/// The same of rows that a product makes, whose sum over the ranks is dealt out.
+/// Overlaps a reduce-scatter with the GEMM that produces its rows, in the same way.
 template <class T, std::size_t Whole, std::size_t Part, std::size_t Columns>
 void run_by_rows(const auto& on, const auto& product, const reduce_scatter<T, Whole, Part, Columns>& sum,
                  const auto&... meanwhile) {
@@ -291,7 +291,8 @@ void run_by_rows(const auto& on, const auto& product, const reduce_scatter<T, Wh
   run(on, sum);
 }
 
-/// What the member before has in two tensors, which goes on to the next; or back.
+/// Sends two tensors to the next member of the ring and receives those of the previous member. shift_back
+/// sends in the other direction.
 template <class T, std::size_t Rows, std::size_t Columns>
 struct shift {
   runtime::over over;
@@ -313,7 +314,7 @@ struct shift_back {
   }
 };
 
-/// All heads of a rank's tokens for all tokens of its heads, or the other way.
+/// Exchanges all heads of a rank's tokens for all tokens of its heads, or the reverse.
 template <class T, std::size_t ToRows, std::size_t ToColumns, std::size_t FromRows, std::size_t FromColumns,
           std::size_t Seq>
 struct all_to_all {
@@ -335,8 +336,8 @@ struct all_to_all {
   }
 };
 
-/// Slots of a rank's tokens, those of one expert after those of another, to the ranks that have the experts:
-/// of each of these it receives a slab, of which its segments say what is there.
+/// Sends the slots of a rank's tokens, which are sorted by expert, to the ranks that hold the experts. A rank
+/// receives one slab from each rank. The segments of a slab tell which of its rows are filled.
 template <class T, std::size_t Received, std::size_t Slots, std::size_t Columns, std::size_t Experts,
           std::size_t Ranks, std::size_t Slab>
 struct to_experts {
@@ -357,7 +358,7 @@ struct to_experts {
   }
 };
 
-/// The other way: to where the slots were. Of what had no room there are zeros.
+/// Sends the slots back to the ranks of their tokens. Slots that did not fit into a slab become zeros.
 template <class T, std::size_t Slots, std::size_t Received, std::size_t Columns, std::size_t Experts,
           std::size_t Ranks, std::size_t Slab>
 struct from_experts {
@@ -378,7 +379,8 @@ struct from_experts {
   }
 };
 
-/// The segments of what a rank receives: of each slab the slots of each of its experts.
+/// Exchanges the segments of the slabs that a rank receives: for each slab, the slots of each of the rank's
+/// experts.
 template <std::size_t Experts, std::size_t Ranks, std::size_t Slab>
 struct share_offsets {
   runtime::over over;
@@ -396,7 +398,8 @@ struct share_offsets {
   }
 };
 
-/// The segments of what several ranks have received, whose rows lie one rank's behind another's.
+/// Gathers the segments of the slabs that several ranks have received. The rows of one rank follow those of
+/// the previous rank.
 template <std::size_t All, std::size_t Segments, std::size_t Ranks, std::size_t Slab>
 struct gather_offsets {
   runtime::over over;

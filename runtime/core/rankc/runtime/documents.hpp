@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the documents of sequences begin.
+// The positions at which the documents of sequences begin.
 #pragma once
 #include <cstdint>
 
 namespace rankc::runtime {
 
-/// Of each token the position in its sequence that its document begins at: the token that ends a document
-/// belongs to it, and one that began before the sequence begins with it.
+/// Finds, for each token, the position in its sequence at which its document begins. The end-of-document
+/// token belongs to the document that it ends. A document that began before the sequence begins at position
+/// 0.
 /// Shapes: tokens, starts (rows, seq).
 constexpr void find_starts(const std::int32_t* tokens, int rows, int seq, std::int32_t end_of_document,
                            std::int32_t* starts) {

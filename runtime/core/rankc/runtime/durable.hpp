@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that must survive a crash: each is written whole and flushed to disk before another file refers to
-// it. Nothing here writes through a link.
+// Files that must survive a crash. Each file is written completely and flushed to disk before another file
+// refers to it. Nothing here writes through a link.
 #pragma once
 #include <rankc/runtime/failure.hpp>
 
@@ -24,21 +24,21 @@ inline constexpr int checkpoint_code = 65;
   throw failure(code, "RC5005: {} cannot be written: {}", file, std::strerror(error));
 }
 
-/// Whether an error of fsync or of a rename says that the file system does not offer the call, as some
-/// network and object stores do.
+/// True if an error of fsync or rename means that the file system does not offer the call, as some network
+/// and object stores do not.
 inline bool is_unsupported(int error) { return error == EINVAL || error == ENOSYS || error == EOPNOTSUPP; }
 
-/// A file that is written from its start, then flushed and closed. Without `close` it stays as it is.
+/// A file that is written from its start, then flushed and closed. Without `close` the data is not flushed.
 /// Errors: failure (`code`) that names the file, here and below.
 class durable_file {
  public:
-  /// Create a file. It is an error that the name is taken, also by a link.
+  /// Creates a file. An existing name, also a link, is an error.
   explicit durable_file(const std::filesystem::path& file, int code = checkpoint_code)
       : durable_file(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666), file,
                      code) {
     if (descriptor_ < 0) fail();
   }
-  /// Take a descriptor that is open for writing, and call it `file` in failures.
+  /// Takes a descriptor that is open for writing. Failures name it `file`.
   durable_file(int descriptor, const std::filesystem::path& file, int code)
       : name_(file.string()), code_(code), descriptor_(descriptor) {}
   durable_file(const durable_file&) = delete;
@@ -57,25 +57,24 @@ class durable_file {
     }
   }
 
-  /// Append all of a record or, where that fails, nothing of it.
+  /// Appends a whole record or, on failure, nothing of it.
   void append_whole(std::string_view record) {
     const off_t before = ::lseek(descriptor_, 0, SEEK_END);
     try {
       append(record.data(), record.size());
     } catch (const failure&) {
-      [[maybe_unused]] const int none =
-          ::ftruncate(descriptor_, before);  // of a pipe it cannot be taken back
+      [[maybe_unused]] const int none = ::ftruncate(descriptor_, before);  // a pipe cannot be truncated
       throw;
     }
   }
 
-  /// Replace bytes that were written before.
+  /// Replaces bytes that were written before.
   void replace(std::size_t offset, std::string_view bytes) {
     if (::lseek(descriptor_, static_cast<off_t>(offset), SEEK_SET) < 0) fail();
     append(bytes.data(), bytes.size());
   }
 
-  /// Wait until the file is on disk. Pipes, terminals and some file systems cannot be flushed.
+  /// Waits until the file is on disk. Pipes, terminals and some file systems cannot be flushed.
   void flush() {
     if (::fsync(descriptor_) != 0 && !is_unsupported(errno) && errno != EROFS) fail();
   }
@@ -95,8 +94,8 @@ class durable_file {
   int descriptor_;
 };
 
-/// Wait until the entries of a folder are on disk.
-/// Returns: false where the file system cannot flush folders, or this process may not read the folder.
+/// Waits until the entries of a folder are on disk.
+/// Returns: false if the file system cannot flush folders, or this process may not read the folder.
 inline bool flush_folder(const std::filesystem::path& folder, int code = checkpoint_code) {
   const int descriptor = ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0 && errno == EACCES) return false;
@@ -108,7 +107,7 @@ inline bool flush_folder(const std::filesystem::path& folder, int code = checkpo
   return result == 0;
 }
 
-/// Write a small file under a name that is free, and wait until it is on disk.
+/// Writes a small file under a new name and waits until it is on disk.
 inline void write_durably(const std::filesystem::path& file, std::string_view text,
                           int code = checkpoint_code) {
   durable_file out(file, code);
@@ -116,15 +115,15 @@ inline void write_durably(const std::filesystem::path& file, std::string_view te
   out.close();
 }
 
-/// Rename a file or folder, and flush its parent folder.
+/// Renames a file or folder and flushes its parent folder.
 inline void rename_durably(const std::filesystem::path& from, const std::filesystem::path& to,
                            int code = checkpoint_code) {
   if (std::rename(from.c_str(), to.c_str()) != 0) fail_to_write(to, code);
   flush_folder(to.parent_path(), code);
 }
 
-/// The same, to a name that is free.
-/// Returns: false where the name is taken; nothing has changed then.
+/// Renames to a name that does not exist yet.
+/// Returns: false if the name exists; nothing has changed then.
 inline bool rename_if_free(const std::filesystem::path& from, const std::filesystem::path& to,
                            int code = checkpoint_code) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) {
@@ -138,8 +137,8 @@ inline bool rename_if_free(const std::filesystem::path& from, const std::filesys
   return true;
 }
 
-/// Exchange the names of two files or folders of one folder atomically, and flush the folder.
-/// Returns: false where the file system cannot exchange names; nothing has changed then.
+/// Exchanges the names of two files or folders of one folder atomically, and flushes the folder.
+/// Returns: false if the file system cannot exchange names; nothing has changed then.
 inline bool exchange_durably(const std::filesystem::path& one, const std::filesystem::path& other) {
   if (::renameat2(AT_FDCWD, one.c_str(), AT_FDCWD, other.c_str(), RENAME_EXCHANGE) != 0) {
     if (is_unsupported(errno)) return false;

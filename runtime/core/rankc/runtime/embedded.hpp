@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A rank of a program inside another program, which has its own main, threads, memory and communicators.
 // Nothing here prints, throws, starts threads, or changes settings of the process. `host::embed` and
-// `cuda::embed` make one.
+// `cuda::embed` create one.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -11,7 +11,7 @@
 
 namespace rankc::runtime {
 
-/// How a call ended: 0 where it is done; else the exit code that a trainer would have, and one sentence.
+/// The result of a call: code 0 on success; else the exit code that a trainer would have, and one sentence.
 struct [[nodiscard]] status {
   int code = 0;
   char text[1000] = "";
@@ -19,7 +19,7 @@ struct [[nodiscard]] status {
   bool ok() const noexcept { return code == 0; }
 };
 
-/// The refusal of a rank that the application has not embedded here.
+/// The refusal of a rank that is not embedded here.
 inline failure not_embedded(int rank) { return failure(1, "RC5017: rank {} is not embedded here", rank); }
 
 /// The refusal of a timed step of an embedded rank.
@@ -27,13 +27,13 @@ inline failure no_times_of_embedded() {
   return failure(1, "RC5018: the times of an embedded rank's step cannot be taken");
 }
 
-/// What the application is told, a line at a time.
+/// Receives the messages for the application, one line at a time.
 using log_lines = std::function<void(const char* line)>;
 
-/// Of what is being caught.
+/// The status of the exception that is being handled.
 status status_of_exception() noexcept;
 
-/// The status of what `call` does, which may throw.
+/// Runs `call`, which may throw, and returns its status.
 status status_of(auto&& call) noexcept {
   try {
     call();
@@ -43,8 +43,8 @@ status status_of(auto&& call) noexcept {
   }
 }
 
-/// One rank, stepped by the thread that calls. One call at a time; the ranks of a program take the same
-/// steps.
+/// One rank, stepped by the calling thread. Only one call may run at a time. All ranks of a program take the
+/// same steps.
 class embedded {
  public:
   embedded() noexcept;
@@ -53,27 +53,28 @@ class embedded {
   embedded& operator=(embedded&&) noexcept;
   ~embedded();
 
-  /// A microbatch of this rank's data-parallel coordinate. A program whose model reads no tokens takes empty
-  /// tokens and targets. Shapes: (rows, seq), row-major.
-  /// `inputs` are the inputs that the model declares; a program without any takes an empty list.
-  /// Errors: 1 for another size, for a token that is not in the vocabulary, for a label that is neither a
-  /// token nor the program's ignored label, naming its place, and for an input that is missing or unknown.
+  /// Sets a microbatch of this rank's data-parallel coordinate. `inputs` are the inputs that the model
+  /// declares. A program whose model reads no tokens takes empty tokens and targets. A program without
+  /// declared inputs takes an empty list.
+  /// Shapes: (rows, seq), row-major.
+  /// Errors: 1 for another size; for a token outside the vocabulary, or a label that is neither a token nor
+  /// the program's ignored label, with its position; for a missing or unknown input.
   status set_batch(int microbatch, std::span<const std::int32_t> tokens,
                    std::span<const std::int32_t> targets, std::span<const named_array> inputs = {}) noexcept;
 
-  /// A training step, with the ranks that take theirs. Where the rank has no loss, `out.loss` is no number.
-  /// Errors: the code of the rank that has failed first, which the text names; the program is to be embedded
-  /// anew.
+  /// Takes a training step together with the other ranks. If the rank has no loss, `out.loss` is NaN.
+  /// Errors: the code of the rank that failed first; the text names that rank. The program must then be
+  /// embedded anew.
   status step(const step_input&, step_output& out) noexcept;
   status evaluate(double& loss) noexcept;
   bool has_loss() const noexcept;
 
-  /// As engine has them.
+  /// Access to the rank's data, as in engine.
   status read(region, std::size_t first, std::span<double> to) noexcept;
   status write(region, std::size_t first, std::span<const double> from) noexcept;
   status logits(std::size_t token, std::span<double> to) noexcept;
 
-  /// For the tools that checkpoint, which throw; null before it is embedded.
+  /// The engine, for checkpoint tools, which throw; null before the rank is embedded.
   engine* inside() noexcept { return engine_.get(); }
 
  private:

@@ -33,7 +33,7 @@ constexpr std::size_t count_holes(std::string_view text) {
   return n;
 }
 
-/// Numbers, text, and paths of std::filesystem.
+/// Numbers, text, and paths of std::filesystem as text.
 template <class Value>
 std::string as_text(const Value& value) {
   if constexpr (std::convertible_to<const Value&, std::string_view>) {
@@ -48,7 +48,7 @@ std::string as_text(const Value& value) {
   }
 }
 
-/// The sentence of an id with its holes filled in, in their order.
+/// A sentence with its holes filled in, in their order.
 inline std::string fill(std::string_view text, const std::vector<std::string>& arguments) {
   std::string out;
   for (const std::string& argument : arguments) {
@@ -62,8 +62,8 @@ inline std::string fill(std::string_view text, const std::vector<std::string>& a
 
 }  // namespace detail
 
-/// A sentence that begins with its id and has one hole, {}, for each argument; both are checked while
-/// compiling.
+/// A sentence that begins with its id and has one hole, {}, for each argument. Both are checked at compile
+/// time.
 template <class... Arguments>
 struct sentence {
   template <std::size_t N>
@@ -80,14 +80,14 @@ std::string say(sentence<std::type_identity_t<Arguments>...> about, const Argume
   return detail::fill(about.text, {detail::as_text(arguments)...});
 }
 
-/// An error that ends a program with the exit code `code`. Tests compare `id` and `arguments`, people read
+/// An error that ends a program with the exit code `code`. Tests compare `id` and `arguments`; people read
 /// `what()`.
 struct failure : std::runtime_error {
   template <class... Arguments>
   failure(int exit_code, sentence<std::type_identity_t<Arguments>...> about, const Arguments&... values)
       : failure(exit_code, about.text, std::vector<std::string>{detail::as_text(values)...}) {}
 
-  /// An error that another rank or thread has reported as text. Its id is 0 where the text begins with none.
+  /// An error that another rank or thread has reported as text. Its id is 0 if the text begins with none.
   static failure reported(int exit_code, const std::string& text) {
     return failure(exit_code, text, std::vector<std::string>{});
   }

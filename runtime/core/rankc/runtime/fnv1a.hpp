@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash of a parameter's name, from which its first values and the bits that round it follow.
+// The hash of a parameter's name. Its initial values and its rounding bits are derived from this hash.
 #pragma once
 #include <cstdint>
 #include <string_view>

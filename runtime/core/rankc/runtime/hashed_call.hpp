@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The format of the hash of calls. The generator fills these structs from the ops that it has proven, and the
-// runtime from the calls of the text.
+// The format of the hash of calls. The generator fills these structs from the ops that it has proven. The
+// runtime fills them from the calls of the text.
 #pragma once
 #include <rankc/contract/attention_setting.hpp>
 #include <rankc/contract/load_balance.hpp>
@@ -16,24 +16,25 @@
 
 namespace rankc::runtime {
 
-/// The types of elements, by their numbers in the hash.
+/// The element types, by their numbers in the hash.
 enum class hashed_type : unsigned char { bytes, i32, bf16, f32, f64, e4m3, e5m2, e4m3_rows };
 
-/// Rows of elements in a rank's arena, `stride` elements apart; rows 0: the begin alone is hashed.
+/// Rows of elements in a rank's arena, `stride` elements apart. With rows 0 only the offset is hashed.
 struct hashed_operand {
   std::size_t begin, rows = 0, columns = 0, stride = 0;
   hashed_type type = hashed_type::bytes;
-  /// As one row, where its elements lie side by side.
+  /// The operand as one row, if its elements are contiguous.
   hashed_operand flat() const {
     if (stride != columns) return *this;
     return {begin, 1, rows * columns, rows * columns, type};
   }
 };
 
-/// Parameters, their gradients and their moments begin at multiples of this number of elements.
+/// Parameters, their gradients and their moments start at multiples of this number of elements.
 inline constexpr std::size_t elements_apart = 16;
 
-/// Neighbouring elements that an optimizer treats alike. Units: elements.
+/// Contiguous elements that an optimizer updates by the same rule.
+/// Units: elements.
 struct hashed_range {
   std::size_t first, count;
   bool decay = false;
@@ -42,7 +43,7 @@ struct hashed_range {
   bool is_treated_as(const hashed_range& o) const { return decay == o.decay && balances == o.balances; }
 };
 
-/// The ranges in their order; neighbours that are treated alike are one.
+/// The ranges in their order, with neighbours of the same rule merged.
 inline std::vector<hashed_range> joined_ranges(std::span<const hashed_range> all) {
   std::vector<hashed_range> joined;
   for (const hashed_range& next : all)
@@ -56,41 +57,41 @@ inline std::vector<hashed_range> joined_ranges(std::span<const hashed_range> all
 struct hashed_call {
   std::string_view name;  // "linear_dw"
   int lane = 0;
-  bool adds = false;  // to what the results' bytes held
+  bool adds = false;  // adds to the previous contents of the results
   std::vector<hashed_operand> operands = {};
   std::vector<double> numbers = {};
-  std::vector<std::size_t> firsts = {};   // of dims that are sharded: the begin of the rank's shard
-  std::vector<hashed_range> ranges = {};  // of an optimizer and of norms
-  std::vector<int> waits = {};            // the calls that it waits for by events, ascending
-  std::uint64_t communicator = 0;         // `hash_of` its members; of a kernel 0
-  std::string_view site = {};             // the name that both sides of a communication carry
+  std::vector<std::size_t> firsts = {};   // for sharded dims: the start of the rank's shard
+  std::vector<hashed_range> ranges = {};  // for an optimizer or a norm
+  std::vector<int> waits = {};            // the calls whose events it waits for, ascending
+  std::uint64_t communicator = 0;         // `hash_of` its members; 0 for a kernel
+  std::string_view site = {};             // the name that both sides of a communication use
   int site_index = -1;
-  std::size_t bytes = 0;                    // that are communicated, per rank
-  bool by_rows = false;                     // its rows move while a product runs
-  hashed_type summed = hashed_type::bytes;  // the elements that a collective adds up, or takes the maximum of
+  std::size_t bytes = 0;                    // communicated per rank
+  bool by_rows = false;                     // its rows move while a GEMM runs
+  hashed_type summed = hashed_type::bytes;  // the elements that a collective reduces
 
-  /// The numbers of a setting that is not plain; a plain one adds none.
+  /// Adds the numbers of a setting. A plain setting adds none.
   void add(const attention_setting& s) {
     if (!s.is_plain())
       for (const double n : s.numbers()) numbers.push_back(n);
   }
-  /// Ports that share a dim begin at one place.
+  /// Adds the start of a shard. Ports that share a dim add it once.
   void add_first(std::size_t begin) {
     if (begin != 0 && (firsts.empty() || firsts.back() != begin)) firsts.push_back(begin);
   }
 };
 
-/// The calls that later calls of a lane are ordered after.
+/// The order of a lane: the calls that its later calls wait for.
 class hashed_lane {
  public:
-  /// The next call of the lane waits for these calls.
+  /// Makes the next call of the lane wait for these calls.
   void wait(std::span<const int> calls) { join(waits_, calls); }
-  /// The lane makes a call. Returns the calls that it waits for.
+  /// Adds a call to the lane. Returns the calls that it waits for.
   std::vector<int> call(std::size_t number) {
     last_ = {static_cast<int>(number)};
     return std::exchange(waits_, {});
   }
-  /// The calls that the end of the lane stands for.
+  /// The calls that must have ended when the lane has reached its end.
   std::vector<int> end() const {
     std::vector<int> calls = last_;
     join(calls, waits_);
@@ -115,7 +116,7 @@ inline std::uint64_t hash_of(std::uint64_t before, const hashed_call& c) {
   f.add(c.name);
   f.add(static_cast<std::uint64_t>(c.lane) << 1 | (c.adds ? 1 : 0));
   add_count(c.operands);
-  const bool by_count = c.name == "add";  // the text does not say the rows of a shard that it adds
+  const bool by_count = c.name == "add";  // the text does not contain the rows of a shard that it adds
   for (const hashed_operand& given : c.operands) {
     const hashed_operand o = by_count ? given.flat() : given;
     f.add(std::uint64_t{o.begin});
@@ -153,8 +154,9 @@ inline std::uint64_t hash_of(std::uint64_t before, std::span<const hashed_lane> 
   return f.value();
 }
 
-/// The hash of a communicator as each of its members has it: the kind of its name ("tp" of "tp at dp 0"), and
-/// how far its members are from the first. `place`: the rank's in a pair whose first sends; -1: in a group.
+/// The hash of a communicator, the same for all its members: the kind in its name ("tp" of "tp at dp 0"), and
+/// the distance of each member from the first. `place`: the rank's place in a pair whose first member sends;
+/// -1 in a group.
 inline std::uint64_t hash_of(std::string_view name, std::span<const int> members, int place) {
   hasher f;
   f.add(name.substr(0, name.find(" at ")));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts of a step that its text does not name: the kernels, and the places of an arena that the trainer
-// finds in the tables of the program. They are hashed behind the calls of a step.
+// The facts of a step that its text does not contain: the kernels, and the offsets in the arena that the
+// trainer finds in the tables of the program. They are hashed after the calls of a step.
 #pragma once
 #include <rankc/runtime/proven.hpp>
 #include <rankc/contract/rope_scaling.hpp>
@@ -13,12 +13,12 @@ namespace rankc::runtime {
 
 enum class kept_kind : unsigned char { weight, working_copy, first_moment, second_moment, rotary };
 
-/// A tensor that a step begins with and leaves for the next step.
+/// A tensor that exists when a step begins and that the next step reads.
 struct hashed_tensor {
   kept_kind kind;
-  std::string_view name;  // of a parameter
+  std::string_view name;  // for a parameter
   std::size_t begin;
-  std::int64_t positions = 0, dim = 0;  // of a rotary table
+  std::int64_t positions = 0, dim = 0;  // for a rotary table
   double theta = 0;
   rope_scaling scaling{};
 };
@@ -39,7 +39,7 @@ inline std::uint64_t hash_of(const hashed_tensor& t) {
   return f.value();
 }
 
-/// The hash of an input that the model declares; `place` is its first byte.
+/// The hash of an input that the model declares. `place` is the offset of its first byte.
 inline std::uint64_t hash_of_input(std::string_view name, std::size_t place) {
   hasher f;
   f.add(name);
@@ -47,15 +47,15 @@ inline std::uint64_t hash_of_input(std::string_view name, std::size_t place) {
   return f.value();
 }
 
-/// First bytes of the tensors of all microbatches, and of the results.
+/// Offsets of the tensors of all microbatches, and of the results.
 struct hashed_places {
   static constexpr std::size_t none =
-      ~std::size_t{0};  // the rank has no such tensor, or the step does not use it
+      ~std::size_t{0};  // the rank does not have this tensor, or the step does not use it
   std::size_t arena_bytes = 0, tokens = none, targets = none, starts = none;
-  std::size_t loss = none;   // of a rank that ends a step with the loss
-  std::size_t norm = none;   // of a training step
+  std::size_t loss = none;   // for a rank that ends a step with the loss
+  std::size_t norm = none;   // for a training step
   std::uint64_t kept = 0;    // the sum of the hashes of kept tensors, which have no order
-  std::uint64_t inputs = 0;  // the sum of the hashes of inputs that the model declares; 0: there are none
+  std::uint64_t inputs = 0;  // the sum of the hashes of the declared inputs; 0 without such inputs
   bool on_host = false, deterministic = false;
 };
 

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The all-to-all of ranks that share out sequences: of its own tokens a rank has all heads, of its own heads
-// all tokens.
+// The all-to-all of sequence sharding by heads. Before it a rank holds all heads of its tokens, after it all
+// tokens of its heads.
 #pragma once
 #include <rankc/runtime/chunks.hpp>
 
 namespace rankc::runtime {
 
-/// What moves as one: `width` elements of a token, the heads that a rank has between the exchanges. Ranks
-/// send each other blocks of them: the tokens of one rank, in the heads of the other.
-/// Source: DeepSpeed-Ulysses (Jacobs et al. 2023), with the tokens of a rank as `chunks` has them.
+/// The unit of the exchange is `width` elements of a token: the heads that a rank holds between the
+/// exchanges. Ranks send each other blocks of units: the tokens of one rank, in the heads of the other.
+/// Source: DeepSpeed-Ulysses (Jacobs et al. 2023), with a rank's tokens as in `chunks`.
 struct head_exchange {
-  int rows, seq, ranks;  // sequences, their length, who shares them out
+  int rows, seq, ranks;  // number of sequences, their length, ranks that share them
   int width;
-  bool to_heads;  // else back to tokens
+  bool to_heads;  // false: back to tokens
 
   RANKC_HOST_DEVICE constexpr int count() const { return rows * seq; }
   RANKC_HOST_DEVICE constexpr int block() const { return count() / ranks; }
-  /// Where the i-th of what is sent, block after block, lies in the operand; and where the i-th of what
-  /// arrives belongs.
+  /// `sent` is the index in the operand of the i-th unit sent, in the order of blocks. `arrived` is the index
+  /// in the result of the i-th unit received.
   RANKC_HOST_DEVICE constexpr int sent(int i) const { return to_heads ? among_tokens(i) : among_heads(i); }
   RANKC_HOST_DEVICE constexpr int arrived(int i) const { return to_heads ? among_heads(i) : among_tokens(i); }
 
  private:
-  /// Of a rank's tokens, each with all heads: those of one rank after those of another.
+  /// The index among a rank's tokens with all heads. The units of a token are contiguous, one for each rank.
   RANKC_HOST_DEVICE constexpr int among_tokens(int i) const { return i % block() * ranks + i / block(); }
-  /// Of all tokens in the order of their positions, each with a rank's heads.
+  /// The index among all tokens in the order of their positions, with one rank's heads.
   RANKC_HOST_DEVICE constexpr int among_heads(int i) const {
     const int token = i % block();
     const chunks has{seq, ranks, i / block()};

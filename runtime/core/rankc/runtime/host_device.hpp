@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host and a device both run is marked for CUDA's compiler.
+// Marks functions that run on both the host and the device for CUDA's compiler.
 #pragma once
 
 #if defined(__CUDACC__)

@@ -14,9 +14,8 @@
 
 namespace rankc::runtime {
 
-/// Read some bytes of an open file.
-/// Returns: how many were read, fewer than `bytes` only at the end of the file; -1 with errno where it
-/// failed.
+/// Reads some bytes of an open file.
+/// Returns: the number of bytes, less than `bytes` only at the end of the file; -1 with errno on failure.
 inline ssize_t read_fully(int descriptor, std::size_t offset, void* to, std::size_t bytes) {
   auto* into = static_cast<char*>(to);
   std::size_t done = 0;
@@ -32,9 +31,9 @@ inline ssize_t read_fully(int descriptor, std::size_t offset, void* to, std::siz
 
 class input_file {
  public:
-  /// Open a file for reading. Links are followed. `problem` tells whether it can be read.
-  /// A FIFO without O_NONBLOCK would wait for a writer. A terminal without O_NOCTTY could become the
-  /// controlling terminal of the process.
+  /// Opens a file for reading. Links are followed. `problem` tells if it can be read. O_NONBLOCK prevents
+  /// that a FIFO waits for a writer. O_NOCTTY prevents that a terminal becomes the controlling terminal of
+  /// the process.
   explicit input_file(const std::filesystem::path& file)
       : descriptor_(::open(file.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)) {
     struct stat about{};
@@ -52,13 +51,13 @@ class input_file {
         problem_(std::move(other.problem_)) {}
   input_file& operator=(input_file&&) = delete;
 
-  /// The reason why the file cannot be read; empty where it can.
+  /// The reason why the file cannot be read; empty if it can be read.
   const std::string& problem() const { return problem_; }
   int descriptor() const { return descriptor_; }
   /// The size in bytes when the file was opened.
   std::size_t size() const { return size_; }
 
-  /// The bytes of the whole file. Where they cannot be read, `problem` tells why.
+  /// The bytes of the whole file. If they cannot be read, `problem` tells why.
   std::string contents() {
     std::string text(size_, '\0');
     const ssize_t got = problem_.empty() ? read_fully(descriptor_, 0, text.data(), text.size()) : 0;

@@ -23,13 +23,13 @@ inline std::vector<input_row> inputs_of(const description& about) {
   return all;
 }
 
-/// Whether a step is given tokens and targets.
+/// True if a step takes tokens or targets.
 inline bool reads_tokens(const description& about) {
   return std::any_of(about.layouts.begin(), about.layouts.end(),
                      [](const layout& l) { return l.reads_tokens || l.reads_targets; });
 }
 
-/// "weights, ages"; "none" if there are none.
+/// The names of inputs as text: "weights, ages"; "none" without inputs.
 inline std::string names_of(const std::vector<input_row>& inputs) {
   std::string text;
   for (const input_row& i : inputs) text += (text.empty() ? "" : ", ") + std::string(i.name);
@@ -43,20 +43,20 @@ inline const named_array* find_array(std::span<const named_array> given, std::st
   return at == given.end() ? nullptr : &*at;
 }
 
-/// "rows 2 x seq 4 x width 3": the sizes of an input of a microbatch.
+/// The sizes of an input of a microbatch as text: "rows 2 x seq 4 x width 3".
 inline std::string sizes_text(const description& about, const input_row& input) {
   std::string text = "width " + std::to_string(input.width);
   if (input.rows == input_rows::step) return text;
   if (input.rows == input_rows::token) text = "seq " + std::to_string(about.seq) + " x " + text;
   return "rows " + std::to_string(about.rows) + " x " + text;
 }
-/// The numbers of an input of a microbatch.
+/// The count of numbers in an input of a microbatch.
 inline std::size_t count_values(const description& about, const input_row& input) {
   const std::size_t rows_of[]{about.tokens_of_microbatch(), static_cast<std::size_t>(about.rows), 1};
   return rows_of[static_cast<std::size_t>(input.rows)] * static_cast<std::size_t>(input.width);
 }
 
-/// Neighbouring numbers of an input that a rank has.
+/// A contiguous part of an input that a rank holds.
 struct input_run {
   std::size_t first, count;
 };
@@ -65,8 +65,8 @@ inline std::size_t count_values(std::span<const input_run> runs) {
   for (const input_run& run : runs) all += run.count;
   return all;
 }
-/// The numbers of an input of a microbatch that a rank has, in the order of its memory: those of its
-/// tokens, of its share of the sequences, or of the step.
+/// The parts of a microbatch's input that a rank holds, in the order of its memory: the rows of its tokens,
+/// of its share of the sequences, or of the step.
 inline std::vector<input_run> runs_of(const description& about, const rank_row& r, const input_row& input) {
   const auto width = static_cast<std::size_t>(input.width), rows = static_cast<std::size_t>(about.rows);
   if (input.rows == input_rows::step) return {{0, width}};
@@ -91,8 +91,8 @@ inline std::size_t bytes_of_input(const description& about, const rank_row& r, c
   const std::size_t of_number[]{size_of(about.type), size_of(about.wide()), sizeof(std::int32_t)};
   return count_values(runs_of(about, r, input)) * of_number[static_cast<std::size_t>(input.type)];
 }
-/// Stores the values of a microbatch that a rank has, in the type of the input.
-/// Shapes: values as named_array has them; to (bytes_of_input).
+/// Stores a rank's part of a microbatch's values, in the type of the input.
+/// Shapes: values as in named_array; to (bytes_of_input).
 inline void store_input(const description& about, const rank_row& r, const input_row& input,
                         std::span<const double> values, std::byte* to) {
   const auto store = [&](auto* at, auto convert) {
@@ -114,7 +114,8 @@ inline void store_input(const description& about, const rank_row& r, const input
 }
 
 /// Checks the numbers of one input for a microbatch.
-/// Errors: failure (1) for another number of values, and for an index that is no int32 or not in its range.
+/// Errors: failure (1) for a wrong number of values, and for an index that is not an int32 or is out of its
+/// range.
 inline void check_values(const description& about, const input_row& input, const named_array& given) {
   const std::size_t wanted = count_values(about, input);
   if (given.values.size() != wanted)
@@ -131,8 +132,8 @@ inline void check_values(const description& about, const input_row& input, const
                   wrong - given.values.begin(), input.name, *wrong, least, most);
 }
 
-/// Checks that a microbatch is given every input of the program, and no other.
-/// Errors: failure (1) for a missing or unknown input, another size, and an index that is no int32.
+/// Checks that a microbatch has every input of the program, and no other.
+/// Errors: failure (1) for a missing or unknown input, a wrong size, and an index that is not an int32.
 inline void check_inputs(const description& about, std::span<const named_array> given) {
   const std::vector<input_row> wanted = inputs_of(about);
   for (const input_row& i : wanted) {

@@ -16,7 +16,7 @@
 
 namespace rankc::runtime {
 
-/// Numbers in a rank's arena: rows of as many columns, `stride` elements apart.
+/// Numbers in a rank's arena: rows of `columns` elements, `stride` elements apart.
 struct operand {
   at where;
   std::size_t rows, columns, stride;
@@ -29,7 +29,7 @@ enum class member_kind : unsigned char {
   scratch,
   size,     // a constant of its type
   number,   // a double
-  first,    // where the rank's part of a dim begins
+  first,    // the start of the rank's part of a dim
   setting,  // an attention_setting
   store,
   over,
@@ -37,7 +37,7 @@ enum class member_kind : unsigned char {
   reduction,
   ranges,
   shards,
-  shard_place  // of a range, where its sums go
+  shard_place  // the destination of a range's sums
 };
 
 namespace detail {
@@ -57,7 +57,7 @@ inline constexpr hashed_type type_of<e5m2> = hashed_type::e5m2;
 template <>
 inline constexpr hashed_type type_of<e4m3_rows> = hashed_type::e4m3_rows;
 
-/// The facts that a member's type tells. Of a size, `rows` is its number.
+/// The facts that a member's type contains. For a size, `rows` is its number.
 struct member_type {
   member_kind kind = member_kind::other;
   std::size_t rows = 0, columns = 0, stride = 0, bytes = 0;
@@ -108,7 +108,7 @@ inline constexpr member_type member_of<std::size_t shard_range::*>{shard_place};
 
 inline constexpr std::size_t most_operands = 32;
 
-/// A member of a call, where it is.
+/// A member of a call, with its address.
 struct call_member {
   const std::byte* where = nullptr;
   detail::member_type of{};
@@ -118,8 +118,9 @@ struct call_member {
   }
 };
 
-/// A call: its members in their order, its tensors of f32 and f64, the text of its type (call_names.hpp), the
-/// name of its row where its type has another name (else null), and its message's name, or null.
+/// A call: its members in their order, its tensors of f32 and f64, and the text of its type (call_names.hpp).
+/// `row` is the name of its op row if the type has another name, else null. `site` is its message's name, or
+/// null.
 struct operand_list {
   const std::byte* call = nullptr;
   const char *type = nullptr, *row = nullptr, *site = nullptr;
@@ -128,7 +129,7 @@ struct operand_list {
   std::array<call_member, most_operands> members;
   std::span<const operand> all() const { return std::span(tensors).first(count); }
   std::span<const call_member> all_members() const { return std::span(members).first(n_members); }
-  /// Makes the list empty, for another call.
+  /// Empties the list for another call.
   void clear() {
     row = site = nullptr;
     offset = count = n_members = 0;
@@ -137,7 +138,7 @@ struct operand_list {
 
 namespace detail {
 
-/// The next member of the call.
+/// Adds the next member of the call.
 [[gnu::noinline]] inline void add_member(operand_list& list, std::size_t bytes, std::size_t alignment,
                                          const member_type& m) {
   list.offset = (list.offset + alignment - 1) / alignment * alignment;
@@ -149,7 +150,7 @@ namespace detail {
   list.offset += bytes;
 }
 
-/// Becomes whatever member is wanted in its place, and lists that.
+/// Converts to a member of any type and adds it to the list.
 struct any_member {
   operand_list* list;
   template <class T>
@@ -164,7 +165,8 @@ constexpr bool has_members(std::index_sequence<I...>) {
   return requires(any_member m) { Call{(static_cast<void>(I), m)...}; };
 }
 
-/// The number of members of a call. C++ tells it by trying alone: from `N` on, as most calls have 3 or more.
+/// The number of members of a call. C++ can only find it by trying. The search starts at `N`, because most
+/// calls have 3 or more.
 template <class Call, std::size_t N = 3>
 constexpr std::size_t count_members() {
   if constexpr (!has_members<Call>(std::make_index_sequence<N>{})) return count_members<Call, N - 1>();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that commands write, of the generator, the tool and the trainer alike: written beside their
-// places under a name of their own, on disk, and then renamed. A reader finds the old file or the new one,
-// and a link that has the name is replaced, not followed.
+// The files that commands of the generator, the tool and the trainer write. A file is written next to its
+// place under a temporary name, flushed to disk, and then renamed. A reader finds the old file or the new
+// one. A link with the file's name is replaced, not followed.
 #pragma once
 #include <rankc/runtime/durable.hpp>
 
@@ -15,8 +15,8 @@
 
 namespace rankc::runtime {
 
-/// Whether a path stands for a pipe, a device, or a descriptor of a process: it is written as it is, and has
-/// no place to be renamed to.
+/// True if a path is a pipe, a device, or a descriptor of a process. Such a path is written directly and not
+/// renamed.
 inline bool is_stream(const std::filesystem::path& path) {
   struct stat there{};
   if (::stat(path.c_str(), &there) != 0) return false;
@@ -29,17 +29,17 @@ inline bool is_stream(const std::filesystem::path& path) {
 
 enum class lock { held, taken, unsupported };
 
-/// Lock an open file against other processes, without waiting. The lock goes when the file is closed.
+/// Locks an open file against other processes, without waiting. Closing the file releases the lock.
 inline lock try_lock(int descriptor) {
   if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return lock::held;
   return errno == EWOULDBLOCK ? lock::taken : lock::unsupported;
 }
 
-/// The end of the names of files that are being written: ".NAME.PROCESS-NUMBER.unfinished".
+/// The suffix of the names of unfinished files: ".NAME.PROCESS-NUMBER.unfinished".
 inline constexpr std::string_view unfinished_end = ".unfinished";
 
-/// Remove what runs have left in a folder that were killed while they wrote NAME, or any file where it is
-/// empty. A file that a process still writes is locked, and stays.
+/// Removes the files that killed runs have left in a folder while they wrote NAME, or any file if NAME is
+/// empty. A file that a process still writes is locked and remains.
 inline void remove_unfinished(const std::filesystem::path& folder, const std::string& name = "") {
   std::error_code error;
   std::vector<std::filesystem::path> left;
@@ -60,14 +60,14 @@ inline void remove_unfinished(const std::filesystem::path& folder, const std::st
   }
 }
 
-/// A file that is written beside its place. Nothing of it stays unless it was put there.
-/// Errors: failure (`code`) that names the place, here and below; what was there before is as it was.
+/// A file that is written next to its place. It is deleted unless it is put in place.
+/// Errors: failure (`code`) that names the place, here and below; the previous file is unchanged.
 class output_file {
  public:
   output_file(std::filesystem::path place, int code) : place_(std::move(place)), code_(code) {
     struct stat there{};
     const bool exists = ::stat(place_.c_str(), &there) == 0;
-    if (!exists && errno != ENOENT) fail_to_write(place_, code_);  // a loop of links, say
+    if (!exists && errno != ENOENT) fail_to_write(place_, code_);  // for example a loop of links
     if (exists && S_ISDIR(there.st_mode)) fail_to_write(place_, code_, EISDIR);
     if (is_stream(place_)) {
       open_stream();
@@ -86,18 +86,20 @@ class output_file {
   durable_file& file() { return *file_; }
   void append(std::string_view text) { file_->append(text.data(), text.size()); }
 
-  /// Wait until it is on disk, and give it its name. It may be written on, and is locked until this goes.
+  /// Flushes the file to disk and gives it its name. It can still be appended to, and stays locked until the
+  /// object is destroyed.
   void put_in_place() {
     file_->flush();
     rename_flushed();
   }
-  /// The same for one that is on disk already.
+  /// Gives its name to a file that is already on disk.
   void rename_flushed() {
     if (beside_.empty()) return;
     rename_durably(beside_, place_, code_);
     beside_.clear();
   }
-  /// The same, where the name is free. Returns: whether it was.
+  /// Puts the file in place, but only if the name does not exist yet.
+  /// Returns: true if it was put in place.
   bool put_in_free_place() {
     file_->flush();
     if (beside_.empty()) return true;
@@ -110,7 +112,7 @@ class output_file {
   bool is_locked() const { return locked_; }
 
  private:
-  /// A FIFO has no reader at first where a script starts both at the same time.
+  /// Waits for the reader of a FIFO, because a script may start both at the same time.
   void open_stream() {
     constexpr int attempts = 100, ms_between = 10;
     int descriptor = -1;
@@ -122,11 +124,12 @@ class output_file {
     if (descriptor < 0)
       throw failure(code_, "RC5024: {} has no reader; start the process that reads it first, or name a file",
                     place_);
-    if (::fcntl(descriptor, F_SETFL, O_APPEND) != 0) fail_to_write(place_, code_);  // writes wait for room
+    if (::fcntl(descriptor, F_SETFL, O_APPEND) != 0) fail_to_write(place_, code_);  // writes then block
     file_.emplace(descriptor, place_, code_);
   }
 
-  /// Returns: false where another process has the name, or has taken the file for one that was left.
+  /// Creates and locks the file under its temporary name.
+  /// Returns: false if another process uses the name, or removes the file as a leftover.
   bool create() {
     static std::atomic<unsigned> count{0};
     const std::string name = "." + place_.filename().string().substr(0, 200) + "." +
@@ -147,14 +150,14 @@ class output_file {
     return true;
   }
 
-  std::filesystem::path place_, beside_;  // beside_: empty for a stream, and once it has its name
+  std::filesystem::path place_, beside_;  // beside_: empty for a stream, and after the rename
   int code_;
   bool locked_ = false;
   std::optional<durable_file> file_;
 };
 
-/// Write a file whole.
-/// Errors: failure (`code`) that names it; what was there before is as it was.
+/// Writes a complete file.
+/// Errors: failure (`code`) that names it; the previous file is unchanged.
 inline void write_output(const std::filesystem::path& place, std::string_view text, int code) {
   remove_unfinished(place.parent_path(), place.filename().string());
   output_file out(place, code);

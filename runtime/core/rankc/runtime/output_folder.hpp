@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several files that a command writes into one folder: none has its name before all are on disk.
+// Several files that a command writes into one folder. None gets its name before all are on disk.
 #pragma once
 #include <rankc/runtime/output_file.hpp>
 
@@ -7,9 +7,9 @@ namespace rankc::runtime {
 
 class output_folder {
  public:
-  /// Lock a folder against other commands that write it so, and remove what one has left that was killed.
-  /// Errors: failure (2) where another one writes there; failure (`code`) that names what cannot be written,
-  /// here and below.
+  /// Locks a folder against other commands of this kind, and removes the leftovers of a killed one.
+  /// Errors: failure (2) if another command writes there; failure (`code`) that names the file that cannot be
+  /// written, here and below.
   output_folder(const std::filesystem::path& folder, int code)
       : folder_(folder),
         unfinished_(folder / ".rankc.unfinished"),
@@ -36,10 +36,10 @@ class output_folder {
   }
 
   const std::filesystem::path& path() const { return folder_; }
-  /// Where files are written, each until it is on disk.
+  /// The folder of the unfinished files.
   const std::filesystem::path& unfinished() const { return unfinished_; }
 
-  /// Write a file there. A failure names its place.
+  /// Writes an unfinished file. A failure names its final place.
   void write(const std::string& name, std::string_view text) {
     const int descriptor =
         ::open((unfinished_ / name).c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -49,7 +49,7 @@ class output_folder {
     out.close();
   }
 
-  /// Give files their names, one after the other.
+  /// Gives the files their names, one after the other.
   void put_in_place(const std::vector<std::string>& names) {
     for (const std::string& name : names)
       if (std::rename((unfinished_ / name).c_str(), (folder_ / name).c_str()) != 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command does not write over: its own inputs, and files that no such command has written. Commands
-// ask before they read or compute anything.
+// The files that a command does not overwrite: its own inputs, and files of other commands. Commands check
+// this before they read or compute anything.
 #pragma once
 #include <rankc/runtime/output_file.hpp>
 
@@ -15,7 +15,7 @@ struct named_file {
   std::filesystem::path file;
 };
 
-/// Whether two paths stand for one file, links followed.
+/// True if two paths are the same file, links followed.
 inline bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
   std::error_code error;
   if (std::filesystem::equivalent(a, b, error)) return true;
@@ -24,7 +24,8 @@ inline bool is_same_file(const std::filesystem::path& a, const std::filesystem::
   return !one.empty() && one == std::filesystem::weakly_canonical(std::filesystem::absolute(b, error), error);
 }
 
-/// Errors: failure (2) where an output is one of the other files.
+/// Refuses an output that is also one of the other files.
+/// Errors: failure (2).
 inline void refuse_same_file(const named_file& out, const std::vector<named_file>& others) {
   if (is_stream(out.file)) return;
   for (const named_file& other : others)
@@ -33,7 +34,7 @@ inline void refuse_same_file(const named_file& out, const std::vector<named_file
                     other.words);
 }
 
-/// The first bytes of a regular file; empty where there is none.
+/// The first bytes of a regular file; empty without such a file.
 inline std::string beginning_of(const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return "";
@@ -44,8 +45,9 @@ inline std::string beginning_of(const std::filesystem::path& file) {
   return text;
 }
 
-/// `kind`: with its article. `is_kind`: whether a file that begins so is one.
-/// Errors: failure (2) where something else has the name.
+/// Refuses to overwrite a file of another kind. `kind` is the name of the right kind, with its article.
+/// `is_kind` recognises its first bytes.
+/// Errors: failure (2) if the existing file is of another kind.
 inline void refuse_other_kind(const named_file& out, const std::string& kind,
                               const std::function<bool(std::string_view)>& is_kind) {
   if (is_stream(out.file)) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of a rank's step as bytes that go from one process to the others. A name is text there, not an
-// address.
+// The times of a rank's step as bytes that one process sends to the others. Names are packed as text, not as
+// addresses.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -13,7 +13,7 @@
 
 namespace rankc::runtime {
 
-/// A time without its name, which follows it.
+/// A time without its name. The name follows it.
 struct packed_time {
   int rank, lane;
   std::size_t length;
@@ -29,7 +29,7 @@ inline std::string packed(std::span<const traced> times) {
   return out;
 }
 
-/// Append what `packed` has packed; `names` keeps the texts that the times then refer to.
+/// Appends the times that `packed` has packed. `names` owns the texts that the times refer to.
 inline void unpack(std::string_view bytes, std::set<std::string>& names, std::vector<traced>& into) {
   while (!bytes.empty()) {
     packed_time head;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers out of the small texts of the command line, where the whole text must be the number.
+// Numbers in the short texts of the command line. The whole text must be the number.
 #pragma once
 #include <charconv>
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace rankc::runtime {
 
-/// `base`: of whole numbers; none: 10.
+/// Parses a number. `base` is the base of an integer, by default 10.
 template <class T>
 std::optional<T> parse_number(std::string_view text, auto... base) {
   T value{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an engine needs of the other processes of a program, each of which runs one rank. The control plane
-// implements it (launch/).
+// The interface of an engine to the other processes of a program, each of which runs one rank. The control
+// plane implements it (launch/).
 #pragma once
 #include <rankc/runtime/progress.hpp>
 
@@ -28,12 +28,12 @@ class transport {
   };
   virtual ~transport() = default;
 
-  /// Send and receive, and return when all of it is done. What is sent is met by what the other side receives
-  /// at the same slot, which must be as long; a slot is used once between two ranks. Errors: failure (77)
-  /// naming the rank that does not answer in time, or is gone; or after `stop`.
+  /// Sends and receives, and returns when all transfers are done. Every send is matched by the peer's receive
+  /// at the same slot, with the same length. Two ranks use a slot once.
+  /// Errors: failure (77) that names the rank that has timed out or ended; also after `stop`.
   virtual void move(std::uint64_t slot, std::span<const outgoing>, std::span<const incoming>) = 0;
 
-  /// From now on nothing moves: calls that are under way, and all later ones, fail.
+  /// Stops all transfers: calls that are active, and all later calls, fail.
   virtual void stop() = 0;
 };
 
@@ -42,20 +42,21 @@ class peers {
  public:
   virtual ~peers() = default;
 
-  /// Connect this process with all others, for data; all ranks call it.
-  /// Errors: failure (1) where this build has no transport.
+  /// Connects this process with all others, for data. All ranks call it.
+  /// Errors: failure (1) if this build has no transport.
   virtual std::unique_ptr<transport> connect() = 0;
 
-  /// This rank has failed: the others are told at once, before anything here is taken apart.
+  /// Reports to the others that this rank has failed, at once and before anything here is destroyed.
   virtual void tell_failure(int code, const std::string& text) = 0;
 
-  /// What to call, from another thread, once another rank has failed; null: nothing.
+  /// Sets the function that another thread calls when another rank has failed; null: none.
   virtual void on_failure(std::function<void(const std::string& cause)>) = 0;
 
-  /// Where this rank stores where it is.
+  /// The words in which this rank stores its progress.
   virtual progress_words& words() = 0;
 
-  /// What to ask, from another thread, for what this rank does; null: the words alone are known.
+  /// Sets the function that another thread calls to learn this rank's position; null: only the words are
+  /// known.
   virtual void on_look(std::function<standing()>) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines for a terminal. Names of files, tensors and hosts may hold any bytes and be of any length; a terminal
-// would obey the control sequences in them.
+// Lines for a terminal. Names of files, tensors and hosts may contain any bytes and have any length. A
+// terminal would obey the control sequences in them.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -10,7 +10,8 @@ namespace rankc::runtime {
 
 namespace detail {
 
-/// The bytes of the character that begins a text; 0 where it is a control character or not UTF-8.
+/// The length in bytes of the first character of a text; 0 for a control character and for bytes that are not
+/// UTF-8.
 inline std::size_t length_of_character(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   if (byte(0) < 0x80) return byte(0) >= 0x20 && byte(0) != 0x7f ? 1 : 0;
@@ -44,7 +45,7 @@ inline std::string printable(std::string_view text) {
   return out;
 }
 
-/// The line of an error: printable, and the middle of a text of more than 6000 bytes is left out.
+/// The line of an error: printable, without the middle of a text of more than 6000 bytes.
 inline std::string error_line(std::string_view text) {
   constexpr std::size_t most = 6000, kept = 2000;
   if (text.size() <= most) return printable(text);

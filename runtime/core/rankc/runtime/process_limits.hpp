@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that this process has, and the limits that its shell has set.
+// The memory that this process uses, and the limits of its shell.
 #pragma once
 #include <sys/resource.h>
 #include <unistd.h>
@@ -9,12 +9,13 @@
 
 namespace rankc::runtime {
 
-/// Whether the process has a limit; `which` is RLIMIT_AS or another of getrlimit's.
+/// True if the process has a limit; `which` is RLIMIT_AS or another resource of getrlimit.
 inline bool has_limit(int which, rlimit& limit) {
   return ::getrlimit(which, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
 }
 
-/// A clause for messages. Units: bytes of address space.
+/// A clause for messages.
+/// Units: bytes of address space.
 inline std::string memory_text() {
   std::size_t pages = 0;
   std::ifstream("/proc/self/statm") >> pages;

@@ -14,11 +14,11 @@
 
 namespace rankc::runtime {
 
-/// The name of the action in progress: its first 15 letters. One thread stores it. Readers in other threads
-/// and processes always see a whole name, also where the storing process was killed.
+/// The name of the current action: its first 15 letters. One thread stores it. Readers in other threads and
+/// processes always see a complete name, even if the storing process was killed.
 class action_name {
  public:
-  /// The number that comes with a name grows with each store.
+  /// A name with its number, which grows with each store.
   struct numbered {
     std::string name;
     std::uint64_t number;
@@ -33,7 +33,8 @@ class action_name {
     number_.store(number, std::memory_order_release);
   }
 
-  /// A store writes the older name of the two. A name is whole if no store has ended while it was read.
+  /// A store writes over the older of the two names. A name is complete if no store has ended while it was
+  /// read.
   numbered load() const {
     for (;;) {
       const std::uint64_t number = number_.load(std::memory_order_acquire);
@@ -57,8 +58,8 @@ class action_name {
 
 /// The position of a rank. One thread stores it; other threads and processes read it at any time.
 struct progress_words {
-  std::atomic<std::int64_t> step{0};    // the last that has begun
-  std::atomic<std::uint64_t> calls{0};  // that have been issued in it
+  std::atomic<std::int64_t> step{0};    // the last step that has begun
+  std::atomic<std::uint64_t> calls{0};  // issued in this step
   action_name action;
   std::atomic<std::uint32_t> in_step{0};
 
@@ -79,19 +80,20 @@ struct standing {
   std::uint64_t calls = 0;
   std::string action;
   bool in_step = false;
-  bool waits = false;        // for other ranks
+  bool waits = false;        // waits for other ranks
   std::string awaited;       // `all_reduce "loss" (message 3, 64 bytes, f64, sum) on reduce`
-  std::vector<int> with;     // who takes part in that besides this rank; empty: the coordinator knows
-  int communicator = -1;     // that carries it, as
-  std::uint64_t number = 0;  // its how many-th
-  std::vector<std::pair<int, std::uint64_t>> carried;  // by communicator of this rank: how many are done
+  std::vector<int> with;     // the other ranks of that communication; empty: the coordinator knows
+  int communicator = -1;     // the communicator that carries it, and
+  std::uint64_t number = 0;  // its number among the communicator's calls
+  std::vector<std::pair<int, std::uint64_t>> carried;  // completed calls by communicator of this rank
   std::vector<std::uint64_t> moved;
 
-  /// "in step 12 at 1B3, op 57"; "between steps, after step 12, op 412"; "before the first step"
+  /// The position as text: "in step 12 at 1B3, op 57"; "between steps, after step 12, op 412"; "before the
+  /// first step".
   std::string text() const;
 };
 
-/// The part of a position that `progress_words` hold.
+/// The part of a position that `progress_words` contains.
 inline standing standing_of(const progress_words& w) {
   standing s;
   s.step = w.step.load(std::memory_order_relaxed);

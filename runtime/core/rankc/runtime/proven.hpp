@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table that the generator writes of the calls that it has proven: a hash of the calls of each step. When
-// a program starts, it hashes the calls of its text (hashed_call.hpp) and compares the two.
+// The generator's table of proven calls: a hash of the calls of each step. When a program starts, it hashes
+// the calls of its text (hashed_call.hpp) and compares the two.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace rankc::runtime {
 
-/// A hash of words, in their order.
+/// A hash of words, which depends on their order.
 class hasher {
  public:
   explicit constexpr hasher(std::uint64_t before = 0) : state_(before) {}
@@ -33,13 +33,13 @@ class hasher {
   std::uint64_t state_;
 };
 
-/// The proven calls of a step, which all ranks of a pipeline coordinate make.
+/// The proven calls of a step. All ranks of a pipeline coordinate make these calls.
 struct proven_step {
   int pp;
   bool trains;
-  int rank;  // the calls have its coordinates; shards of other ranks begin elsewhere
+  int rank;  // the calls use its coordinates; other ranks have other shard offsets
   std::size_t calls;
-  std::uint64_t hash;  // all calls, and the waits of the end
+  std::uint64_t hash;  // hash of all calls and the waits at the end
   int every;           // number of calls from one entry of `after` to the next
   const char* after;   // entries of four digits: the last 16 bits of the hash after these calls
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The random bits by which an element of a parameter is rounded in a step: a function of the recipe's seed,
-// the step, the parameter's name and the element's index in the whole tensor, so that they are the same
-// however ranks share it out.
+// The random bits by which an element of a parameter is rounded in a step. They are a function of the
+// recipe's seed, the step, the parameter's name and the element's index in the whole tensor. So they do not
+// depend on the sharding.
 #pragma once
 #include <rankc/runtime/bf16.hpp>
 #include <rankc/runtime/fnv1a.hpp>
@@ -15,7 +15,7 @@ struct random_words {
   std::uint32_t word[4];
 };
 
-/// Four random words for each counter, by a key.
+/// Four random words for each counter and key.
 /// Source: Salmon, Moraes, Dror and Shaw 2011: Philox4x32-10.
 RANKC_HOST_DEVICE inline random_words philox(random_words counter, std::uint32_t key0, std::uint32_t key1) {
   auto& c = counter.word;
@@ -32,8 +32,8 @@ RANKC_HOST_DEVICE inline random_words philox(random_words counter, std::uint32_t
   return counter;
 }
 
-/// Where elements that lie one after the other are in their tensor: element i is element
-/// first + i / columns * pitch + i % columns of it.
+/// Maps contiguous elements of a rank to indices in the whole tensor: element i has the index first + i /
+/// columns * pitch + i % columns.
 struct element_place {
   std::uint64_t tensor = 0;  // the hash of its name
   std::uint64_t first = 0;
@@ -43,12 +43,12 @@ struct element_place {
   }
 };
 
-/// 16 bits for each thing that is kept of an element.
+/// 16 bits each for an element's weight and moments.
 struct element_bits {
   std::uint16_t weight, first_moment, second_moment;
 };
 
-/// The bits of elements of one tensor in one step, of which two that are neighbours have one call of the
+/// The bits of the elements of one tensor in one step. Two neighbouring elements use one call of the
 /// generator.
 class bits_of_elements {
  public:
@@ -74,8 +74,7 @@ class bits_of_elements {
   random_words words_{};
 };
 
-/// Call f(elements, place) for each parameter in some ranges, with those of its elements that this rank
-/// keeps.
+/// Calls f(elements, place) for each parameter in some ranges, with the elements that this rank keeps.
 void for_each_tensor(const auto& rank, std::span<const range> ranges, auto&& f) {
   const auto tp = static_cast<std::size_t>(rank.row->tp),
              shards = static_cast<std::size_t>(rank.about->shards);
@@ -84,8 +83,8 @@ void for_each_tensor(const auto& rank, std::span<const range> ranges, auto&& f) 
       if (p.element < of.first || p.element >= of.first + of.count) continue;
       const auto rows = static_cast<std::size_t>(p.rows), columns = static_cast<std::size_t>(p.cols);
       const std::size_t share = p.experts ? static_cast<std::size_t>(rank.about->expert_shards()) : shards;
-      const std::size_t kept = (rows + share - 1) / share;  // of each rank that shares it
-      std::size_t before = 0;  // rows of the parameter that lie with ranks before this one
+      const std::size_t kept = (rows + share - 1) / share;  // rows on each rank that shares the parameter
+      std::size_t before = 0;                               // rows of the parameter on ranks before this one
       if (p.experts) before = static_cast<std::size_t>(rank.about->ep_of(*rank.row)) * rows;
       else if (p.shard_dim == 0) before = tp * rows;
       const std::size_t row =

@@ -9,7 +9,8 @@
 
 namespace rankc::runtime {
 
-/// The angle between two positions of pair j of a head of so many elements. Units: radians.
+/// The angle between two neighbouring positions for pair j of a head of `dim` elements.
+/// Units: radians.
 /// Source: RoFormer (Su et al. 2021).
 inline double rotary_frequency(int j, int dim, double theta, const rope_scaling& scaling) {
   const double plain = std::pow(theta, -2.0 * j / dim);
@@ -24,12 +25,13 @@ inline double rotary_frequency(int j, int dim, double theta, const rope_scaling&
   return (1 - share) * slow + share * plain;
 }
 
-/// Elements of a table.
+/// The number of elements of a table.
 constexpr std::size_t size_of(const rope_table& t) {
   return static_cast<std::size_t>(t.positions) * static_cast<std::size_t>(t.dim / 2 * 2);
 }
 
-/// Fill the table of a rank that has such positions: position times rotary_frequency, worked out in f64.
+/// Fills the table of a rank that holds the positions `has`. An angle is position times rotary_frequency,
+/// computed in f64.
 /// Shapes: (positions, dim / 2) cosines, then as many sines.
 template <class T>
 void fill_angles(T* cosines, const rope_table& table, const chunks& has) {

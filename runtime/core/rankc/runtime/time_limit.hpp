@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of time that environment variables set, in seconds.
+// Time limits that environment variables set, in seconds.
 #pragma once
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/parse.hpp>
@@ -9,12 +9,12 @@
 
 namespace rankc::runtime {
 
-/// The time for all ranks to come to one exchange, to one transfer, or through a phase of the install.
+/// The time limit for all ranks to reach one exchange, for one transfer, and for a phase of the install.
 inline constexpr const char exchange_timeout[] = "RANKC_EXCHANGE_TIMEOUT";
 inline constexpr std::chrono::milliseconds usual_exchange{600'000};
 
-/// The limit that a variable sets, or the usual one where `text`, its value, is null.
-/// Errors: failure (2) for a value that is no number of seconds in the range.
+/// The limit that a variable sets. `text` is the variable's value; null means the usual limit.
+/// Errors: failure (2) if the value is not a number of seconds in the range.
 inline std::chrono::milliseconds time_limit(const char* variable, const char* text,
                                             std::chrono::milliseconds usual) {
   constexpr double least = 0.001;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step over time as a file of trace events, which chrome://tracing, Perfetto and `timeline --measured`
-// open. The generator writes planned steps with it and the trainer measured ones, so that both have one form.
+// A step over time as a file of trace events, for chrome://tracing, Perfetto and `timeline --measured`. The
+// generator writes planned steps and the trainer measured ones, so both have one format.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -14,12 +14,11 @@
 
 namespace rankc::runtime {
 
-/// What a trace says of itself. `times` is "planned" or "measured"; `step` counts from 1, 0 for a planned
-/// one.
+/// The header of a trace. `times` is "planned" or "measured". `step` counts from 1; a planned step has 0.
 struct trace_head {
   std::string plan, times;
   std::int64_t step = 0;
-  std::vector<rank_row> ranks;  // by rank; one process of the trace each, where it has an event
+  std::vector<rank_row> ranks;                  // by rank; a rank with events is one process of the trace
   std::vector<std::vector<std::string>> lanes;  // their names, by pipeline coordinate
 };
 
@@ -35,7 +34,7 @@ inline std::string json_text(std::string_view text) {
 
 inline constexpr std::string_view trace_begin = "{\"displayTimeUnit\":\"ms\",\"otherData\":{\"plan\":";
 
-/// Whether a file that begins so is a trace.
+/// True if a file with these first bytes is a trace.
 inline bool is_trace(std::string_view beginning) { return beginning.starts_with(trace_begin); }
 
 /// The events as JSON: pid is the rank, tid the lane.

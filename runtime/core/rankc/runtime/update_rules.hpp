@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of the optimizers, the same on every target: what a step's hyperparameters make of one
-// element.
+// The arithmetic of the optimizers for one element, the same on every target.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/host_device.hpp>
@@ -10,17 +9,16 @@
 
 namespace rankc::runtime {
 
-/// What the update of an element needs of a step, worked out in f64; T is the type that elements are updated
-/// in.
+/// A step's factors for the update of an element, computed in f64. T is the type of the update.
 template <class T>
 struct update_factors {
   T clip;
-  T keep;                      // 1 - lr * weight_decay: what decay leaves of a weight
+  T keep;                      // 1 - lr * weight_decay: the factor of a weight that decays
   T beta1, new1, beta2, new2;  // new = 1 - beta
   T step_size;                 // lr / (1 - beta1^step)
   T second_scale;              // 1 / sqrt(1 - beta2^step)
   T eps;
-  T lr, weight_decay, momentum;  // of SGD
+  T lr, weight_decay, momentum;  // for SGD
   bool nesterov;
   std::uint32_t step, rounding_seed;
 };
@@ -46,7 +44,7 @@ update_factors<T> factors_of(const step_input& in) {
           .rounding_seed = in.rounding_seed};
 }
 
-/// AdamW as torch.optim.AdamW has it.
+/// AdamW as in torch.optim.AdamW.
 /// Source: Loshchilov and Hutter 2019.
 struct adamw_rule {
   static constexpr int moments = 2;
@@ -58,7 +56,7 @@ struct adamw_rule {
   }
 };
 
-/// SGD as torch.optim.SGD has it.
+/// SGD as in torch.optim.SGD.
 /// Source: Sutskever et al. 2013.
 template <bool Momentum>
 struct sgd_rule {
@@ -74,8 +72,8 @@ struct sgd_rule {
   }
 };
 
-/// The new bias of an expert in its router's choice: it rises where the step chose the expert less often than
-/// the mean, and falls where more often.
+/// The new bias of an expert in its router's choice. It rises if the step chose the expert less often than
+/// the mean, and falls if more often.
 template <class T>
 RANKC_HOST_DEVICE T balanced(T bias, T choices, T rate, T mean) {
   if (choices < mean) return bias + rate;

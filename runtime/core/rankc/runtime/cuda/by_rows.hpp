@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that go between the GPUs of a communicator while its ranks compute with others of them: copy engines
-// move them, a part at a time, where GPUs map each other's memory and no step is timed call by call.
-// `run_by_rows` (calls.hpp) says what computes.
+// Rows that move between the GPUs of a communicator while its ranks compute with other rows. Copy engines
+// move one part at a time. This needs GPUs that map each other's memory, and a step that is not timed call by
+// call. `run_by_rows` (calls.hpp) runs the computation.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
 namespace rankc::runtime::cuda {
 
-/// What of a rank moves: as many parts as there are members.
+/// The rows of a rank that move, with one part for each member.
 struct moving_rows {
-  const lane* on = nullptr;  // null: nothing moves so
+  const lane* on = nullptr;  // null: the rows do not move in parts
   const peer_group* group = nullptr;
   std::byte *to = nullptr, *from = nullptr;
-  std::size_t bytes = 0;  // of a part
+  std::size_t bytes = 0;  // size of one part
 
   bool any() const { return on != nullptr; }
 };
 
-/// The parts of all come to `to`.
+/// An all-gather: the parts of all members arrive in `to`.
 class gathered_rows : moving_rows {
  public:
   gathered_rows() = default;
   explicit gathered_rows(const moving_rows& rows) : moving_rows(rows) {}
   using moving_rows::any;
 
-  /// The part that a step is for: this rank's own first, where it was made; the lane waits until it is there.
+  /// Makes the lane wait for the part of a step and returns its index. The first part is the rank's own, at
+  /// its source.
   std::size_t arrive(std::size_t step) const;
-  /// All are there, and nobody reads this rank's any longer.
+  /// Makes the lane wait until all parts have arrived and no member reads this rank's part.
   void end() const;
 };
 
-/// The parts of `from` go to the members that they are for, who sum them up.
+/// A reduce-scatter: each part of `from` goes to one member, which adds up the parts that it receives.
 template <class T>
 class dealt_rows : moving_rows {
  public:
@@ -38,19 +39,21 @@ class dealt_rows : moving_rows {
   explicit dealt_rows(const moving_rows& rows) : moving_rows(rows) {}
   using moving_rows::any;
 
-  /// The part that a step is for, this rank's own last.
+  /// The part that a step computes. The rank's own part is the last.
   std::size_t next(std::size_t step) const;
-  /// It has been made.
+  /// Sends the part of a step, which has been computed.
   void leave(std::size_t step) const;
-  /// The sum is made: terms in the order of the ranks, in f32, rounded once. `from` holds nothing after it.
+  /// Adds up the parts in the order of the ranks, in f32, with one rounding. The contents of `from` are
+  /// destroyed.
   void end() const;
 
  private:
-  std::byte* arrival(std::size_t step) const;  // where what is left in a step arrives
+  std::byte* arrival(std::size_t step) const;  // the address at which the part received in a step arrives
 };
 
-/// Shapes: as all_gather, and as reduce_scatter.
-/// Errors: failure (70) where the lane has no such communicator.
+/// Start an all-gather or a reduce-scatter whose rows move in parts.
+/// Shapes: as all_gather and reduce_scatter.
+/// Errors: failure (70) if the lane has no such communicator.
 template <class T>
 gathered_rows gather_by_rows(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resources of one rank on its device: arena, lanes, events and library handles. `install` makes
-// one per rank of a program; a test or a tool may make one alone and call kernels on its rank. The
-// communicators belong to the engine, which makes them for all ranks together.
+// The resources of one rank on its device: arena, lanes, events and library handles. `install` makes one per
+// rank of a program. A test or a tool may make one by itself and call kernels on its rank. The engine owns
+// the communicators and creates them for all ranks together.
 #pragma once
 #include <rankc/contract/device_memory.hpp>
 #include <rankc/runtime/cuda/rank.hpp>
@@ -15,7 +15,7 @@ namespace rankc::runtime::cuda {
 class arena;   // arena.hpp
 class buffer;  // buffer.hpp
 
-/// Where a rank's memory comes from; null: CUDA. Pinned memory is mapped into the device.
+/// The sources of a rank's memory; null: CUDA. Pinned memory is mapped into the device.
 struct memory_sources {
   std::pmr::memory_resource *device = nullptr, *pinned = nullptr;
 };
@@ -23,9 +23,9 @@ struct memory_sources {
 /// The resources of one rank. Construct, use and destroy it with the same `device`.
 class context {
  public:
-  /// The algorithms of its products are chosen together with all ranks that have the same `choices`; null: by
+  /// Ranks with the same `choices` choose their GEMM algorithms together; with null, the rank chooses by
   /// itself.
-  /// Errors: failure (70) naming the rank and what could not be had.
+  /// Errors: failure (70) that names the rank and the resource that is not available.
   context(int device, const description&, int rank_index, const memory_sources& = {},
           std::shared_ptr<product_choices> choices = nullptr);
   ~context();
@@ -38,23 +38,24 @@ class context {
 
   bool arena_is_registrable() const;
 
-  /// Memory beside the arena, which the context keeps. Errors: failure (70) naming `what`.
+  /// Allocates memory outside the arena, which the context owns.
+  /// Errors: failure (70) that names `what`.
   std::byte* more_on_device(std::size_t bytes, const char* what);
   std::byte* more_pinned(std::size_t bytes, const char* what);
 
-  /// Set the hyperparameters of the next step, in pinned memory; `copy_input` brings them to the device.
+  /// Sets the hyperparameters of the next step, in pinned memory. `copy_input` copies them to the device.
   void set_input(const step_input&);
 
-  /// Enqueue the copy of the hyperparameters on lane 0.
+  /// Enqueues the copy of the hyperparameters on lane 0.
   void copy_input();
 
-  /// Enqueue a step: all lanes start after what lane 0 holds, and lane 0 ends after all lanes.
+  /// Enqueues a step. All lanes start after the work that lane 0 holds, and lane 0 ends after all lanes.
   void enqueue(void (*body)(rank&));
 
-  /// What `work` enqueues, as a graph; the caller destroys it.
+  /// Captures the work that `work` enqueues as a graph. The caller destroys it.
   cudaGraphExec_t capture(const std::function<void()>& work);
 
-  /// Zero the arena and fill its rope tables; waits for the device.
+  /// Zeroes the arena, fills its rope tables and waits for the device.
   void clear_arena();
 
  private:

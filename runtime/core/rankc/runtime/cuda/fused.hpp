@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that do the work of several of kernels.hpp in fewer passes over memory: the generator's fuse pass
-// chooses them. Operand types and rules are those of kernels.hpp; db, dgain and dshift are parameter
-// gradients (f32), overwritten or added to as `accumulate` says.
+// Kernels that do the work of several kernels of kernels.hpp and read memory fewer times. The generator's
+// fuse pass chooses them. Operand types and rules are those of kernels.hpp. db, dgain and dshift are
+// parameter gradients (f32); `accumulate` decides if they are overwritten or added to.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 #include <rankc/contract/fp8.hpp>
 
 namespace rankc::runtime::cuda {
 
-/// y = x w^T, then what the name adds in this order: + b, + residual; or `before` = x w^T + b, y =
-/// gelu(before). In bf16 what a residual is added to is rounded first.
+/// y = x w^T, plus the terms in the name, in this order: + b, + residual. linear_gelu: before = x w^T (+ b),
+/// y = gelu(before). In bf16 the sum to which a residual is added is rounded first.
 /// Shapes: x (tokens, in), w (out, in), b (out), y, residual and before (tokens, out). y may be residual.
 template <class T>
 void linear_bias(const lane&, at y, at x, at w, at b, int tokens, int in, int out);
@@ -22,15 +22,15 @@ void linear_gelu(const lane&, at y, at before, at x, at w, int tokens, int in, i
 template <class T>
 void linear_bias_gelu(const lane&, at y, at before, at x, at w, at b, int tokens, int in, int out);
 
-/// q = x in eight bits, of which the largest is the largest that there is: by rows, by columns, and its
-/// factor (fp8_layout).
+/// q = x in fp8, scaled so that max|x| becomes the largest number of the format. q stores the elements by
+/// rows and by columns, and its factor (fp8_layout).
 /// Shapes: x, q (rows, columns), each a multiple of 16.
 template <class T>
 void to_e4m3(const lane&, at q, at x, int rows, int columns);
 template <class T>
 void to_e5m2(const lane&, at q, at x, int rows, int columns);
-/// What norms, gelu, swiglu and swiglu_grad make, in eight bits: the same bits as rounded afterwards. dgate
-/// and dup are the two halves of the columns of one tensor.
+/// Norms, gelu, swiglu and swiglu_grad with fp8 results. The bits are those of the unfused kernel followed by
+/// a rounding. dgate and dup are the two halves of the columns of one tensor.
 template <class T>
 void layer_norm_e4m3(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps);
 template <class T>
@@ -42,8 +42,8 @@ void swiglu_e4m3(const lane&, at y, at gate, at up, int tokens, int width, int s
 template <class T>
 void swiglu_grad_e5m2(const lane&, at dgate, at dup, at dy, at gate, at up, int tokens, int width,
                       int stride);
-/// Linear layers on such operands: x and w are of e4m3, dy is of e5m2. Shapes as without; all sizes are
-/// multiples of 16.
+/// Linear layers with fp8 operands: x and w are e4m3, dy is e5m2.
+/// Shapes: as the kernels without fp8; all sizes are multiples of 16.
 template <class T>
 void linear_fp8(const lane&, at y, at x, at w, int tokens, int in, int out);
 template <class T>
@@ -57,8 +57,8 @@ void linear_dx_fp8(const lane&, at dx, at dy, at w, int tokens, int in, int out,
 template <class T>
 void linear_dw_fp8(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
 
-/// The same with a scale for each row, and for each column of what lies by columns (fp8_rows_layout): all
-/// operands are of e4m3_rows.
+/// The kernels above with a scale for each row, and a scale for each column of the elements by columns
+/// (fp8_rows_layout). All operands are e4m3_rows.
 template <class T>
 void to_e4m3_rows(const lane&, at q, at x, int rows, int columns);
 template <class T>
@@ -117,9 +117,8 @@ template <class T>
 void add_rms_norm(const lane&, at sum, at y, at stats, at x, at residual, at gain, int tokens, int width,
                   double eps);
 
-/// All of a norm's backward in one pass: dx, dgain (and dshift); with `_add`, dx = residual + the norm's dx;
-/// with
-/// `_bias`, the sum of the residual over tokens into db.
+/// The whole backward of a norm in one kernel: dx, dgain (and dshift). With `_add`, dx = residual + the
+/// norm's dx. With `_bias`, the sum of the residual over tokens goes to db.
 /// Shapes: as layer_norm_dx and layer_norm_dw; residual (tokens, width), db (width). dx may be dy or
 /// residual.
 template <class T>
@@ -138,24 +137,25 @@ template <class T>
 void rms_norm_grad_add(const lane&, at dx, at dgain, at dy, at x, at stats, at gain, at residual, int tokens,
                        int width, bool accumulate);
 
-/// row_max and exp_sums in one reading of the logits, where no other rank holds a part of the vocabulary.
+/// row_max and exp_sums with one read of the logits, for a vocabulary that is not sharded.
 /// Shapes: top (tokens), sums (tokens, 2), logits (tokens, vocab), targets int32 (tokens).
 template <class T>
 void softmax_sums(const lane&, at top, at sums, at logits, at targets, int tokens, int vocab);
 
-/// softmax_sums and softmax_grad in one visit to the logits. Shapes: as these. dlogits may be logits.
+/// softmax_sums and softmax_grad in one kernel.
+/// Shapes: as these. dlogits may be logits.
 template <class T>
 void softmax_sums_grad(const lane&, at dlogits, at sums, at logits, at targets, int tokens, int vocab,
                        double scale);
 
-/// cross_entropy_grad and exp_sums_grad at once: dlogits = scale * (softmax - [column is the target]).
+/// cross_entropy_grad and exp_sums_grad in one kernel: dlogits = scale * (softmax - [column is the target]).
 /// Shapes: as exp_sums_grad; sums (tokens, 2) of the whole vocabulary. dlogits may be logits.
 template <class T>
 void softmax_grad(const lane&, at dlogits, at sums, at logits, at top, at targets, int tokens, int vocab,
                   int first, double scale);
 
-/// The same of a loss that leaves out negative targets and is divided by `count`. The rows of these targets
-/// are 0.
+/// softmax_sums_grad and softmax_grad for a loss that ignores negative targets and is divided by `count`. The
+/// rows of ignored targets are 0.
 /// Shapes: count (1).
 template <class T>
 void masked_softmax_sums_grad(const lane&, at dlogits, at sums, at logits, at targets, at count, int tokens,

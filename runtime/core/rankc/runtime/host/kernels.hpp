@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of generated host code, in f32 and f64. Operands are arena offsets; outputs come first, then
-// inputs, then sizes. `tokens` counts tokens of a microbatch on this rank (rows x seq, flattened). Gradient
-// kernels of parameters take `accumulate`: false overwrites, true adds. No kernel but those of eight bits
-// allocates.
+// The kernels of generated host code, in f32 and f64. Operands are arena offsets: outputs first, then inputs,
+// then sizes. `tokens` is the number of tokens of a microbatch on this rank (rows x seq, flattened). Gradient
+// kernels of parameters take `accumulate`: false overwrites, true adds. Only the fp8 kernels allocate.
 #pragma once
 #include <rankc/contract/attention_setting.hpp>
 #include <rankc/contract/fp8.hpp>
@@ -15,11 +14,10 @@
 namespace rankc::runtime::host {
 
 using runtime::e4m3, runtime::e4m3_rows, runtime::e5m2;
-using bf16 = bf16_bits;  // moments, where the program keeps them so
+using bf16 = bf16_bits;  // moments, if the program stores them in bf16
 
-/// y[n] = table[id[n] - first] where that row is held here, else 0.
-/// Shapes: y (tokens, width), ids int32 (tokens), table (rows, width); ids outside [first, first + rows) give
-/// 0.
+/// y[n] = table[id[n] - first] for ids in [first, first + rows), the rows that this rank holds, else 0.
+/// Shapes: y (tokens, width), ids int32 (tokens), table (rows, width).
 template <class T>
 void embedding(const lane&, at y, at ids, at table, int tokens, int rows, int width, int first);
 template <class T>
@@ -34,17 +32,17 @@ void position(const lane&, at y, at x, at table, int tokens, int width, int seq,
 template <class T>
 void position_grad(const lane&, at dtable, at dy, int tokens, int width, int seq, int first, bool accumulate);
 
-/// The same of a rank's chunks of `rows` sequences of `seq`, each of which `ranks` share out
-/// (rankc/runtime/chunks.hpp).
-/// `first` is the place of x's first token among the gathered tokens of all.
+/// Learned positions for a rank's chunks of `rows` sequences of `seq` tokens, which `ranks` ranks share
+/// (rankc/runtime/chunks.hpp). `first` is the row of x's first token among the gathered tokens of all ranks.
 template <class T>
 void chunk_position(const lane&, at y, at x, at table, int tokens, int width, int rows, int seq, int ranks,
                     int first);
 template <class T>
 void chunk_position_grad(const lane&, at dtable, at dy, int tokens, int width, int rows, int seq, int ranks,
                          int first, bool accumulate);
-/// The same within documents: `starts` has of each token of the whole sequences where its document begins,
-/// and of the table a token has the row of its position less that. Shapes: starts int32 (rows, seq).
+/// Learned positions within documents. `starts` contains, for each token of the whole sequences, the position
+/// at which its document begins. A token at position p reads row p - start of the table.
+/// Shapes: starts int32 (rows, seq).
 template <class T>
 void document_position(const lane&, at y, at x, at table, at starts, int tokens, int width, int seq,
                        int first);
@@ -58,9 +56,10 @@ template <class T>
 void document_chunk_position_grad(const lane&, at dtable, at dy, at starts, int tokens, int width, int rows,
                                   int seq, int ranks, int first, bool accumulate);
 
-/// Normalisation over the last dim; eps is added to the variance or mean square. stats: (tokens, 2) mean and
-/// 1/std; for rms_norm (tokens, 1) 1/rms. Shapes: x, y, dy, dx (tokens, width), gain, shift (width). dx may
-/// be dy.
+/// Normalisation over the last dim; eps is added to the variance or mean square. stats are the mean and
+/// 1/std, for rms_norm 1/rms.
+/// Shapes: stats (tokens, 2), for rms_norm (tokens, 1); x, y, dy, dx (tokens, width), gain, shift (width). dx
+/// may be dy.
 /// Source: Ba et al. 2016; Zhang and Sennrich 2019.
 template <class T>
 void layer_norm(const lane&, at y, at stats, at x, at gain, at shift, int tokens, int width, double eps);
@@ -76,7 +75,8 @@ void rms_norm_dx(const lane&, at dx, at dy, at x, at stats, at gain, int tokens,
 template <class T>
 void rms_norm_dw(const lane&, at dgain, at dy, at x, at stats, int tokens, int width, bool accumulate);
 
-/// y = x w^T. Shapes: x (tokens, in), w (out, in), y (tokens, out). linear_dx with accumulate adds to dx.
+/// y = x w^T. linear_dx with accumulate adds to dx.
+/// Shapes: x (tokens, in), w (out, in), y (tokens, out).
 template <class T>
 void linear(const lane&, at y, at x, at w, int tokens, int in, int out);
 template <class T>
@@ -84,9 +84,10 @@ void linear_dx(const lane&, at dx, at dy, at w, int tokens, int in, int out, boo
 template <class T>
 void linear_dw(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
 
-/// q = x in eight bits, of which the largest is the largest that there is (fp8_layout; by columns nothing is
-/// written). Shapes: x, q (rows, columns). Linear layers on such operands, which memory of the thread has as
-/// numbers: x and w are of e4m3, dy is of e5m2.
+/// q = x in fp8, scaled so that max|x| becomes the largest number of the format (fp8_layout; only the
+/// elements by rows are written). The linear layers read such operands: x and w are e4m3, dy is e5m2. They
+/// first widen the operands into memory of the thread.
+/// Shapes: x, q (rows, columns).
 template <class T>
 void to_e4m3(const lane&, at q, at x, int rows, int columns);
 template <class T>
@@ -97,8 +98,8 @@ template <class T>
 void linear_dx_fp8(const lane&, at dx, at dy, at w, int tokens, int in, int out, bool accumulate);
 template <class T>
 void linear_dw_fp8(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
-/// The same with a scale for each row, and for each column by columns (fp8_rows_layout): x, w and dy are of
-/// e4m3_rows.
+/// The kernels above with a scale for each row, and a scale for each column of the elements by columns
+/// (fp8_rows_layout). x, w and dy are e4m3_rows.
 template <class T>
 void to_e4m3_rows(const lane&, at q, at x, int rows, int columns);
 template <class T>
@@ -108,26 +109,27 @@ void linear_dx_fp8_rows(const lane&, at dx, at dy, at w, int tokens, int in, int
 template <class T>
 void linear_dw_fp8_rows(const lane&, at dw, at dy, at x, int tokens, int in, int out, bool accumulate);
 
-/// y = x + b per row. Shapes: x, y (tokens, width), b (width). y may be x.
+/// y = x + b for each row.
+/// Shapes: x, y (tokens, width), b (width). y may be x.
 template <class T>
 void bias(const lane&, at y, at x, at b, int tokens, int width);
 template <class T>
 void bias_grad(const lane&, at db, at dy, int tokens, int width, bool accumulate);
 
-/// Rotary positions, half-split form, token n at position n % seq; rope_grad rotates back. y may be x.
-/// Shapes: x, y (tokens, heads, dim); table: cosines (seq, dim / 2), then sines.
+/// Rotary positions, half-split form. Token n is at position n % seq. rope_grad rotates back.
+/// Shapes: x, y (tokens, heads, dim); table: cosines (seq, dim / 2), then sines. y may be x.
 /// Source: Su et al. 2021.
 template <class T>
 void rope(const lane&, at y, at x, at table, int tokens, int heads, int dim, int seq);
 template <class T>
 void rope_grad(const lane&, at dx, at dy, at table, int tokens, int heads, int dim, int seq);
 
-/// Causal attention per sequence and head. Query head h uses kv head h / (heads / kv_heads). The setting has
-/// the window, the softcap and the scale of scores (rankc/contract/attention_setting.hpp).
-/// Shapes: q, o, do, dq (rows * seq, heads, dim); k, v, dk, dv (rows * seq, kv_heads, dim);
-///         lse (rows, heads, seq): log-sum-exp of the scaled scores; scratch: attention_scratch or
-///         attention_grad_scratch of kernel_scratch.hpp, for seq queries and seq keys.
-/// Source: FlashAttention (Dao et al. 2022), for what is saved.
+/// Causal attention per sequence and head. Query head h uses kv head h / (heads / kv_heads). The setting
+/// contains the window, the softcap and the scale of scores (rankc/contract/attention_setting.hpp).
+/// Shapes: q, o, do, dq (rows * seq, heads, dim); k, v, dk, dv (rows * seq, kv_heads, dim); lse (rows, heads,
+/// seq): log-sum-exp of the scaled scores; scratch: attention_scratch or attention_grad_scratch of
+/// kernel_scratch.hpp, for seq queries and seq keys.
+/// Source: FlashAttention (Dao et al. 2022), for the saved values.
 template <class T>
 void attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                int kv_heads, int dim, const attention_setting& = {});
@@ -145,11 +147,11 @@ template <class T>
 void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                           at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first,
                           const attention_setting& = {});
-/// The same, to the keys of one rank of the ring: of the one that is `step` ranks before; its part of the
-/// result, and the part's log-sum-exp, -infinity where a query sees none of the keys. merge_attention makes
-/// one of two parts; o may be o_before, and lse lse_before. The gradient is given the result and the
-/// log-sum-exp of all parts, and what dq, dk and dv have of these keys.
-/// Shapes: as above with seq / ring for seq.
+/// One step of ring attention: the rank's queries see the keys of the rank `step` places before it. The
+/// result is a part of attention with its log-sum-exp, which is -infinity if a query sees none of the keys.
+/// merge_attention merges two parts; o may be o_before, and lse lse_before. The gradient reads the merged
+/// result and log-sum-exp, and computes the contribution of these keys to dq, dk and dv.
+/// Shapes: as above, with seq / ring in place of seq.
 template <class T>
 void ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                     int kv_heads, int dim, int ring, double step, int first, const attention_setting& = {});
@@ -160,8 +162,9 @@ void ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, 
 template <class T>
 void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o_more, at lse_more, int rows,
                      int tokens, int heads, int dim);
-/// The same within documents: a query sees no key before its document's first token, which `starts` has of
-/// each token of the whole sequences. Shapes: starts int32 (rows, seq).
+/// Attention within documents. A query sees no key before the first token of its document, which `starts`
+/// contains for each token of the whole sequences.
+/// Shapes: starts int32 (rows, seq).
 template <class T>
 void document_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
                         int heads, int kv_heads, int dim, const attention_setting& = {});
@@ -186,10 +189,10 @@ void document_ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, 
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
                                   int dim, int ring, double step, int first, const attention_setting& = {});
 /// Attention sinks: one score for each head, which enters the sum of every softmax of the head and has no
-/// value. sink_scores gives each token a row of them; x is not read. add_sinks changes attention's result and
-/// its log-sum-exp; o may be o_before, and lse lse_before. Its gradient takes the changed results.
-/// Shapes: scores and dscores (tokens, heads), sinks (heads), x, o and dout (tokens, heads, dim),
-///         lse (rows, heads, tokens / rows).
+/// value. sink_scores copies the sinks to a row for each token; x is not read. add_sinks changes attention's
+/// result and its log-sum-exp; o may be o_before, and lse lse_before. Its gradient takes the changed results.
+/// Shapes: scores and dscores (tokens, heads), sinks (heads), x, o and dout (tokens, heads, dim), lse (rows,
+/// heads, tokens / rows).
 template <class T>
 void sink_scores(const lane&, at scores, at x, at sinks, int tokens, int heads, int dim);
 template <class T>
@@ -214,8 +217,8 @@ void swiglu_grad(const lane&, at dgate, at dup, at dy, at gate, at up, std::size
 template <class T>
 void add(const lane&, at y, at a, at b, std::size_t count);
 
-/// y = a b; its gradients, da = dy b and db = dy a; y = factor x; y = 1 / (1 + e^-x), and dx = dy y (1 - y).
-/// y may be any input of its kernel; da and dx may be dy.
+/// mul: y = a b, with the gradients da = dy b and db = dy a. scale: y = factor x. sigmoid: y = 1 / (1 +
+/// e^-x), with dx = dy y (1 - y). y may be any input of its kernel; da and dx may be dy.
 template <class T>
 void mul(const lane&, at y, at a, at b, std::size_t count);
 template <class T>
@@ -227,7 +230,7 @@ void sigmoid(const lane&, at y, at x, std::size_t count);
 template <class T>
 void sigmoid_grad(const lane&, at dx, at dy, at y, std::size_t count);
 
-/// The first `left` and the last `right` columns of rows, and rows of the two.
+/// split copies the first `left` columns of x to a and the last `right` columns to b. concat is its inverse.
 /// Shapes: a (rows, left), b (rows, right), x and y (rows, left + right).
 template <class T>
 void split(const lane&, at a, at b, at x, int rows, int left, int right);
@@ -241,9 +244,9 @@ void softmax(const lane&, at y, at x, int tokens, int width);
 template <class T>
 void softmax_dx(const lane&, at dx, at dy, at y, int tokens, int width);
 
-/// The largest `picks` of each row's scores, of equal ones those of lower experts, by falling score: weights,
-/// and the experts that were chosen. Scores are the softmax of the row, or sigmoids. Then rows of y are x,
-/// made to add up to `total`.
+/// Routers: the `picks` largest logits of each row in falling order, with ties to the lower expert. The
+/// results are the chosen experts and their weights, which are softmax or sigmoid scores. normalize scales
+/// each row of x so that it adds up to `total`.
 /// Shapes: logits, dlogits (tokens, experts); weights, dweights (tokens, picks); chosen int32 (tokens,
 /// picks); x, y (tokens, width).
 template <class T>
@@ -261,13 +264,16 @@ void normalize(const lane&, at y, at x, int tokens, int width, double total);
 template <class T>
 void normalize_grad(const lane&, at dx, at dy, at x, int tokens, int width, double total);
 
-/// Scores of all experts; those of groups of `each` experts, of which those are kept whose `best` largest add
-/// up to most, of equal ones the lower: the others are minus infinity; groups with a bias by scores that have
-/// it, which what is kept has not. Then the experts of the largest scores, or of these with the bias, and
-/// their weights of the logits. How often each expert was chosen.
+/// Routers with groups of experts or a bias. softmax_scores and sigmoid_scores compute the scores of all
+/// experts.
+/// keep_groups keeps the `taken` groups of `each` experts with the largest group scores, with ties to the
+/// lower group. A group's score is the sum of its `best` largest scores. The scores of all other groups
+/// become minus infinity. biased_keep_groups adds the bias to rank the groups, but not to the scores that it
+/// writes.
+/// The `_top_by` kernels choose the `picks` largest scores (`biased_`: scores plus bias) and compute the
+/// weights from the logits. count_choices counts how often each expert was chosen.
 /// Shapes: logits (tokens, experts); scores, y (tokens, experts = groups * each); bias (experts); kept int32
-/// (tokens, taken);
-///         weights, chosen int32 (tokens, picks); dbias (experts).
+/// (tokens, taken); weights, chosen int32 (tokens, picks); dbias (experts).
 template <class T>
 void softmax_scores(const lane&, at scores, at logits, int tokens, int experts);
 template <class T>
@@ -293,12 +299,13 @@ void biased_sigmoid_top_by(const lane&, at weights, at chosen, at logits, at sco
 template <class T>
 void count_choices(const lane&, at dbias, at chosen, int tokens, int picks, int experts, bool accumulate);
 
-/// Of a router, over tokens: how often each expert was chosen, the sums of their scores (of sigmoids divided
-/// by those of the row) and of squares of log(sum(exp(row))), first in a row of its own, and of picks without
-/// a place, second there. Statistics of a layer behind those of others, of which the first make room. Losses
-/// of so many layers, and what they give `s`: see ops/balance.hpp.
+/// Router statistics of a layer: three rows, summed over tokens. The first row counts how often each expert
+/// was chosen. The second has the sums of each expert's scores; sigmoid scores are divided by the row's sum.
+/// The third row begins with the sum of log(sum(exp(logits)))^2 and the count of dropped choices.
+/// push appends a layer's statistics to those of earlier layers. The losses and their gradients for `s` are
+/// described in ops/balance.hpp.
 /// Shapes: logits (tokens, experts); chosen (tokens, picks); own, down (3, experts); s, y, whole (3 * layers,
-/// experts), of which kinds = 3 * layers.
+/// experts), with kinds = 3 * layers.
 template <class T>
 void softmax_statistics(const lane&, at own, at scratch, at logits, at chosen, int tokens, int experts,
                         int picks);
@@ -335,17 +342,16 @@ void overflow_loss(const lane&, at loss, at whole, at s, int kinds, int experts,
 template <class T>
 void overflow_loss_grad(const lane&, at ds, at whole, int kinds, int experts, double log_scale);
 
-/// A slot for each pick, those of one expert side by side in the order of tokens; the rows of tokens in their
-/// slots; each token's slots added up, or first multiplied by its weights. offsets: where the slots of each
-/// segment begin, and then where they end. arrange_limited: of each of so many groups of tokens an expert
-/// takes its first `most` picks; others have no slot, and -1 for a place, which the rest pass over: there is
-/// nothing of theirs, and no gradient of their weights. own_slots: of places and offsets of all experts'
-/// slots those of the `own` experts from `first` on, counted from their first slot; picks of others have no
-/// slot.
+/// Slots of experts. arrange gives each choice a slot; the slots of an expert are contiguous and in token
+/// order. dispatch copies each token's row to its slots. collect adds up each token's slots, and combine
+/// first multiplies them by the weights. offsets contains the first slot of each segment, then the slot after
+/// its last.
+/// arrange_limited has a capacity limit: each expert keeps the first `most` choices of each group of tokens.
+/// Dropped choices get slot -1, have no row, and their weights get no gradient.
+/// own_slots selects the slots of the `own` experts from `first` on and renumbers them from 0. Choices of
+/// other experts get slot -1.
 /// Shapes: chosen, places int32 (tokens, picks); offsets int32 (2, segments); slots, dslots (tokens * picks,
-/// width);
-///         scratch int32 (groups * experts + 1);
-///         x, y, dy (tokens, width); weights, dweights (tokens, picks).
+/// width); scratch int32 (groups * experts + 1); x, y, dy (tokens, width); weights, dweights (tokens, picks).
 template <class T>
 void arrange(const lane&, at places, at offsets, at chosen, int tokens, int picks, int segments);
 template <class T>
@@ -364,9 +370,9 @@ template <class T>
 void combine_grad(const lane&, at dslots, at dweights, at dy, at slots, at weights, at places, int tokens,
                   int picks, int width);
 
-/// Products of rows with the weights of several experts: of the rows of segment s, whose expert is e = s %
-/// experts, y = x w[e]^T, dx = dy w[e], and dw[e], the sum of dy^T x, which is 0 for an expert without rows.
-/// Rows outside of all segments stay as they are.
+/// GEMMs of rows with the weights of several experts (grouped GEMM). For the rows of segment s, with expert e
+/// = s % experts: y = x w[e]^T, and dx = dy w[e]. dw[e] is the sum of dy^T x over the expert's rows, which is
+/// 0 for an expert without rows. Rows outside all segments are unchanged.
 /// Shapes: x, dx (rows, in); y, dy (rows, out); w, dw (experts, out, in); offsets as above.
 template <class T>
 void grouped_linear(const lane&, at y, at x, at w, at offsets, int rows, int in, int out, int segments,
@@ -378,11 +384,12 @@ template <class T>
 void grouped_linear_dw(const lane&, at dw, at dy, at x, at offsets, int rows, int in, int out, int segments,
                        int experts, bool accumulate);
 
-/// Cross entropy over a vocabulary that may be split over ranks: row maxima (then max over ranks), sums of
-/// exponentials and the target's logit (then summed over ranks), the loss.
-/// Shapes: logits (tokens, vocab), vocab columns of this rank from `first` on; top (tokens);
-///         sums (tokens, 2): sum of exp(logit - top), and the target's logit - top (0 where held elsewhere);
-///         targets int32 (tokens). loss += or = scale * sum over tokens of log(sums0) - sums1.
+/// Cross entropy over a vocabulary that may be sharded. row_max computes row maxima (then all-reduced by
+/// max). exp_sums computes sums of exponentials and the target's logit (then all-reduced by sum).
+/// cross_entropy computes the loss.
+/// Shapes: logits (tokens, vocab): this rank's `vocab` columns from `first` on; top (tokens); sums (tokens,
+/// 2): sum of exp(logit - top), and the target's logit - top (0 if another rank holds it); targets int32
+/// (tokens). loss += or = scale * sum over tokens of log(sums0) - sums1.
 /// d sums = (scale / sums0, -scale); d logits = dsums0 * exp(logit - top) + dsums1 * [column is the target].
 /// dlogits may be logits.
 /// Source: Megatron-LM (Shoeybi et al. 2019), vocab-parallel cross entropy.
@@ -406,8 +413,8 @@ void count_labels(const lane&, at count, at targets, int tokens, bool accumulate
 template <class T>
 void skip_unlabeled(const lane&, at total, at count, bool accumulate);
 
-/// Cross entropy of the targets that are not negative, divided by the number `count` of labels in the step.
-/// The other tokens have no loss, and their dsums are 0. If the count is 0, the loss is 0.
+/// Cross entropy over the targets that are not negative, divided by the number `count` of labels in the step.
+/// Ignored tokens add nothing to the loss, and their dsums are 0. If the count is 0, the loss is 0.
 /// Shapes: as cross_entropy; count (1).
 template <class T>
 void masked_cross_entropy(const lane&, at loss, at sums, at targets, at count, int tokens, double scale,
@@ -416,8 +423,8 @@ template <class T>
 void masked_cross_entropy_grad(const lane&, at dsums, at sums, at targets, at count, int tokens,
                                double scale);
 
-/// Means of sequences: y = sum over the tokens of a row / seq, of the tokens that the rank has of each of
-/// `rows` sequences. The gradient is dy / seq for each token; `x` is not read.
+/// Means of sequences: y is the sum over the tokens that the rank holds of each of `rows` sequences, divided
+/// by seq. The gradient is dy / seq for each token; `x` is not read.
 /// Shapes: x, dx (tokens, width), y, dy (rows, width).
 template <class T>
 void sequence_mean(const lane&, at y, at x, int tokens, int width, int rows, int seq);
@@ -431,28 +438,28 @@ void squared_error(const lane&, at loss, at x, at targets, std::size_t count, do
 template <class T>
 void squared_error_grad(const lane&, at dx, at x, at targets, std::size_t count, double scale);
 
-/// total = or += sum of squares of the gradients of all ranges.
+/// total = or += the sum of squares of the gradients of all ranges.
 template <class T>
 void sum_squares(const lane&, at total, at gradients, std::span<const range>, bool accumulate);
 
-/// One AdamW step on all ranges, with the rank's `input`; gradients are scaled by
-/// min(1, clip / (sqrt(norm_squared) + 1e-6)) where clip > 0; weight decay where the range says so. All is
-/// worked out in T, and then kept as Weight and Moment: where these are bf16, rounded.
-/// Where the norm is not finite all stays as it is.
+/// One AdamW step on all ranges, with the rank's `input`. If clip > 0, gradients are scaled by min(1, clip /
+/// (sqrt(norm_squared) + 1e-6)). A range decides if its weights decay. The step computes in T and stores
+/// Weight and Moment; bf16 results are rounded by `How`.
+/// If the norm is not finite, nothing changes.
 /// Shapes: weights, gradients and moments are whole regions; ranges count their elements.
 /// Source: Loshchilov and Hutter 2019, as PyTorch computes it.
 template <class T, class Weight = T, class Moment = T, rounding How = rounding::nearest>
 void adamw(const lane&, at weights, at gradients, at first_moment, at second_moment, at norm_squared,
            std::span<const range>);
 
-/// One step of stochastic gradient descent in the same manner: g = gradient + weight_decay * weight where the
-/// range says so, m = momentum * m + g, and weight -= lr * m, or lr * (g + momentum * m) with nesterov;
-/// without a momentum, lr * g.
+/// One SGD step with the same clipping and rounding: g = gradient + weight_decay * weight for ranges that
+/// decay, m = momentum * m + g, and weight -= lr * m, or lr * (g + momentum * m) with nesterov; without a
+/// momentum, lr * g.
 /// Source: Sutskever et al. 2013, as PyTorch computes it.
 template <class T, class Weight = T, class Moment = T, rounding How = rounding::nearest>
 void sgd(const lane&, at weights, at gradients, at momentum, at norm_squared, std::span<const range>);
 
-/// out = 0, y = x: `count` elements.
+/// clear: out = 0. copy: y = x. Both process `count` elements.
 template <class T>
 void clear(const lane&, at out, std::size_t count);
 template <class T>

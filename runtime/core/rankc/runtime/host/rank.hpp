@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a program on the CPU: the context that generated code computes in. Lane 0 is the thread that
-// runs the program's text; every other lane that computes has a thread of its own, and those that communicate
-// are queues of the fabric, with the semantics of NCCL: rendezvous, in order per lane and per communicator,
-// no tags.
+// One rank of a program on the CPU: the context in which generated code computes. Lane 0 is the thread that
+// runs the program's text. Every other computing lane has its own thread. Communication lanes are queues of
+// the fabric. They have the semantics of NCCL: rendezvous, in order per lane and per communicator, no tags.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/head_exchange.hpp>
@@ -29,12 +28,12 @@ namespace rankc::runtime::host {
 
 class fabric;    // carries messages between the ranks of one process
 class tracer;    // the times of a step
-class injected;  // a fault on purpose
-class retracer;  // where numbers begin not to be finite
+class injected;  // an injected fault
+class retracer;  // finds the first numbers that are not finite
 
 struct rank;
 
-/// A lane, as one of its rank's threads sees it: what every kernel, message and collective is put on.
+/// A lane, as one of its rank's threads sees it: a stream on which kernels, messages and collectives run.
 struct lane {
   rank* of = nullptr;
   int index = 0;  // in the rank's layout
@@ -55,18 +54,18 @@ struct rank {
   int index = 0;
   std::byte* arena = nullptr;
   fabric* wires = nullptr;
-  int computes_on = 0;  // the lane whose thread sees this
+  int computes_on = 0;  // the lane of this thread
   std::vector<lane> all_lanes{{this, 0}};
-  step_input input{};       // of the current step
+  step_input input{};       // input of the current step
   const char* action = "";  // the action under way, for error texts
-  tracer* trace = nullptr;  // of a timed step; null in all others
+  tracer* trace = nullptr;  // set in a step with timed actions
   std::int64_t steps_done = 0;
   progress_words own_words;
-  progress_words* words = &own_words;  // where others see them
+  progress_words* words = &own_words;  // the words that other threads read
   injected* fault = nullptr;
-  retracer* origin = nullptr;            // of a step that is run again; null in all others
-  std::vector<traced>* calls = nullptr;  // of a step that is timed call by call; null in all others
-  call_recorder* recorder = nullptr;     // where calls are held to the proof and not carried out
+  retracer* origin = nullptr;            // set in a step that runs again
+  std::vector<traced>* calls = nullptr;  // set in a step with timed calls
+  call_recorder* recorder = nullptr;     // set while calls are compared with the proof and not carried out
 
   rank() = default;
   rank(const rank&) = delete;  // its lanes refer to it
@@ -80,7 +79,7 @@ struct rank {
   const lane& operator[](int lane_index) const { return all_lanes[static_cast<std::size_t>(lane_index)]; }
 
   /// All lanes of the rank, in the order of its layout: `const auto [compute, reduce] = r.lanes<2>();`
-  /// Errors: failure (1) where it has more or fewer.
+  /// Errors: failure (1) if the rank has another number of lanes.
   template <std::size_t N>
   auto lanes() const {
     if (all_lanes.size() != N)
@@ -98,11 +97,11 @@ T* lane::at(runtime::at offset) const {
   return of->at<T>(offset);
 }
 
-/// A fault on purpose that is due at a call, and one that is a result's; of builds with RANKC_INJECT.
+/// Inject a fault: at a call, or into a result. Used in builds with RANKC_INJECT.
 void meet_fault(const lane&);
 void spoil(const lane&, at result);
 
-/// Every call of generated text, before it is made.
+/// Called before every call of generated text.
 inline void count_call(const lane& on) {
   const rank& r = on;
   r.words->count();
@@ -111,42 +110,43 @@ inline void count_call(const lane& on) {
 #endif
 }
 
-/// Every call of a step that is run again, to find where its numbers began not to be finite.
+/// True if the step runs again to find the first numbers that are not finite. retrace_call then runs every
+/// call.
 inline bool is_retraced(const lane& on) { return on.of->origin != nullptr; }
 void retrace_call(const lane&, const void* call, void (*describe)(const void*, operand_list&),
                   void (*enqueue)(const lane&, const void*));
 
-/// Every call of a step that is timed call by call.
+/// True if the step is timed call by call. time_call then runs every call.
 inline bool is_timed(const lane& on) { return on.of->calls != nullptr; }
 void time_call(const lane&, const void* call, const char* type, void (*enqueue)(const lane&, const void*));
 
-/// Name the action of lane 0 whose lines follow (`1F0`), for errors and traces.
+/// Names the action of lane 0 whose calls follow (`1F0`), for errors and traces.
 void begin(const lane&, const char* action);
 
-/// Run an action on another lane that computes, next to what lane 0 does: `work` sees that lane, and puts
-/// nothing on others.
-/// Errors: failure (70) where the lane does not compute.
+/// Runs an action on another lane that computes, concurrently with lane 0. `work` enqueues on that lane only.
+/// Errors: failure (70) if the lane does not compute.
 void act(const lane&, const char* action, void (*work)(const lane&));
 
-/// Order across lanes: `record` marks the end of what the lane holds so far, `wait` holds the lane until
-/// then.
+/// Order across lanes. `record` marks the end of the work that the lane holds so far. `wait` makes the lane
+/// wait for it.
 void record(const lane&, event);
 void wait(const lane&, event);
-/// What is put on `next` from here on waits for what `before` holds so far; nothing, where they are one lane.
+/// Makes later work of `next` wait for the work that `before` holds so far. Does nothing if they are one
+/// lane.
 void follow(const lane& next, const lane& before);
 
 /// Point to point, on the lane's communicator over `peer`.
 void send(const lane&, message, at data, std::size_t bytes);
 void receive(const lane&, message, at data, std::size_t bytes);
 
-/// Collectives over the ranks of the lane's communicator of a kind. One that the lane does not have is
-/// refused. On a lane that computes they return when the result is there. Sums run in rank order: same bits
-/// every time.
+/// Collectives over the ranks of the lane's communicator of a kind. A lane without such a communicator is an
+/// error. On a computing lane a collective returns when its result is complete. Sums run in rank order, so
+/// every run has the same bits.
 /// Shapes: all_reduce in place, `count` elements. all_gather: `to` is (group, count), this rank contributes
-///         `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count).
-///         all_to_all: all three are of the exchange's count * width; what is sent lies in `to` until all is
-///         there. On lanes that compute alone. shift: four tensors of `count`, apart from each other; one
-///         exchange.
+/// `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count).
+/// all_to_all, on computing lanes only: all three have the exchange's count * width elements; `to` holds the
+/// data to send until all has been received. shift: four tensors of `count` elements that do not overlap, in
+/// one exchange.
 template <class T>
 void all_reduce(const lane&, over, message, at data, std::size_t count, reduction = reduction::sum);
 template <class T>
@@ -160,12 +160,11 @@ template <class T>
 void shift(const lane&, over, message, at to, at second_to, at from, at second_from, std::size_t count,
            ring_way);
 
-/// Slots of tokens to the ranks that have their experts, and back; and the offsets of what is received. On
-/// lanes that compute.
-/// Shapes: slots (slots, width), received and scratch (ranks * slab, width); offsets int32 (2, experts),
-/// those of the rank's own
-///         slots; segments int32 (2, experts), of rank r's slab from column r * experts / ranks on; their
-///         scratch is as large.
+/// Sends slots of tokens to the ranks that hold their experts, and back; and the offsets of the received
+/// slots. Only for lanes that compute.
+/// Shapes: slots (slots, width), received and scratch (ranks * slab, width); offsets int32 (2, experts) of
+/// the rank's own slots; segments int32 (2, experts), with rank r's slab from column r * experts / ranks on;
+/// the scratch of segments has the same size.
 template <class T>
 void to_experts(const lane&, over, message, at received, at scratch, at slots, at offsets,
                 const runtime::slot_exchange&);
@@ -174,13 +173,14 @@ void from_experts(const lane&, over, message, at slots, at scratch, at received,
                   const runtime::slot_exchange&);
 void share_offsets(const lane&, over, message, at segments, at scratch, at offsets,
                    const runtime::slot_exchange&);
-/// The segments of every member's rows, which lie in line, `slab` of each.
+/// The segments of every member's rows. The members' rows are contiguous, `slab` rows each.
 /// Shapes: segments int32 (2, experts / ranks) of a member; all int32 (2, experts), of member r from column r
 /// * experts / ranks on.
 void gather_offsets(const lane&, over, message, at all, at scratch, at segments,
                     const runtime::slot_exchange&);
 
-/// Of each tensor all that the ranks keep. Shapes: for each range as all_gather.
+/// All-gathers each tensor from the shards that the ranks keep.
+/// Shapes: for each range as all_gather.
 template <class T>
 void gather_shards(const lane& on, over what, message m, at to, at from,
                    std::span<const runtime::shard_range> of) {
@@ -188,7 +188,8 @@ void gather_shards(const lane& on, over what, message m, at to, at from,
     all_gather<T>(on, what, m, to + s.gathered * sizeof(T), from + s.kept * sizeof(T), s.count);
 }
 
-/// Of each tensor the sum, dealt out. Shapes: for each range as reduce_scatter.
+/// Reduce-scatters each tensor.
+/// Shapes: for each range as reduce_scatter.
 template <class T>
 void scatter_sums(const lane& on, over what, message m, at to, at from,
                   std::span<const runtime::shard_range> of, std::size_t runtime::shard_range::* kept) {
@@ -196,22 +197,22 @@ void scatter_sums(const lane& on, over what, message m, at to, at from,
     reduce_scatter<T>(on, what, m, to + s.*kept * sizeof(T), from + s.gathered * sizeof(T), s.count);
 }
 
-/// A generated program for this target: tables, and per pipeline coordinate its training and forward steps.
-/// `train` is null where the program has forwards alone.
+/// A generated program for this target: tables, and the training and forward steps of each pipeline
+/// coordinate. `train` is null if the program only evaluates.
 struct program {
   const description& about;
   void (*const* train)(rank&);
   void (*const* evaluate)(rank&);
 };
 
-/// Call first in main: makes the settings of the process that libraries read when they are loaded, and starts
-/// the program again where one was missing.
+/// Sets the variables of the process that libraries read when they are loaded. If one was missing, it starts
+/// the program again. Call it first in main.
 void prepare(char** argv);
 
-/// Allocate the arenas of all ranks, or of the one that `placement` names, create the fabric and start the
-/// threads: one for each lane of a rank that computes. Nothing is created after this, but for memory of sums
-/// between processes, in the first step. Where ranks are other processes, all of them call `step`, `evaluate`
-/// and `traced_step` in the same order.
+/// Installs all ranks, or the rank that `placement` names: allocates the arenas, creates the fabric, and
+/// starts one thread for each computing lane of a rank. Later only the first step allocates: the buffers of
+/// reductions between processes. If ranks are other processes, all of them call `step`, `evaluate` and
+/// `traced_step` in the same order.
 std::unique_ptr<engine> install(const program&, const runtime::placement& = {});
 
 }  // namespace rankc::runtime::host

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The update of each element of a rank by the rule of an optimizer (update_rules.hpp), of the runtime or of a
-// user.
+// The update of each element of a rank by the rule of an optimizer (update_rules.hpp), the runtime's or a
+// user's.
 #pragma once
 #include <rankc/runtime/host/rank.hpp>
 #include <rankc/runtime/random_bits.hpp>
@@ -10,15 +10,15 @@
 #include <span>
 
 #ifndef RANKC_SIMD
-#define RANKC_SIMD  // a build that reads `omp simd` defines it so
+#define RANKC_SIMD  // a source that is compiled with `omp simd` defines it as that pragma
 #endif
 
 namespace rankc::runtime::host {
 
 namespace detail {
 
-/// Whether gradients of this norm make an update. All ranks have the same norm, so that all of them update or
-/// none does.
+/// True if gradients of this norm are applied. All ranks have the same norm, so either all update or none
+/// does.
 template <class T>
 bool is_applied(const lane& on, at norm_squared) {
   return std::isfinite(*on.at<T>(norm_squared));
@@ -65,7 +65,7 @@ struct by_bits {
   }
 };
 
-/// Call `update(i, decay, keep)` for each element of some ranges; `keep` writes its results.
+/// Calls `update(i, decay, keep)` for each element of some ranges. `keep` writes its results.
 template <rounding How>
 void for_each_element(const lane& on, std::span<const range> ranges, auto&& update) {
   if constexpr (How == rounding::nearest) {
@@ -85,7 +85,7 @@ void for_each_element(const lane& on, std::span<const range> ranges, auto&& upda
   }
 }
 
-/// Update the biases of experts' scores. Their gradients are numbers of choices, which are not clipped.
+/// Updates the biases of expert scores. Their gradients are numbers of choices, which are not clipped.
 template <class T, class Weight>
 void balance(Weight* weight, const T* choices, std::span<const range> ranges) {
   for (const range& of : ranges)
@@ -98,13 +98,13 @@ void balance(Weight* weight, const T* choices, std::span<const range> ranges) {
 
 }  // namespace detail
 
-/// The regions of an optimizer's moments; one that the optimizer does not keep is nowhere.
+/// The regions of an optimizer's moments. A moment that the optimizer does not keep has no region.
 struct moment_regions {
   at first, second;
 };
 
-/// Updates each element by `rule.update`, in T; Rule::moments is the number of its moments. Weights and
-/// moments are kept as Weight and Moment. Gradients are clipped by the norm. If the norm is not finite, no
+/// Updates each element by `rule.update`, in T. Rule::moments is the number of its moments. Weights and
+/// moments are stored as Weight and Moment. Gradients are clipped by the norm. If the norm is not finite, no
 /// element changes.
 /// Shapes: weights, gradients and moments are whole regions; ranges count their elements.
 template <class Rule, class T, class Weight, class Moment, rounding How>
