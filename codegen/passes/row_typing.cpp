@@ -65,7 +65,7 @@ answer row_typing::pending(int operand) const {
   return ask(given, std::vector<rankc::placement>(results_.size(), I));
 }
 
-/// Where a placement is left open, the first combination of R and I that the rule takes counts.
+/// If a placement is left open, the first combination of R and I that the rule accepts is used.
 answer row_typing::ask(const placements& given, const std::vector<rankc::placement>& gradients) const {
   std::vector<std::size_t> open;
   std::vector<rankc::placement> all;
