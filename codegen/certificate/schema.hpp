@@ -34,7 +34,7 @@ inline constexpr const char* use_names[]{"in", "out", "add"};
 inline constexpr const char* scaling_names[]{"none", "linear", "llama3"};
 inline constexpr const char* step_names[]{"train", "evaluate"};
 
-/// Whether a product of sizes, and its bytes, are small enough for every type that counts them.
+/// True if a product of sizes, and its bytes, fit into every type that counts them.
 inline bool is_countable(const auto& sizes) {
   double product = 1;
   for (const std::int64_t size : sizes) product *= static_cast<double>(std::max<std::int64_t>(size, 1));
