@@ -24,7 +24,7 @@ namespace {
 
 /// The name of the program: of its CMake target, its file and its C++ namespace.
 std::string checked_name(const fs::path& folder, const std::string& given) {
-  // "." and "a/" have no last part of their own.
+  // "." and "a/" have no last component.
   const fs::path whole = fs::absolute(folder).lexically_normal();
   const std::string last = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
   const std::string name = given.empty() ? codegen::identifier(last) : given;
