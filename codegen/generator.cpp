@@ -159,7 +159,7 @@ void write_program(const proven_plan& p, const options& o, target to) {
   refuse_other_sources(folder, files);
   make_folder(folder);
   const bool changed = write_files(folder, files);
-  // A build system knows this file alone: it is new whenever what it includes is.
+  // Build systems watch this file only. It gets a new time whenever a file that it includes changes.
   const auto source = folder / "program.cpp";
   if (changed) std::filesystem::last_write_time(source, std::filesystem::file_time_type::clock::now());
 }

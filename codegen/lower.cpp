@@ -60,7 +60,7 @@ int number_of(const value& v, const plan_data& plan) {
   return v.where == space::routers ? of_routers : static_cast<int>(v.where);
 }
 
-/// The index of a value in its memory. Each built-in input has a memory of its own.
+/// The index of a value in its memory. Each built-in input has a separate memory.
 int index_of(const operand& o, const value& v, const plan_data& plan) {
   const bool is_own = v.where == space::saved || v.where == space::halfway || v.where == space::temp;
   if (is_own) return o.at.value;
@@ -126,7 +126,7 @@ std::uint64_t hash_of(const lowered& l) {
   for (const pipeline_rank& r : l.ranks) {
     f.add(r.arena.bytes);
     for (const placed_rope& rope : r.arena.ropes)
-      f.add(scaling_words(rope.as.scaling));  // its base is the ops' number
+      f.add(scaling_words(rope.as.scaling));  // the base is in the ops' numbers
     for (const placed_parameter& p : r.parameters) {
       f.add(p.name);
       add(f, {static_cast<std::int64_t>(p.element), p.copy});

@@ -87,7 +87,8 @@ class rank_hasher {
   step_hash run() {
     const rank_program& own = p_.ranks[static_cast<std::size_t>(rank_)];
     out_ = {.alike = own.alike, .rank = p_.number_of(rank_), .trains = p_.step == "train"};
-    std::vector<std::vector<int>> ends(own.ops.size());  // the calls for which an op's end stands
+    // For each op, the calls that a wait for this op waits for.
+    std::vector<std::vector<int>> ends(own.ops.size());
     const std::vector<int> parts = parts_of(own.ops);
     for (std::size_t i = 0; i < own.ops.size(); ++i) {
       const op& o = own.ops[i];

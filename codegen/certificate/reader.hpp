@@ -30,7 +30,7 @@ void read_value(const json&, const std::string& where, bool&);
 void read_value(const json&, const std::string& where, std::string&);
 /// The text stays valid until the process ends.
 void read_value(const json&, const std::string& where, std::string_view&);
-/// The index of one of a few words.
+/// The index of a word in its list.
 int read_word(const json&, const std::string& where, std::span<const char* const> words);
 
 const json& expect_list(const json&, const std::string& where);

@@ -93,7 +93,7 @@ class call_counter {
         break;
       }
       case item_kind::clear_loss:
-        break;  // no call, but a statement
+        break;  // a statement, not a call
       case item_kind::count_labels:
         pass(names_.at(&ops::count_labels), static_cast<double>(l_.tokens() * sizeof(std::int32_t)));
         break;

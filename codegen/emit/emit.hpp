@@ -27,8 +27,8 @@ kernel_names name_kernels(const lowered&);
 struct kernel_members {
   std::vector<std::string> operands;                                 // in the order of the row's ports
   std::vector<std::pair<std::string, std::string>> given, run_time;  // symbols, names
-  std::string setting;   // the name of an attention_setting; empty: each call has a plain one
-  std::string into;      // empty: the kernel sums nothing
+  std::string setting;   // the name of an attention_setting; empty: every call has a plain one
+  std::string into;      // the name of the store argument; empty: the kernel sums nothing
   bool may_add = false;  // overwrites unless a call says otherwise
 };
 /// `has_setting`: a node of the row has an attention_setting that is not plain.

@@ -106,7 +106,7 @@ json lane_of(const plan_data& plan, const std::vector<timed>& times, const std::
   return lane;
 }
 
-/// JSON that may stand inside a page: nothing in it ends the element.
+/// JSON for a page: nothing in it ends the element.
 std::string in_page(const json& j) {
   std::string out;
   for (const char c : j.dump()) c == '<' ? out += "\\u003c" : out += c;

@@ -34,7 +34,7 @@ runtime::over role_along(axis a) {
 namespace {
 
 /// " at pp 0 dp 1": the coordinates of a group across an axis on the other lowered axes. dp_shard and cp are
-/// listed if above 1, ep if it is an axis of its own.
+/// listed if above 1, ep if it is a separate axis.
 std::string place_of(const layout& mesh, const coord& c, axis across) {
   const parallel_dims& d = mesh.dims();
   const bool spans_cp = parts_of(axis::cp).has(parts_of(across)) ||

@@ -55,7 +55,7 @@ char mark_of(const pair_of_lines& p) {
   return p.after < 0 ? '-' : ' ';
 }
 
-/// Prints the lines of a section with their marks. Returns whether any line was added or removed.
+/// Prints the lines of a section with their marks. Returns: true if a line was added or removed.
 bool print(std::string& out, const std::string& title, const std::vector<std::string>& before,
            const std::vector<std::string>& after, bool whole) {
   std::string lines;

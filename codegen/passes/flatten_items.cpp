@@ -153,7 +153,7 @@ op flattener::begin() {
     o.holds.push_back(std::move(h));
   };
   for (auto& [p, h] : kept_tensors()) add(p, std::move(h));
-  // Of a replica's microbatch, on all ranks of cp.
+  // The tokens of a replica's microbatch, on all ranks of cp.
   const auto ids = static_cast<std::int64_t>(l_.plan->rows) * l_.plan->recipe.seq;
   item i;
   for (i.microbatch = 0; i.microbatch < l_.plan->actions.microbatches; ++i.microbatch) {

@@ -36,7 +36,7 @@ constexpr int lane_over(runtime::over o) {
 }
 
 /// Index of a communicator in `pipeline_rank::links`.
-/// Errors: std::logic_error if the lane has none of that kind.
+/// Errors: std::logic_error if there is no such communicator.
 int find_link(const pipeline_rank&, int lane, runtime::over);
 
 }  // namespace rankc::codegen

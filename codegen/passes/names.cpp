@@ -243,7 +243,7 @@ class namer {
     if (o.with.ring) name_constant("ring", o.with.ring);
   }
 
-  // ---- what lowering made
+  // ---- values that lowering made
   void name_made() {
     out_.values.resize(b_.values.size());
     out_.packed.resize(b_.composed.size());

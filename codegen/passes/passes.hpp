@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes over a lowered plan, in the order in which they run. Each is one file and does one thing.
+// The passes over a lowered plan, in the order in which they run. Each pass is one file and does one thing.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/mesh/regions.hpp>
@@ -77,11 +77,11 @@ int find_flag(const body&, const node&);
 /// True if a node adds to a gradient or to the loss; false if it overwrites it.
 bool adds(const item&, const layer_call&, const body&, const node&);
 
-/// True if a stage recomputes the values of its last layer in an item of its own. That item does not wait for
-/// the gradient.
+/// True if a stage recomputes the values of its last layer in a separate item, which does not wait for the
+/// gradient.
 bool repeats_first(const lowered&, const stage_plan&);
 /// The phases of a layer that run in a phase of its stage. Recomputation comes before backward, or before its
-/// first half. For the stage's last layer it is an item of its own.
+/// first half. For the stage's last layer it is a separate item.
 std::vector<phase> phases_of(const stage_plan&, phase, int layer);
 /// The same for an item. An item on the overlap lane recomputes the last layer too.
 std::vector<phase> phases_of(const stage_plan&, const item&, int layer);

@@ -7,7 +7,7 @@ namespace rankc::codegen {
 
 namespace {
 
-constexpr axis asked = region_axis;  // along which both tokens and features may be sharded
+constexpr axis asked = region_axis;  // ranks of this axis may shard both tokens and features
 
 /// The dim of a tensor that one of the symbols counts; -1: none.
 int find_any(const typed_port& p, const std::vector<std::string_view>& counts) {

@@ -213,7 +213,7 @@ class builder {
            counts_labels() && !roles_of_tokens(l_.plan->dims).empty();
   }
 
-  /// Issues the recomputation of the stage's last layer as an item of its own, since it does not wait for the
+  /// Issues the recomputation of the stage's last layer as a separate item, since it does not wait for the
   /// gradient. On the overlap lane it is part of the backward item.
   void recompute(item i) {
     const stage_plan& s = r_.stages[i.stage];
@@ -375,11 +375,11 @@ class builder {
   const communication& communication_;
   step& step_;
   std::vector<item>& out_;
-  std::set<std::pair<int, bool>> begun_;  // stages that have run forward, or summed gradients
+  std::set<std::pair<int, bool>> begun_;  // stages that have run forward (false), or summed gradients (true)
   std::set<int> arriving_;                // stages whose weights are being gathered, until their first action
-  std::set<int> reduced_;                 // stages whose gradients went layer by layer
+  std::set<int> reduced_;                 // stages whose gradients are reduced layer by layer
   std::optional<layer_gathers> order_;    // set if weights are gathered for each layer
-  std::set<int> dealt_;                   // parameters whose sums the rank has begun
+  std::set<int> dealt_;                   // parameters whose gradients have been reduce-scattered
   bool shared_gathered_ = false, stepped_ = false;
   std::string action_;  // the current one
 };

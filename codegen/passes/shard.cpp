@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places the full tensors that layers read if ranks keep shards, and groups the shards that are gathered
-// together. Full gradients are in a region of their own until they are reduce-scattered. If weights are freed
+// together. Full gradients are in a separate region until they are reduce-scattered. If weights are freed
 // after each layer, layers share a few buffers in turn. If they are freed after a stage, stages share
-// buffers. Otherwise each layer has a buffer of its own.
+// buffers. Otherwise each layer has its own buffer.
 #include <algorithm>
 #include <map>
 

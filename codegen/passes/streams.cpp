@@ -150,7 +150,7 @@ void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
   }
 }
 
-/// Gives each awaited item an event of its own. Items with the same event name get numbered events.
+/// Gives each awaited item a separate event. Items with the same event name get numbered events.
 void record_events(pipeline_rank& r, step& s) {
   std::set<int> used;
   std::map<std::string, int> index_of, last_of;  // events by name; how often a name was used

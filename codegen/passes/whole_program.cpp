@@ -18,7 +18,7 @@ namespace {
 /// The largest world of which a program has every rank.
 constexpr int all_of = 64;
 
-/// Whether a program has all ranks along an axis of the dense view. Pipeline ranks differ. Ranks of groups
+/// True if a program has all ranks along an axis of the dense view. Pipeline ranks differ. Ranks in groups
 /// that include cp have chunks of sequences, which are not contiguous. Ranks of ep exchange slots of experts.
 bool has_all_along(axis a, const parallel_dims& d) {
   const axis_row& r = row(a);
@@ -233,7 +233,7 @@ void place_input(holding& h, const named_input& of, const plan_data& plan, const
     box_range& b = h.box[i];
     b.first += std::int64_t{dp_of(d, at)} * plan.rows * (of_tokens ? plan.recipe.seq : 1);
     if (of.whole_sequences) continue;
-    const bool from_back = of_tokens && i % 2 == 1;  // a chunk from the front, and one from the back
+    const bool from_back = of_tokens && i % 2 == 1;  // chunks alternate: front, back
     b.first += (from_back ? -1 : 1) * cp_of(d, at) * b.count;
   }
 }
@@ -252,8 +252,7 @@ void place_shards(op& o, const plan_data& plan, const coord& at) {
     for (std::size_t i = 0; i < h.box.size(); ++i) {
       box_range& b = h.box[i];
       if (h.kind == holding_kind::rotary) {
-        b.first +=
-            (i % 2 == 0 ? 1 : -1) * cp_of(d, at) * b.count;  // chunks from the front, and from the back
+        b.first += (i % 2 == 0 ? 1 : -1) * cp_of(d, at) * b.count;  // chunks alternate: front, back
         continue;
       }
       b.first *= h.expert_rows > 0 ? etp_of(d, at) : at[region_axis];

@@ -48,8 +48,8 @@ struct op_table {
   int size() const { return static_cast<int>(ops.size()); }
 };
 
-/// Ops that happen together: a send with its receive, or the members of a collective. Any other op is an
-/// event of its own.
+/// Ops that happen together: a send with its receive, or the members of a collective. Any other op is a
+/// separate event.
 struct joint_events {
   std::vector<int> of;  // event of each op
   lists members;        // ops of each event

@@ -35,7 +35,7 @@ std::string checked_name(const fs::path& folder, const std::string& given) {
                            "RC8020: {} names the program \"{}\", which is not a letter followed by letters, "
                            "digits and underscores; give another name with --name",
                            given.empty() ? folder.string() : "--name", name);
-  // CMake's own targets, and namespaces that a program uses
+  // Targets of CMake, and namespaces that a program uses.
   for (const char* taken :
        {"all", "clean", "help", "install", "package", "test", "rankc", "plans", "std", "main"})
     if (name == taken)

@@ -22,7 +22,7 @@ namespace rankc::tool {
 
 using json = nlohmann::ordered_json;
 
-/// Adds a diagnostic of the rule RC300. Its text is a sentence with an id of its own.
+/// Adds a diagnostic of the rule RC300. Its text is a sentence with its own id.
 template <class... Arguments>
 void refuse(report& out, runtime::sentence<std::type_identity_t<Arguments>...> about,
             const Arguments&... values) {

@@ -29,8 +29,7 @@ struct plan_findings {
   long long candidates = 0;
   plan_search::ranking found;  // at least two plans, if there are two
   std::string why;
-  std::vector<sensitivity>
-      of_constants;  // constants on which the fastest plan's step depends; the largest first
+  std::vector<sensitivity> of_constants;  // for the fastest plan; the largest first
   /// The plans that the request asks for.
   std::span<const judged_plan> shown(const plan_request& r) const {
     return std::span(found.top).first(std::min(found.top.size(), static_cast<std::size_t>(r.top)));

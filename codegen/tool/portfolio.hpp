@@ -28,7 +28,7 @@ struct known_schedule {
   action_table (*make)(report&, const schedule_sizes&);
 };
 
-/// All schedules; the last, "best", is the search for one within a memory limit.
+/// All schedules. The last, "best", searches for one within a memory limit.
 std::span<const known_schedule> portfolio();
 
 /// The names in one sentence: "gpipe, one_f_one_b".

@@ -128,8 +128,8 @@ struct view {
   std::int64_t unit = 1;      // elements of a unit (a head) of the dim that the row's port measures in units
   std::int64_t stride = 1;    // elements from one row to the next; 1 with fewer than two dims
   std::int64_t first = 0;  // "vocab@first": the offset of this rank's part in the dim that the row marks so
-  // Until ranks are told apart, their offset is first * (coordinate on tp, or on ep) + next_first *
-  // (coordinate on cp / alike).
+  // Until whole_program.cpp sets `first` for each rank, the rank's offset is first * (coordinate on tp, or on
+  // ep) + next_first * (coordinate on cp / alike).
   std::int64_t next_first = 0;
   int alike = 1;
   bool of_experts = false;     // `first` is the offset of rank 1 of ep; false: of rank 1 of tp
@@ -178,7 +178,8 @@ struct holding {
   holding_kind kind = holding_kind::weight;
   std::string name = {};            // of a parameter, or of an input that the model declares
   std::vector<box_range> box = {};  // weights, moments: one range for each dim; others: consecutive parts
-  // Weights and moments of experts, until ranks are told apart: rows of each rank of ep; 0: no experts.
+  // Weights and moments of experts, until whole_program.cpp sets the box of each rank: rows of each rank of
+  // ep; 0: no experts.
   std::int64_t expert_rows = 0;
   std::int64_t positions = 0, dim = 0;  // rotary
   double theta = 0;

@@ -20,7 +20,7 @@ struct step_hash {
 
 /// Hashes the calls of each distinct rank program. First the operands of each call are compared with the
 /// reads, writes and views of its op. Ranks that run the same ops share the hash of the last of them. The
-/// first of them has a hash of its own if it differs: shards then begin elsewhere. The hashes are sorted by
+/// first of them has a separate hash if it differs: its shards begin elsewhere. The hashes are sorted by
 /// these ranks.
 /// Errors: runtime::failure (1) naming the rank and the op whose call has other operands.
 std::vector<step_hash> hash_calls(const program&);

@@ -41,7 +41,7 @@ class sorted_accesses {
  private:
   struct entry {
     const access* at;
-    std::size_t furthest;  // end of this access and of those before it
+    std::size_t furthest;  // the largest end of this access and those before it
   };
   std::vector<entry> sorted_;
 };

@@ -15,7 +15,8 @@ struct group {
   int size = 1, in_domain = 1;
 };
 
-/// The time of a collective as a function of the volume of its whole tensor. Units: seconds, seconds per GB.
+/// The time of a collective as a function of the volume of the complete tensor. Units: seconds, seconds per
+/// GB.
 struct link_time {
   double latency = 0, per_gb = 0;
   constexpr double of(double volume) const { return volume > 0 ? latency + volume * per_gb : 0; }

@@ -17,7 +17,7 @@ constexpr op linear(std::string_view name, double rows, int in, int out, int by_
   x.backward.flops = (rows * i * (2 * o - 1) + i * o * (2 * rows - 1)) * flop;
   x.backward.bytes = 2 * (i * o + rows * i + rows * o) * element;
   if (by_in > 1)
-    x.first = {collective::sharded, axis::tp1, rows * out * element, 1, 0};  // sums are scattered
+    x.first = {collective::sharded, axis::tp1, rows * out * element, 1, 0};  // the sums are reduce-scattered
   if (by_out > 1) x.first = {collective::sharded, axis::tp1, rows * in * element, 0, 1};
   return x;
 }

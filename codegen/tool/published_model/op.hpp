@@ -24,7 +24,7 @@ struct pass {
   double vector_flops = 0;  // of an op on tensor cores: the part on vector units
 };
 
-/// Units: GB.
+/// An op. Units: GB.
 struct op {
   std::string_view name = {};
   bool tensor_cores = false;
@@ -35,7 +35,7 @@ struct op {
   transfer first = {}, second = {};
 };
 
-/// FLOPs that tensor cores do in the time of one on vector units.
+/// The FLOPs that tensor cores do in the time of one FLOP on vector units.
 constexpr double vector_to_matrix(const gpu_system& gpu) { return gpu.matrix_flops / gpu.vector_flops; }
 
 /// The counted FLOPs. D7: for vector work the Python counts the FLOPs that tensor cores could do in that
@@ -44,7 +44,7 @@ constexpr double counted_flops(const setting& on, const pass& p) {
   return p.flops + p.vector_flops * (on.fix.vector_work ? 1 : vector_to_matrix(on.gpu));
 }
 
-/// Units: seconds.
+/// The time of an op's work. Units: seconds.
 struct work_time {
   double compute = 0, memory = 0;
   constexpr double total() const { return compute > memory ? compute : memory; }

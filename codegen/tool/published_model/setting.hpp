@@ -56,7 +56,7 @@ inline constexpr const gpu_system &a100 = gpu_systems[0], &h200 = gpu_systems[1]
 struct corrections {
   bool norm_width = false;   // D1: a 2D layer norm is e / tp1 wide, not l / tp1
   bool slow_hops = false;    // D2: pipeline hops between domains take time
-  bool slowest_hop = false;  // D2: and the slowest one paces the pipeline, where hops were averaged
+  bool slowest_hop = false;  // D2: the slowest hop paces the pipeline; the Python averages the hops
   // D3: an all-reduce goes around the ring twice, within a domain too. Both rounds have latencies.
   bool all_reduce = false;
   bool summa_pipeline = false;  // D4: all panels of SUMMA but the first overlap a GEMM
@@ -65,8 +65,8 @@ struct corrections {
   // D7: FLOPs are those that are done, not those that tensor cores could do in that time.
   bool vector_work = false;
   bool biases = false;  // D8: a bias is sharded like the tensor that it is added to, which is written too
-  bool partial_domains = false;   // D9: a placement may leave GPUs of a domain over
-  bool recomputed_parts = false;  // D12: the parts of the time grow with recomputation as the time does
+  bool partial_domains = false;   // D9: a placement may leave GPUs of a domain unused
+  bool recomputed_parts = false;  // D12: the parts of the time include recomputation, as the time does
 };
 inline constexpr corrections faithful{};
 inline constexpr corrections corrected{true, true, true, true, true, true, true, true, true, true, true};
