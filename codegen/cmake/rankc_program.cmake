@@ -1,6 +1,7 @@
-# add_rankc_program(<name> PLAN <plan.hpp> NAME <C++ name of a constexpr plan> [TARGET host|cuda] [DTYPE f32|f64|bf16]
-#                   [OPS <header.hpp>...])
-# add_rankc_program(<name> GENERATOR <another's>_rankc [TARGET host|cuda] [DTYPE f32|f64|bf16] [OPS <header.hpp>...])
+# add_rankc_program(<name> PLAN <plan.hpp> NAME <C++ name of a constexpr plan>
+#                   [TARGET host|cuda] [DTYPE f32|f64|bf16] [OPS <header.hpp>...])
+# add_rankc_program(<name> GENERATOR <another's>_rankc
+#                   [TARGET host|cuda] [DTYPE f32|f64|bf16] [OPS <header.hpp>...])
 #
 #   <name>_rankc    the generator: the plan linked to rankc::codegen; not made if the plan has one already
 #   <name>_program  library of the rank programs, for embedding: #include <<name>_program/program.hpp>

@@ -40,7 +40,8 @@ class row_writer {
   }
 
  private:
-  /// The first dim of an operand or a result counts tokens. A single number of a step has no tokens.
+  /// The first dim of an operand or a result that is no parameter counts tokens. A single number of a step
+  /// has no tokens.
   void find_tokens(const typed_port& p) {
     if ((p.of->as != use::in && p.of->as != use::out) || p.of->shape.ndim == 0) return;
     if (p.of->as == use::in && p.of->shape.ndim == 1 && p.of->shape.dim[0].number == 1) return;

@@ -332,7 +332,7 @@ class builder {
     issue(i);
   }
 
-  /// One pipeline rank tells the others through the norm that the step has no label.
+  /// One pipeline rank tells the others through the norm if the step has no label.
   void skip_unlabeled() {
     const bool tells = std::any_of(r_.stages.begin(), r_.stages.end(),
                                    [](const stage_plan& s) { return s.last && !s.copy; });

@@ -33,7 +33,7 @@ specification::op recorded(const rankc::op& o) {
   return made;
 }
 
-/// Replaces the last recorded attention op with this result by one op that includes the sinks.
+/// Replaces the attention op whose result add_sinks reads by one op that includes the sinks.
 void add_sinks(const rankc::op& o, std::vector<specification::op>& recorded) {
   const auto attention = std::find_if(recorded.begin(), recorded.end(), [&](const specification::op& made) {
     return !made.out.empty() && made.out[0] == o.in[0];

@@ -121,7 +121,7 @@ any_model read_sizes_of_family(const json& given, report& out) {
   return m;
 }
 
-/// Reads a known kind of GPUs, and as many nodes as the GPUs fill.
+/// Reads a kind of GPUs and the size of a node, and sets the number of nodes that the GPUs need.
 void read_cluster(const json& line, const fields& f, plan_request& r, report& out) {
   std::vector<std::string_view> gpus;
   for (const named_cluster& c : named_clusters) gpus.push_back(c.of.gpu);
@@ -150,7 +150,7 @@ void read_cluster(const json& line, const fields& f, plan_request& r, report& ou
   r.of.machines.nodes = (r.of.gpus + r.of.machines.ranks_per_node - 1) / r.of.machines.ranks_per_node;
 }
 
-/// Checks the rules that hold for every choice: those of the model's sizes and of the tokens of a step.
+/// Checks the rules that do not depend on the choice: those of the model's sizes and of the tokens of a step.
 void check_alone(const plan_question& q, report& out) {
   const parallel_dims alone;
   std::visit([&](const auto& model) { rankc::detail::check_sizes_of(out, model, alone, q.recipe); }, q.model);
