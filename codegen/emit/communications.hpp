@@ -11,7 +11,7 @@ struct communications {
   dtype type = dtype::f32;
   bool is_index = false;   // i32; false: `type`
   int ranks = 1;           // ranks of the group; 2 for a message
-  std::int64_t count = 0;  // the tensors of one item count once
+  std::int64_t count = 0;  // the tensors of one gather or reduce_scatter item count once
   std::int64_t tensors = 0;
   // The result of an all_gather, the input of a reduce_scatter or an all_reduce, a message, or slabs of
   // slots.

@@ -198,7 +198,7 @@ std::string learning_rate_text(const lowered& l) {
   const training& t = l.plan->recipe;
   const lr_schedule schedule = t.schedule_of_lr();
   if (!l.trains() || !schedule.any()) return "";
-  // The curve goes on for a tenth of the schedule.
+  // The curve goes on for a tenth of the schedule beyond its end.
   const std::int64_t steps = schedule.steps() + std::max<std::int64_t>(1, schedule.steps() / 10);
   std::vector<std::string> lines(rows, std::string(columns, ' '));
   for (int column = 0; column < columns; ++column) {

@@ -106,7 +106,7 @@ json lane_of(const plan_data& plan, const std::vector<timed>& times, const std::
   return lane;
 }
 
-/// JSON for a page: nothing in it ends the element.
+/// JSON for a page. Each `<` is escaped, so that no text ends the element that contains it.
 std::string in_page(const json& j) {
   std::string out;
   for (const char c : j.dump()) c == '<' ? out += "\\u003c" : out += c;

@@ -204,7 +204,7 @@ std::string text_of_rank(const pipeline_rank& r, const actual& a, const layer_su
   }
 }
 
-/// An argument of a layer's call, by its name around the call.
+/// An argument of a layer's call, in the names around the call.
 std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_call& c, const actual& a,
                     const layer_surroundings& in) {
   switch (a.from) {

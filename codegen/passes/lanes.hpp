@@ -6,8 +6,8 @@
 
 namespace rankc::codegen {
 
-inline constexpr int compute_lane = 0, reduce_lane = 1,
-                     overlap_lane = 2;  // overlap_lane only if the rank overlaps actions
+// The overlap lane exists only if the rank overlaps actions.
+inline constexpr int compute_lane = 0, reduce_lane = 1, overlap_lane = 2;
 
 /// The rank's lanes, in order. A lane for messages has the name of a neighbour in the ring of pipeline ranks,
 /// or the number of another rank: "to_next", "from_3".

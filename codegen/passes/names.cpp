@@ -132,7 +132,7 @@ class namer {
   }
 
   // ---- values of the trace: names of the model, or of the ops that made them
-  /// If several named values have one gradient, it is named after the last of them, for which it was made.
+  /// A gradient of several named values is named after the last of them, for which it was made.
   void take_names_of_model() {
     for (const value_name& n : t_.names) {
       traced_[n.id] = scope_.take(n.name);

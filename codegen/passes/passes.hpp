@@ -69,7 +69,7 @@ struct function_shape {
   std::vector<int> accumulate_apart;  // flags of gradients that have a flag of their own
   std::vector<int> ropes;             // indices of the body's tables
   bool beside = false;                // takes the lane of ring messages
-  bool during = false;                // takes which step it is
+  bool during = false;                // takes the kind of step
 };
 function_shape shape_of(const body&, phase);
 /// The flag that controls a node's sum: the index of a shared parameter, flag_of_experts or flag_of_others.

@@ -72,7 +72,7 @@ class value_maker {
 
   void add(placed_value v, std::size_t unit) {
     std::vector<pool>& pools = r_.arena.pools;
-    // One pool has all values between stages.
+    // Values between stages share one pool.
     const kept what = v.what == kept::gradient ? kept::activation : v.what;
     const auto known = std::find_if(pools.begin(), pools.end(),
                                     [&](const pool& p) { return p.what == what && p.unit == unit; });

@@ -129,9 +129,8 @@ struct stage_plan {
   bool last = false;  // the model's last stage
   bool copy = false;  // this rank is the second holder
   std::vector<layer_use> layers;
-  std::vector<layer_call> calls[n_phases] = {};  // one for each layer
-  std::vector<member> members =
-      {};  // of a slot: the values that one microbatch keeps from forward to backward
+  std::vector<layer_call> calls[n_phases] = {};      // one for each layer
+  std::vector<member> members = {};                  // of a slot: kept from forward to backward
   std::vector<std::vector<std::size_t>> slots = {};  // arena offset of each member, for each slot
 };
 
@@ -195,7 +194,7 @@ struct placed_value {
   int stage = 0, microbatch = 0, layer = -1;
   std::string name = {};               // of a value between stages: "x_1F0", "d_x_1B0"
   std::string lives = {};              // "1F0 .. 1B0"
-  std::size_t bytes = 0, carried = 0;  // all of it; the carried values behind the rows
+  std::size_t bytes = 0, carried = 0;  // size of the value; size of its carried part behind the rows
   int pool = 0;                        // index in the rank's arena
   int first = 0, last = 0;             // indices into the action table
   int place = 0;                       // index in the pool
@@ -347,17 +346,17 @@ struct lowered {
   dtype type = dtype::f32;
   codegen::target target = codegen::target::host;
   std::uint64_t hash = 0;
-  std::vector<body> bodies;          // one for each kind of layer
-  std::vector<group_layout> groups;  // one for each kind of layer: the tensors or shards that a rank keeps
-  std::vector<group_layout>
-      gathered_groups;  // the full tensors that layers read; equal to `groups` if ranks keep whole tensors
+  std::vector<body> bodies;          // one for each form of layer
+  std::vector<group_layout> groups;  // one for each form: the tensors or shards that a rank keeps
+  // The full tensors that layers read. They equal `groups` if ranks keep whole tensors.
+  std::vector<group_layout> gathered_groups;
   std::vector<pipeline_rank> ranks;  // one for each pipeline coordinate
   std::vector<message_site> messages;
   std::map<std::string, int> message_index;  // by name
   std::vector<std::array<int, 2>> tied;      // pairs of pipeline ranks that hold the same parameters
   std::vector<communicator> communicators;
-  std::vector<std::vector<int>>
-      communicator_of;  // for each global rank, in the order of its pipeline coordinate's links
+  // For each global rank, in the order of its pipeline coordinate's links.
+  std::vector<std::vector<int>> communicator_of;
 
   /// Index of a message site. `message` makes the site on first use; `find_message` throws if there is none.
   int message(const std::string& name, std::size_t bytes);

@@ -48,16 +48,19 @@ enum class op_kind {
   end,         // last op of a rank: waits for every stream, reads the values that must exist after the step
 };
 
-/// The data that a collective moves. all_reduce and all_reduce_max write as many bytes as they read.
-/// all_gather writes the bytes that it reads once for each member; reduce_scatter is the reverse. all_to_all
-/// reads a member's tokens in all heads and writes all tokens in the member's heads, or the reverse; scratch
-/// follows its result, and the op's `seq` is the length of a sequence. shift and shift_back read two tensors
-/// and write two of the same sizes: those of the member before in the ring (shift), or of the member after
-/// (shift_back). In this exchange each member sends and receives. to_experts and from_experts exchange slots
-/// of tokens, share_offsets their offset table, all through scratch. The slots of a member's experts are in
-/// slabs of rows, one slab for each member. The second read of to_experts and from_experts is the offset
-/// table of the member's own tokens. gather_offsets all-gathers the results of share_offsets, as if the slabs
-/// of the op's rows were contiguous.
+/// The data that a collective moves.
+///   all_reduce, all_reduce_max  as many bytes out as in
+///   all_gather                  out: the input of every member
+///   reduce_scatter              in: a part for every member
+///   all_to_all                  in: a member's tokens, all heads; out: all tokens, its heads; or the reverse
+///   shift, shift_back           two tensors, from the member before in the ring (shift), or after it
+///   to_experts, from_experts    slots of tokens
+///   share_offsets               the offset tables of slots
+///   gather_offsets              the results of share_offsets, as if the op's slabs were contiguous
+/// The `seq` of an all_to_all is the length of a sequence. A shift is one exchange, in which each member
+/// sends and receives. The slots of a member's experts are in slabs of rows, one slab for each member. The
+/// second read of to_experts and from_experts is the offset table of the member's own tokens. An all_to_all,
+/// and the exchanges of slots and offsets, also write scratch, after their result.
 enum class collective_kind {
   all_reduce,
   all_reduce_max,

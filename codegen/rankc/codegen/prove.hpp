@@ -31,7 +31,7 @@ struct verdict {
 ///
 /// A call of a collective has one pointer for its inputs and one for its results. Its tensors must lie behind
 /// these in one order on all members. They must lie at equal offsets if the members' arenas have one layout,
-/// because kernels then access other members' arenas at their own offsets.
+/// because kernels then read other members' arenas at the offsets of their own operands.
 /// Errors: never throws on a wrong program.
 verdict prove(const program&);
 
