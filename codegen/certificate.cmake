@@ -1,4 +1,4 @@
-# The certificate: one schema for its writer, its reader and its page, FORMAT.md.
+# The certificate. One schema serves its writer, its reader and its page, FORMAT.md.
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files a command of the generator has written before, told by how they begin, and may write over.
+// Recognises, by their beginnings, files that a command of the generator wrote earlier and may overwrite.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -10,7 +10,7 @@ namespace rankc::codegen {
 
 bool is_timeline(std::string_view beginning);
 
-/// Errors: failure (2) where a folder has a file of one of these names that `emit` has not written.
+/// Errors: failure (2) if a folder has a file of one of these names that `emit` did not write.
 void refuse_other_sources(const std::filesystem::path& folder,
                           const std::map<std::string, std::string>& files);
 

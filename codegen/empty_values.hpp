@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options and arguments that are given an empty text: in scripts, a variable that is not set.
+// Refuses options and arguments with an empty value: in scripts, a variable that is not set.
 #pragma once
 #include <CLI/CLI.hpp>
 

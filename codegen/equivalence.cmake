@@ -1,5 +1,5 @@
-# Checks that the programs of all ranks compute what the model is on one device. Knows neither the passes that lowered them
-# nor the table of ops.
+# Checks that the programs of all ranks compute the model on one device. It uses neither the passes that
+# lowered them nor the table of ops.
 find_package(fmt REQUIRED)
 
 add_library(rankc_equivalence STATIC

@@ -27,7 +27,7 @@ namespace rankc::codegen {
 
 namespace {
 
-/// Where standard error cannot be written, the exit code still says what came of it.
+/// If standard error cannot be written, the exit code still tells the result.
 void print_error(const std::string& line) { std::fputs((line + "\n").c_str(), stderr); }
 
 void print_diagnostics(const plan_data& plan) {
@@ -55,8 +55,7 @@ precision precision_for(const plan_data& plan, const std::string& wanted) {
   return wanted == "bf16" ? bf16 : plan.recipe.precision;
 }
 
-/// The type to compute in: the one that is asked for, else the recipe's. The host computes a bf16 recipe in
-/// f32.
+/// The type to compute in: the requested one, or else the recipe's. The host computes a bf16 recipe in f32.
 dtype type_for(const plan_data& plan, const std::string& wanted, target to) {
   const precision asked = precision_for(plan, wanted);
   if (to == target::cuda && asked == f64)
@@ -123,7 +122,7 @@ struct options {
     certificate->add_option("--out", out)->required();
   }
 
-  /// The target to lower for. Commands that judge a plan take the target that its cluster means.
+  /// The target to lower for. For check and describe it is by default the target of the plan's cluster.
   target lowered_for(const plan_data& plan) const {
     const bool judges = *check || *describe;
     if (target_name.empty() && judges && plan.recipe.precision != f64) return target_of(plan.machines);
@@ -140,8 +139,8 @@ struct options {
   }
 };
 
-/// Errors: failure (2) where `--measured` is of no use, or is the output, or where the output is a file of
-/// something else.
+/// Errors: failure (2) if `--measured` has no effect or is the output, or if the output is a file of another
+/// kind.
 void check_files(const options& o) {
   if (!o.measured.empty() && o.format != "html")
     throw runtime::failure(2, "RC7908: --measured {} needs --format html; found --format {}", o.measured,
@@ -160,7 +159,7 @@ void write_program(const proven_plan& p, const options& o, target to) {
   refuse_other_sources(folder, files);
   make_folder(folder);
   const bool changed = write_files(folder, files);
-  // A build system knows this file alone: it is new whenever what it includes is.
+  // Build systems watch this file only. It gets a new time whenever a file that it includes changes.
   const auto source = folder / "program.cpp";
   if (changed) std::filesystem::last_write_time(source, std::filesystem::file_time_type::clock::now());
 }

@@ -30,7 +30,7 @@ int lowered::find_message(const std::string& name) const {
 
 namespace {
 
-/// FNV-1a over everything that two ranks must agree on: what is called, sent and waited for, and where.
+/// FNV-1a over everything that two ranks must agree on: calls, messages, waits and places.
 class fingerprint {
  public:
   void add(std::string_view s) {
@@ -51,8 +51,8 @@ void add(fingerprint& f, std::initializer_list<std::int64_t> numbers) {
   for (std::int64_t n : numbers) f.add(static_cast<std::uint64_t>(n));
 }
 
-/// The number of a value's memory in the hash. Programs without declared inputs keep the hash that they had
-/// before there were any.
+/// The number of a value's memory in the hash. Programs without declared inputs keep the hash of older
+/// versions.
 int number_of(const value& v, const plan_data& plan) {
   constexpr int of_loss = 12, of_routers = 13;
   if (v.where == space::input) return text_of_input(plan.inputs[static_cast<std::size_t>(v.of)]).in_hash;
@@ -60,7 +60,7 @@ int number_of(const value& v, const plan_data& plan) {
   return v.where == space::routers ? of_routers : static_cast<int>(v.where);
 }
 
-/// The number of a value in its memory. The inputs of the language have a memory each.
+/// The index of a value in its memory. Each built-in input has a separate memory.
 int index_of(const operand& o, const value& v, const plan_data& plan) {
   const bool is_own = v.where == space::saved || v.where == space::halfway || v.where == space::temp;
   if (is_own) return o.at.value;
@@ -126,7 +126,7 @@ std::uint64_t hash_of(const lowered& l) {
   for (const pipeline_rank& r : l.ranks) {
     f.add(r.arena.bytes);
     for (const placed_rope& rope : r.arena.ropes)
-      f.add(scaling_words(rope.as.scaling));  // its base is the ops' number
+      f.add(scaling_words(rope.as.scaling));  // the base is in the ops' numbers
     for (const placed_parameter& p : r.parameters) {
       f.add(p.name);
       add(f, {static_cast<std::int64_t>(p.element), p.copy});
@@ -141,7 +141,7 @@ std::uint64_t hash_of(const lowered& l) {
   return f.value();
 }
 
-/// A site for each message within the layers.
+/// Makes a site for each message within the layers.
 void number_messages(lowered& l) {
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
@@ -174,7 +174,7 @@ lowered lower(const plan_data& plan, dtype type, target target, watcher* w) {
   l.type = type;
   l.target = target;
   name_scope ids;
-  layer_form first;  // of the kind
+  layer_form first;  // form of the kind
   for (const layer_form& form : forms_of(plan)) {
     const std::string name(plan.kinds[static_cast<std::size_t>(form.kind)].name);
     const bool is_other_form = !l.bodies.empty() && static_cast<int>(l.bodies.back().kind) == form.kind;

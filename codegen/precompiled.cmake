@@ -1,4 +1,4 @@
-# Precompiled headers of the libraries, and of plans, which are not optimised.
+# Precompiled headers of the libraries, and of plans, which are compiled without optimisation.
 find_package(fmt REQUIRED)
 
 rankc_precompile(rankc_pch_libraries LIBRARIES fmt::fmt OPTIONS $<$<CONFIG:Release>:-O1>

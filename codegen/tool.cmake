@@ -1,4 +1,5 @@
-# The `rankc` command line: dims, schedules, searches, certificates, rules and starter projects, without a plan compiled in.
+# The `rankc` command line: dims, schedules, searches, certificates, rules and starter projects. It needs no
+# compiled plan.
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -21,7 +22,7 @@ add_custom_command(OUTPUT "${messages}"
   COMMAND ${CMAKE_COMMAND} -DOUT=${messages} -DDIR=${CMAKE_CURRENT_SOURCE_DIR}/tool -P ${rankc_SOURCE_DIR}/codegen/cmake/embed.cmake -- messages.txt
   DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/tool/messages.txt" "${rankc_SOURCE_DIR}/codegen/cmake/embed.cmake" COMMENT "Embedding the messages" VERBATIM)
 
-# All but main, for the tests.
+# All sources but main, for the tests.
 add_library(rankc_tool_commands STATIC
   tool/token.cpp tool/lines.cpp tool/schedule.cpp tool/portfolio.cpp
   tool/dims.cpp tool/dims_read.cpp tool/dims_groups.cpp tool/dims_tables.cpp tool/dims_drawing.cpp
@@ -38,7 +39,7 @@ target_include_directories(rankc_tool_commands
 target_link_libraries(rankc_tool_commands
   PUBLIC rankc::codegen fmt::fmt nlohmann_json::nlohmann_json PRIVATE rankc_tokenizer rankc_warnings)
 
-# Tokens by a model, where the library is there.
+# Tokens by a SentencePiece model, if the library is found.
 find_path(RANKC_SENTENCEPIECE_INCLUDE sentencepiece_processor.h)
 find_library(RANKC_SENTENCEPIECE_LIBRARY sentencepiece)
 mark_as_advanced(RANKC_SENTENCEPIECE_INCLUDE RANKC_SENTENCEPIECE_LIBRARY)
@@ -48,7 +49,7 @@ if(RANKC_SENTENCEPIECE_INCLUDE AND RANKC_SENTENCEPIECE_LIBRARY)
   target_link_libraries(rankc_tool_commands PRIVATE "${RANKC_SENTENCEPIECE_LIBRARY}")
 endif()
 
-# Compressed texts, where the libraries are there. Static ones come first, as for text_libraries.cmake.
+# Compressed texts, if the libraries are found. Static libraries come first, as for text_libraries.cmake.
 find_path(RANKC_ZLIB_INCLUDE zlib.h)
 find_library(RANKC_ZLIB_LIBRARY NAMES libz.a z)
 find_path(RANKC_ZSTD_INCLUDE zstd.h)
@@ -70,6 +71,7 @@ add_executable(rankc::rankc ALIAS rankc_tool)
 set_target_properties(rankc_tool_commands PROPERTIES UNITY_BUILD ON)
 set_target_properties(rankc_tool PROPERTIES OUTPUT_NAME rankc EXPORT_NAME rankc)
 target_link_libraries(rankc_tool PRIVATE rankc_tool_commands CLI11::CLI11 rankc_warnings)
-# Most of it reads questions and writes answers. At -O3 it takes twice as long to compile, and a search for 2,048 GPUs 2.3 s, not 2.8.
+# Most of this code reads requests and writes answers. At -O3 it takes twice as long to compile, and a search
+# for 2,048 GPUs takes 2.3 s instead of 2.8 s.
 target_compile_options(rankc_tool_commands PRIVATE $<$<CONFIG:Release>:-O1>)
 target_compile_options(rankc_tool PRIVATE $<$<CONFIG:Release>:-O1>)

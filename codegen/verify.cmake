@@ -1,5 +1,5 @@
-# `rankc-verify`: a separate program that checks a certificate. It shares the schema and the comparison with the model with the
-# generator, and links neither its passes nor its proof.
+# `rankc-verify`: a separate program that checks a certificate. With the generator it shares the schema and
+# the comparison with the model. It links neither the generator's passes nor its proof.
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that a command writes: all of them whole, or none.
+// Writes the files of a command: all of them, or none.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -7,14 +7,14 @@
 
 namespace rankc::codegen {
 
-/// Make a folder, and those that it is in, where they are not there.
+/// Makes a folder and its missing parents.
 /// Errors: RC7911.
 void make_folder(const std::filesystem::path& folder);
 
-/// Write files, name -> text, into a folder that exists. All are on disk before one has its name; those that
-/// have their text already are left alone, so that nothing downstream is built again.
-/// Returns: whether a file has changed.
-/// Errors: failure (1) that names the file; no file has changed then, unless the last renames fail.
+/// Writes files, name -> text, into a folder that exists. All are on disk before one has its name. Files that
+/// have their text already stay untouched, so that nothing downstream is built again.
+/// Returns: true if a file has changed.
+/// Errors: failure (1) that names the file. No file has changed then, unless the last renames fail.
 bool write_files(const std::filesystem::path& folder, const std::map<std::string, std::string>& files);
 
 }  // namespace rankc::codegen

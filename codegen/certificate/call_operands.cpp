@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compares the operands of a call with the reads, writes and views of its op. So the hash of the calls
-// (hash_calls.cpp) stands for the ops that are proven.
+// Compares the operands of a call with the reads, writes and views of its op. The hash of the calls
+// (hash_calls.cpp) then covers the ops that are proven.
 #include "call_operands.hpp"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ class operand_check {
     return least;
   }
 
-  /// The first bytes of a kernel's tensors and of its scratch.
+  /// The first byte of each tensor of a kernel, and of its scratch.
   static begins operands_of_kernel(const op& o) {
     begins all;
     for (const view& v : o.views) all.push_back(first_access(o, v).begin + v.offset);
@@ -53,7 +53,7 @@ class operand_check {
     return all;
   }
 
-  /// The hash has the operands of a kernel in the order of its views.
+  /// Compares the operands in any order: the hash takes them in the order of the views.
   void check_kernel(const op& o) const {
     const begins expected = operands_of_kernel(o);
     const auto count = [](const begins& all, std::size_t b) { return std::count(all.begin(), all.end(), b); };
@@ -124,7 +124,7 @@ class operand_check {
     }
   }
 
-  /// The hash has the range of a tensor as elements from the first on, up to a multiple of `elements_apart`.
+  /// The hash has a tensor as a range of elements, rounded up to a multiple of `elements_apart`.
   void check_range(const op& o, const view& v, std::size_t element) const {
     if (v.shape.size() != 1)
       refuse(
@@ -145,7 +145,7 @@ class operand_check {
                first_access(o, v).begin);
   }
 
-  /// Where a tensor begins in a region, in elements.
+  /// The offset of a tensor in a region, in elements.
   std::size_t element_of(const op& o, const view& v, std::size_t region) const {
     const access& a = first_access(o, v);
     const std::size_t size = element_size(a.type);

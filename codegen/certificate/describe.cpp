@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page FORMAT.md, from the schema.
+// Writes the page FORMAT.md from the schema.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -35,7 +35,7 @@ struct page {
   std::vector<std::string> described;
 };
 
-/// A visitor: one struct as a section, with the structs that it has after it.
+/// A visitor that writes one struct as a section, followed by the structs that it contains.
 class describer {
  public:
   template <class Schema, class T>

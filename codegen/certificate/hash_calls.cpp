@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hashes the ops of a rank as its text calls them.
+// Hashes the ops of a rank as the calls of its text.
 #include "call_operands.hpp"
 #include "hash_places.hpp"
 
@@ -23,7 +23,7 @@ static_assert(static_cast<int>(hashed_type::i32) == static_cast<int>(element_typ
               static_cast<int>(hashed_type::f64) == static_cast<int>(element_type::f64) &&
               static_cast<int>(hashed_type::e4m3_rows) == static_cast<int>(element_type::e4m3_rows));
 
-/// The tensor of a port as the kernel's struct has it: rows.
+/// The tensor of a port as rows, as the kernel's struct has it.
 runtime::hashed_operand operand_of(const op& o, const view& v) {
   const access& a = first_access(o, v);
   const auto dim = [&](std::size_t d) { return static_cast<std::size_t>(v.shape[d]); };
@@ -43,7 +43,7 @@ double elements_of(const view& v) {
   return all;
 }
 
-/// The tensors of a call, then its scratch: those operands that are no port's.
+/// The tensors of a call, then its scratch: the operands that belong to no port.
 std::vector<runtime::hashed_operand> operands_of(const op& o) {
   std::vector<runtime::hashed_operand> all;
   all.reserve(o.operands.size());
@@ -57,7 +57,7 @@ std::vector<runtime::hashed_operand> operands_of(const op& o) {
   return all;
 }
 
-/// The elements that an optimizer updates, or whose squares are summed: parameters, each with the padding
+/// The elements that an optimizer updates, or whose squares are summed. A parameter includes the padding
 /// behind it.
 std::vector<hashed_range> ranges_of(const op& o) {
   const std::size_t region = o.operands.at(1);
@@ -87,7 +87,8 @@ class rank_hasher {
   step_hash run() {
     const rank_program& own = p_.ranks[static_cast<std::size_t>(rank_)];
     out_ = {.alike = own.alike, .rank = p_.number_of(rank_), .trains = p_.step == "train"};
-    std::vector<std::vector<int>> ends(own.ops.size());  // the calls whose end is an op's end
+    // For each op, the calls that a wait for this op waits for.
+    std::vector<std::vector<int>> ends(own.ops.size());
     const std::vector<int> parts = parts_of(own.ops);
     for (std::size_t i = 0; i < own.ops.size(); ++i) {
       const op& o = own.ops[i];
@@ -106,7 +107,7 @@ class rank_hasher {
  private:
   std::uint64_t last() const { return out_.after.empty() ? 0 : out_.after.back(); }
 
-  /// Ops by their index: the number of parts in which the rows of a product move; 0: they move whole.
+  /// For each op the number of parts in which a row-pipelined GEMM runs; 0: it is not row-pipelined.
   std::vector<int> parts_of(const std::vector<op>& ops) const {
     std::vector<int> parts(ops.size(), 0);
     for (std::size_t i = 0; i < ops.size(); ++i) {
@@ -125,7 +126,7 @@ class rank_hasher {
     else compute(o, made);
     add(made, lane);
   }
-  /// The second of `parts` parts of the rows. Later parts add to sums over rows.
+  /// Adds the second of `parts` parts of the rows. Later parts add to sums over rows.
   void add_part(const op& o, int parts, runtime::hashed_lane& lane) {
     hashed_call made{.name = o.row, .lane = o.stream};
     compute(o, made);
@@ -199,7 +200,7 @@ class rank_hasher {
     return at->second = runtime::hash_of(c.name, members_of(c), is_pair ? static_cast<int>(place) : -1);
   }
 
-  /// All members in the world. Along an axis on which some ranks stand for all, they are at all its indices.
+  /// All members in the world. Along an axis with representative ranks they are at all its indices.
   std::vector<int> members_of(const communicator& c) const {
     std::vector<int> members;
     for (const int r : c.ranks) members.push_back(p_.number_of(r));

@@ -11,7 +11,7 @@ using runtime::hashed_places;
 
 namespace {
 
-/// The first byte of the tensors of a kind that a rank begins with, or leaves.
+/// The first byte of a rank's tensors of a kind, at the begin or at the end of its step.
 std::size_t place_of(const rank_program& p, holding_kind kind) {
   std::size_t first = hashed_places::none;
   const auto look = [&](const op& o, const std::vector<access>& accesses) {
@@ -38,7 +38,7 @@ runtime::kept_kind kept_kind_of(holding_kind k) {
   }
 }
 
-/// The sum of the hashes of the tensors that a rank keeps from step to step, padding left out.
+/// The sum of the hashes of the tensors that a rank keeps from step to step, without padding.
 std::uint64_t hash_of_kept(const op& begin) {
   std::uint64_t all = 0;
   for (std::size_t i = 0; i < std::min(begin.holds.size(), begin.writes.size()); ++i) {
@@ -50,7 +50,7 @@ std::uint64_t hash_of_kept(const op& begin) {
   return all;
 }
 
-/// The sum of the hashes of the inputs that the model declares: of each the place in the first microbatch.
+/// The sum of the hashes of the declared inputs, each by its place in the first microbatch.
 std::uint64_t hash_of_inputs(const op& begin) {
   std::map<std::string, std::size_t> first;
   for (std::size_t i = 0; i < std::min(begin.holds.size(), begin.writes.size()); ++i)

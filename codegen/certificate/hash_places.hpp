@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The places of a step that the text of its calls does not name.
+// The places of a step that the text of its calls does not contain.
 #pragma once
 #include <rankc/codegen/program.hpp>
 #include <rankc/runtime/hashed_places.hpp>
 
 namespace rankc::codegen {
 
-/// The places of a rank, and the kernels that its step calls, as a program hashes them when it starts.
+/// The places of a rank and the kernels of its step, as a program hashes them when it starts.
 runtime::hashed_places hashed_places_of(const rank_program&, const kernel_set&);
 
 }  // namespace rankc::codegen

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds JSON from its text, in time that grows with the text. nlohmann::json::parse with a callback looks
-// through all elements of a list after each object in it.
+// Builds JSON from its text in linear time. nlohmann::json::parse with a callback takes longer: after each
+// object in a list it visits all elements of the list.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -14,10 +14,10 @@
 
 namespace rankc::codegen::schema {
 
-/// The fields of the objects around a place in the text, the outermost first.
+/// The fields of the objects that contain a position of the text; the outermost object is first.
 using json_path = std::vector<std::vector<std::string>>;
 
-/// Whether the last fields of the objects are these.
+/// True if the last fields of the objects have these names.
 inline bool is_at(const json_path& path, std::initializer_list<const char*> names) {
   return std::equal(
       path.begin(), path.end(), names.begin(), names.end(),
@@ -27,12 +27,12 @@ inline bool is_at(const json_path& path, std::initializer_list<const char*> name
 class json_tree : public nlohmann::json_sax<nlohmann::json> {
  public:
   using json = nlohmann::json;
-  /// Called with each object at the end of its text. Where it returns true the object is not kept.
+  /// Called with each object at the end of its text. An object is not kept if the result is true.
   using taker = std::function<bool(const json_path& around, const json& object)>;
 
   explicit json_tree(taker takes) : takes_(std::move(takes)) {}
 
-  /// Errors: runtime::failure where the text is not JSON, or an object has a field twice or too many fields.
+  /// Errors: runtime::failure if the text is not JSON, or if an object has a field twice or too many fields.
   json read(const std::string& text);
 
  private:

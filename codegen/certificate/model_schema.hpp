@@ -112,7 +112,7 @@ struct layer_schema {
   static constexpr bool is_const = std::is_const_v<std::remove_reference_t<T>>;
 
   static bool has_own_field(std::string_view input) { return input == "targets" || input == "starts"; }
-  /// The inputs without a field of their own. A reader begins with none.
+  /// The inputs without a field of their own. A reader starts with none.
   static std::vector<specification::layer_input> declared_inputs(const auto& l) {
     std::vector<specification::layer_input> declared;
     for (const auto& i : l.inputs)

@@ -27,7 +27,7 @@ std::size_t count_firsts(const listed_program& p) {
   return n;
 }
 
-/// Values are numbered from 0 up to this.
+/// The number of values of a program: they are numbered from 0.
 std::size_t count_values(const listed_program& p) {
   int most = -1;
   std::size_t accesses = 0;
@@ -44,14 +44,14 @@ std::size_t count_values(const listed_program& p) {
   return values;
 }
 
-/// The numbers that values of a step may have: the checker's tables have a line for each number.
+/// The bound of the value numbers in a step. The checker's tables have a line for each number.
 std::int64_t numbers_of(std::size_t values) {
   constexpr std::size_t of_each = 64, spare = 1 << 20;
   const std::size_t most = std::numeric_limits<int>::max();
   return static_cast<std::int64_t>(std::min(of_each * values + spare, most));
 }
 
-/// `numbers`: the values of the step have numbers below this.
+/// `numbers`: the bound of the value numbers.
 std::vector<int> values_of(const std::vector<number_run>& runs, std::size_t most, std::int64_t numbers) {
   std::vector<int> values;
   for (const number_run& run : runs) {
@@ -153,7 +153,7 @@ void check_head(const file& f) {
            found(f.plan_hash));
 }
 
-/// Refuses files of older versions with the name of what they lack.
+/// Refuses files of older versions and says what they lack.
 void check_format(const json& j) {
   if (!j.is_object() || !j.contains("format") || j["format"] == format) return;
   for (const auto& [older, lacks] :
@@ -176,7 +176,7 @@ void check_format(const json& j) {
   refuse("RC7130: certificate: the format must be \"{}\", found {}", format, found(j["format"]));
 }
 
-/// Takes an op as soon as its text is read, so that the ops are never all there as JSON.
+/// Reads each op as soon as its text is complete, so that the ops are never all in memory as JSON.
 class parser {
  public:
   file run(const std::string& text) {
@@ -215,7 +215,7 @@ class parser {
   }
 
   std::vector<listed_op> ops_;                           // of the program that is being read
-  std::vector<std::vector<listed_op>> ops_of_programs_;  // that have been read
+  std::vector<std::vector<listed_op>> ops_of_programs_;  // of the programs that have been read
   std::size_t taken_ = 0;
 };
 

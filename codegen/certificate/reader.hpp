@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads JSON by a schema, strictly: each field is there, of its type and in the range of its type, and there
-// is no other field.
+// Reads JSON by a schema, strictly: each field is present, of its type and in its range, and there is no
+// other field.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -17,7 +17,7 @@ namespace rankc::codegen::schema {
 
 using nlohmann::json;
 
-/// A value as sentences show it: a number, a short string, or only the kind of a longer one.
+/// A value as sentences show it: a number, a short string, or only the kind of a longer value.
 std::string found(const json&);
 
 void read_value(const json&, const std::string& where, int&);
@@ -28,9 +28,9 @@ void read_value(const json&, const std::string& where, std::int64_t&);
 void read_value(const json&, const std::string& where, double&);
 void read_value(const json&, const std::string& where, bool&);
 void read_value(const json&, const std::string& where, std::string&);
-/// The text stays there as long as the process runs.
+/// The text stays valid until the process ends.
 void read_value(const json&, const std::string& where, std::string_view&);
-/// The index of one of a few words.
+/// The index of a word in its list.
 int read_word(const json&, const std::string& where, std::span<const char* const> words);
 
 const json& expect_list(const json&, const std::string& where);
@@ -44,7 +44,7 @@ void read_sizes(const json&, const std::string& where, std::vector<std::int64_t>
 void read_sizes(const json&, const std::string& where, tensor_shape&);
 void read_sizes(const json&, const std::string& where, std::vector<box_range>&);
 
-/// A visitor of the fields of one struct.
+/// A visitor that reads the fields of one struct.
 class reader {
  public:
   reader(const json&, bool is_line, const std::string& where);
@@ -93,7 +93,7 @@ class reader {
   void expect(bool condition, const char* text) const;
   void named(const char* kind, const std::string& name) { where_ = kind + (" \"" + name + "\""); }
 
-  /// All fields of the struct at `where`.
+  /// Reads all fields of the struct at `where`.
   template <class Schema, class T>
   static void read_struct(const json& j, const std::string& where, T& value) {
     reader f(j, Schema::is_line, where);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The fields of a certificate's steps. The writer, the strict reader and FORMAT.md share this list.
 //
-// A schema lists the fields of one struct. `is_line`: a JSON array of the values in this order; else a JSON
-// object. `own_line`: each begins on a new line.
+// A schema lists the fields of one struct. `is_line`: the struct is a JSON array of the values in this order.
+// Otherwise it is a JSON object. `own_line`: each struct begins on a new line.
 //
 // A visitor has these functions:
 //   f(name, value, about)                 a number, a flag, a text, or a list of them
@@ -13,8 +13,8 @@
 //   f.optional(name, is_there, list)      fields that may be absent: the last of a line, one of an object
 //   f.nullable(name, is_there, list)      a field that may be null
 //   f.when(condition, text, list)         fields that belong to some of the objects
-//   f.expect(condition, text)             a rule that the values keep
-//   f.named(kind, name)                   a sentence about the struct calls it by its name
+//   f.expect(condition, text)             a rule for the values
+//   f.named(kind, name)                   the name of the struct in sentences about it
 #pragma once
 #include "document.hpp"
 
@@ -34,7 +34,7 @@ inline constexpr const char* use_names[]{"in", "out", "add"};
 inline constexpr const char* scaling_names[]{"none", "linear", "llama3"};
 inline constexpr const char* step_names[]{"train", "evaluate"};
 
-/// Whether a product of sizes, and its bytes, are small enough for every type that counts them.
+/// True if a product of sizes, and its bytes, fit into every type that counts them.
 inline bool is_countable(const auto& sizes) {
   double product = 1;
   for (const std::int64_t size : sizes) product *= static_cast<double>(std::max<std::int64_t>(size, 1));

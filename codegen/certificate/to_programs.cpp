@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A certificate's steps as programs of all ranks: what the comparison with the model reads.
+// A certificate's steps as programs of all ranks, for the comparison with the model.
 #include "document.hpp"
 
 namespace rankc::codegen {
 
 namespace {
 
-/// The ops of a rank in the numbers of the step.
+/// The ops of a rank, in the numbers of the step.
 std::vector<op> ops_of(const schema::step& s, const schema::listed_rank& r) {
   std::vector<op> ops;
   auto first = r.firsts.begin();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every certificate has these sentences under "trusted": no checker can know from the file that they hold.
+// Every certificate has these sentences under "trusted": no checker can verify them from the file.
 #pragma once
 #include <string_view>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a certificate. The ops of like ranks are written once, in numbers of their own.
+// Writes a certificate. Ranks that run the same ops share one listing, which has local numbers.
 #include <rankc/codegen/certificate.hpp>
 
 #include <nlohmann/json.hpp>
@@ -32,7 +32,7 @@ void append_quoted(std::string& out, std::string_view text) {
 
 namespace {
 
-/// Numbers from 0 in the order in which they are first asked for.
+/// Gives numbers from 0 in the order of first use.
 class numbering {
  public:
   int of(int known) {
@@ -47,7 +47,7 @@ class numbering {
   std::vector<int> meaning_;
 };
 
-/// Numbers as runs. `step`: by how much each number of a run is above the one before.
+/// Writes numbers as runs. `step`: the difference between neighbours in a run.
 template <class N>
 std::vector<schema::number_run> runs_of(const std::vector<N>& numbers, N step) {
   std::vector<schema::number_run> runs;
@@ -58,7 +58,7 @@ std::vector<schema::number_run> runs_of(const std::vector<N>& numbers, N step) {
   return runs;
 }
 
-/// The ops of a rank as they are listed, made one at a time.
+/// The ops of a rank in the form of the file, made one at a time.
 class listed_ops {
  public:
   listed_ops(const program& p, const verdict& v, std::size_t rank)
@@ -101,7 +101,7 @@ class listed_ops {
     return listed_;
   }
 
-  /// Among the ranks of the communicator; -1: it is none of them.
+  /// Index in the communicator's ranks; -1: the peer is no member.
   int place_of_peer(const op& o) const {
     if (o.communicator < 0 || o.communicator >= static_cast<int>(p_.communicators.size())) return -1;
     const std::vector<int>& ranks = p_.communicators[static_cast<std::size_t>(o.communicator)].ranks;
@@ -111,13 +111,13 @@ class listed_ops {
 
   const program& p_;
   const std::vector<op>& ops_;
-  const std::vector<int>* positions_;  // null where the proof found none
+  const std::vector<int>* positions_;  // null if the proof found none
   mutable schema::listed_op listed_;
   mutable numbering communicators_, values_;
   mutable std::vector<std::int64_t> firsts_;
 };
 
-/// A step whose programs are JSON already.
+/// A step whose programs are already JSON.
 struct step_text {
   std::string name;
   kernel_set calls;
@@ -145,7 +145,7 @@ step_text text_of(const program& p, const verdict& v) {
   return s;
 }
 
-/// Steps of one plan.
+/// The certificate of steps of one plan.
 std::string certificate_text(const program& of, std::vector<step_text> steps, specification model) {
   std::erase_if(model.rows, [](const specification::row_facts& r) { return !r.unknown.empty(); });
   const struct {

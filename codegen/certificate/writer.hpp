@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes JSON by a schema: same structs, same bytes.
+// Writes JSON by a schema. Equal structs give equal bytes.
 #pragma once
 #include <fmt/format.h>
 
@@ -15,14 +15,14 @@
 
 namespace rankc::codegen::schema {
 
-/// A struct that is JSON already.
+/// A struct that is already JSON.
 struct written {
   std::string text;
 };
 
 void append_quoted(std::string& out, std::string_view);
 
-/// A visitor of the fields of one struct.
+/// A visitor that writes the fields of one struct.
 class writer {
  public:
   /// `spread`: each field on a separate line.

@@ -1,10 +1,12 @@
 # rankc_check_plan(<program> <plan.hpp> <plan's C++ name>)
 #
-# Stops with one sentence where a header does not exist or certainly declares no plan of that name. The header's text
-# and what it includes by "..." are read; what such a reading cannot know, the compiler decides.
+# Stops with one sentence if a header does not exist or certainly declares no plan of that name. It reads the
+# text of the header and of the files that it includes by "...". The compiler decides the cases that this text
+# leaves open.
 include_guard(DIRECTORY)
 
-# The text of a header and of what it includes, without comments and strings. `unread`: what it includes from elsewhere.
+# The text of a header and of the files that it includes, without comments and strings. `unread`: includes of
+# other files.
 function(_rankc_read_header header out_text out_unread)
   set(text)
   set(unread)
@@ -94,7 +96,7 @@ function(rankc_check_plan program header name)
       set(is_elsewhere TRUE)
     endif()
   endforeach()
-  # Names that a text can make visible in another namespace, or declare in another way.
+  # A text can make such names visible in another namespace, or declare them in another way.
   set(moved "namespace [A-Za-z_0-9]+ ?=|inline namespace|using [A-Za-z_0-9:]*::${last}[^A-Za-z_0-9]")
   if(is_elsewhere AND text MATCHES "${moved}|(auto|&) ?${last}[^A-Za-z_0-9]")
     return()

@@ -1,4 +1,5 @@
-# cmake -DOUT=<header> -DDIR=<templates> -P embed.cmake -- file...: text files become constexpr string_views.
+# cmake -DOUT=<header> -DDIR=<templates> -P embed.cmake -- file...: turns text files into constexpr
+# string_views.
 set(text "#pragma once\n#include <string_view>\nnamespace rankc::templates {\n")
 math(EXPR last "${CMAKE_ARGC} - 1")
 set(seen FALSE)

@@ -1,5 +1,5 @@
-# What `cmake --install` puts in place: headers, libraries, and the package that find_package(rankc CONFIG) reads.
-# The CUDA runtime has a file of targets of its own, so that a machine without a GPU toolkit can use the rest.
+# Installs headers, libraries, and the package that find_package(rankc CONFIG) reads. The CUDA runtime has a
+# separate file of targets, so that a machine without a GPU toolkit can use the rest.
 include(CMakePackageConfigHelpers)
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/rankc")
 

@@ -1,8 +1,8 @@
 # rankc_optimization(<result>)
 #
-# Sets <result> to the compile option -O2 where the project asks for no optimization: CMAKE_BUILD_TYPE is empty, and
-# CMAKE_CXX_FLAGS and the compile options of the directory have no -O. Elsewhere <result> is empty, and the project's flags
-# hold. A status line names the choice once.
+# Sets <result> to the compile option -O2 if the project asks for no optimization: CMAKE_BUILD_TYPE is empty,
+# and CMAKE_CXX_FLAGS and the compile options of the directory have no -O. Otherwise <result> is empty, and
+# the project's flags hold. A status line states the choice once.
 include_guard(GLOBAL)
 
 function(rankc_optimization result)

@@ -1,16 +1,19 @@
-# add_rankc_program(<name> PLAN <plan.hpp> NAME <C++ name of a constexpr plan> [TARGET host|cuda] [DTYPE f32|f64|bf16]
-#                   [OPS <header.hpp>...])
-# add_rankc_program(<name> GENERATOR <another's>_rankc [TARGET host|cuda] [DTYPE f32|f64|bf16] [OPS <header.hpp>...])
+# add_rankc_program(<name> PLAN <plan.hpp> NAME <C++ name of a constexpr plan>
+#                   [TARGET host|cuda] [DTYPE f32|f64|bf16] [OPS <header.hpp>...])
+# add_rankc_program(<name> GENERATOR <another's>_rankc
+#                   [TARGET host|cuda] [DTYPE f32|f64|bf16] [OPS <header.hpp>...])
 #
-#   <name>_rankc    the generator: the plan linked to rankc::codegen; none where another program of the plan has one
-#   <name>_program  library of the rank programs it writes, for embedding: #include <<name>_program/program.hpp>
+#   <name>_rankc    the generator: the plan linked to rankc::codegen; not made if the plan has one already
+#   <name>_program  library of the rank programs, for embedding: #include <<name>_program/program.hpp>
 #   <name>          executable: the programs with the trainer's command line
 #
-# OPS: headers of a user's ops and optimizers. Each has three parts: where RANKC_HOST_KERNELS is defined, the host's
-# kernels; where RANKC_CUDA_KERNELS is, those for CUDA, declared for C++ and defined for nvcc, which compiles the header
-# too; else the rows, for plans. Their directories are searched for the header that a row names.
+# OPS: headers of a user's ops and optimizers. Each header has three parts. The part under RANKC_HOST_KERNELS
+# has the host's kernels. The part under RANKC_CUDA_KERNELS has the CUDA kernels, declared for C++ and defined
+# for nvcc, which compiles the header too. The last part has the rows, for plans. The header that a row names
+# is searched for in the directories of these headers.
 #
-# The files are known before the plan is: one source per program, which includes the generated files of its folder.
+# The file names are known before the plan: each program has one source, which includes the generated files of
+# its folder.
 include_guard(DIRECTORY)
 include("${CMAKE_CURRENT_LIST_DIR}/declared_plans.cmake")
 include("${CMAKE_CURRENT_LIST_DIR}/optimization.cmake")
@@ -76,11 +79,11 @@ int main(int argc, char** argv) { return rankc::codegen::generator_main(rankc::m
     target_include_directories(${name}_rankc PRIVATE "${plan_dir}")
     target_link_libraries(${name}_rankc PRIVATE rankc::codegen)
     if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-      target_compile_options(${name}_rankc PRIVATE -O0)  # it declares the plan: what works is in the library, optimised
+      target_compile_options(${name}_rankc PRIVATE -O0)  # it only declares the plan; the library is optimised
     endif()
   endif()
 
-  set(source "${out}/program.cpp")  # for both targets: the kernels are the runtime's
+  set(source "${out}/program.cpp")  # for both targets; the runtime has the kernels
   add_custom_command(OUTPUT "${source}" "${out}/program.hpp" "${out}/main.cpp"
     COMMAND ${arg_GENERATOR} emit --target ${arg_TARGET} ${dtype} --out "${out}"
     DEPENDS ${arg_GENERATOR} COMMENT "Generating ${name} (${arg_TARGET})" VERBATIM)

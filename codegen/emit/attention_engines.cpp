@@ -15,14 +15,14 @@ namespace {
 
 bool is_attention(const node& n) { return n.row->find("q") >= 0 && n.row->find("lse") >= 0; }
 
-/// The attributes that are not plain: "window".
+/// The names of the attributes that are set: "window".
 std::vector<std::string> names_of(const attention_setting& s) {
   std::vector<std::string> names;
   s.each_set([&](const char* name, double) { names.push_back(name); });
   return names;
 }
 
-/// Why cuDNN's kernels do not take a node's attention; empty where they do.
+/// Why cuDNN's kernels cannot compute a node's attention; empty if they can.
 std::string why_not_cudnn(const lowered& l, const node& n, const cuda::attention_shape& shape,
                           bool of_documents, bool of_chunks) {
   if (!n.attention.causal && of_chunks && !n.row->of_rings)

@@ -93,7 +93,7 @@ class call_counter {
         break;
       }
       case item_kind::clear_loss:
-        break;  // no call, but a statement
+        break;  // a statement, not a call
       case item_kind::count_labels:
         pass(names_.at(&ops::count_labels), static_cast<double>(l_.tokens() * sizeof(std::int32_t)));
         break;
@@ -114,11 +114,11 @@ class call_counter {
     const call_kind kind = kind_of(*n.row);
     double bytes = sizes.bytes(n);
     for (std::size_t p = 0; p < n.ports.size() && !adds && n.accumulate == accumulation::after_first; ++p)
-      if (n.row->ports[p].as == use::sum) bytes -= sizes.bytes(n, p) / 2;  // nothing is there to be read
+      if (n.row->ports[p].as == use::sum) bytes -= sizes.bytes(n, p) / 2;  // overwrites: no sum is read
     const double operations = kind == call_kind::pass ? 0 : sizes.operations(n);
     add({names_.at(n.row), kind, 1, operations, bytes, least_time(*n.row, operations, bytes)});
   }
-  /// Units: seconds, at the GPU's peak rates; 0 where no GPU is given.
+  /// Units: seconds, at the GPU's peak rates; 0 if the GPU is unknown.
   double least_time(const op_row& row, double operations, double bytes) const {
     if (!gpu_) return 0;
     const double peak = gpu_->peak * (cost_model::takes_fp8(row) ? 2 : 1);
@@ -150,7 +150,7 @@ class call_counter {
   double shards(const std::vector<gathering::part>& parts) const {
     return static_cast<double>(r_.shard_elements(parts));
   }
-  /// The other ranks that an item communicates with.
+  /// The number of other ranks that an item communicates with.
   double others(const item& i) const {
     const auto link = static_cast<std::size_t>(find_link(r_, i.on, i.over));
     return l_.communicators[static_cast<std::size_t>(groups_[link])].members() - 1;
@@ -164,7 +164,7 @@ class call_counter {
   const pipeline_rank& r_;
   const kernel_names names_;
   const std::vector<int>& groups_;               // communicators of the rank's links
-  std::vector<cost_model::kernel_sizes> sizes_;  // of each body
+  std::vector<cost_model::kernel_sizes> sizes_;  // one for each body
   const cost_model::gpu_speed* gpu_ = nullptr;
   double link_ = 0;  // bytes per second
   std::vector<calls_of_step> all_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of a rank's step do: operations, bytes, and the least that these take.
+// The work of the calls of a rank's step: operations, bytes, and the least time for these.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 
@@ -8,9 +8,9 @@
 
 namespace rankc::codegen {
 
-/// The calls of a step by one name.
-/// Units: `bytes` that pass through memory, or that the rank sends; `least` in seconds, 0 where the GPU is
-/// not known.
+/// The calls of a step that have one name.
+/// Units: `bytes`: bytes moved to and from memory, or sent by the rank; `least`: seconds, 0 if the GPU is
+/// unknown.
 struct calls_of_step {
   std::string name;  // "linear_dw"
   runtime::call_kind kind;
@@ -18,10 +18,10 @@ struct calls_of_step {
   double operations = 0, bytes = 0, least = 0;
 };
 
-/// Those of the step that the plan is for, in the order of their first use.
-/// Source: roofline (Williams et al. 2009): operations by the GPU's peak or bytes by its memory's speed,
-/// whichever takes longer; of what is sent, bytes by the speed of links within a machine, where all ranks are
-/// in one.
+/// Counts the calls of the plan's step (training, or else evaluation), in the order of their first use.
+/// Source: roofline (Williams et al. 2009): operations at the GPU's peak, or bytes at its memory's speed,
+/// whichever takes longer. Sent bytes are counted at the speed of the links within a machine, if all ranks
+/// are in one.
 std::vector<calls_of_step> count_calls(const lowered&, const pipeline_rank&);
 
 }  // namespace rankc::codegen

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view forward = "forward", backward = "backward", at_end = "step";
 
-/// What users call the axis; of pairs that hold the same weights, that.
+/// The user's name of the axis; "tied" for pairs that hold the same weights.
 std::string_view axis_name(runtime::over o) {
   switch (o) {
     case runtime::over::tp:
@@ -46,8 +46,8 @@ std::string_view axis_name(runtime::over o) {
   return "pp";
 }
 
-/// Whether an item is an action of a stage that reads the weights of a layer of it; -1: an action of it at
-/// all.
+/// True if an item computes an action of a stage and reads the weights of `layer`; -1: any action of the
+/// stage.
 bool reads_weights(const lowered& l, const pipeline_rank& r, const item& i, int stage, int layer) {
   const bool computes = i.what == item_kind::forward || i.what == item_kind::forward_layer ||
                         i.what == item_kind::backward || i.what == item_kind::backward_layer;
@@ -59,8 +59,8 @@ bool reads_weights(const lowered& l, const pipeline_rank& r, const item& i, int 
   return std::any_of(phases.begin(), phases.end(), [&](phase p) { return b.uses(p, space::weight); });
 }
 
-/// The phase that an item is of. What is gathered for a layer is of the action that reads it, for a stage of
-/// its next one.
+/// The phase of an item. A gather for a layer belongs to the action that reads it, a gather for a stage to
+/// the stage's next action.
 std::string_view phase_of(const lowered& l, const pipeline_rank& r, const step& s, std::size_t index) {
   const item& i = s.items[index];
   switch (i.what) {
@@ -92,12 +92,12 @@ struct transfer {
   std::string_view kind;
   runtime::over over;
   bool is_wide = false, rounds = false;
-  std::size_t bytes = 0;  // that the rank gives an all_gather, or gets of a reduce_scatter
+  std::size_t bytes = 0;  // the rank's shard: input of an all_gather, output of a reduce_scatter
   int on = -1;            // a lane other than the item's
   bool is_index = false;
 };
 
-/// Visit what an item communicates, in order.
+/// Visits the tensors that an item communicates, in order.
 void each_part(const lowered& l, const pipeline_rank& r, const item& i, auto visit) {
   const auto of_shards = [&](std::string_view kind, const std::vector<gathering::part>& all, bool is_wide) {
     for (const gathering::part& p : all) {
@@ -153,7 +153,7 @@ double communications::sent() const {
   return (kind.starts_with("all_reduce") ? 2 : 1) * (ranks - 1) * bytes / ranks;
 }
 
-/// The place of a phase in the order of a step.
+/// The position of a phase in a step.
 static int order_of(std::string_view phase) {
   if (phase == forward) return 0;
   return phase == backward ? 1 : 2;

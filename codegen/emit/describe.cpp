@@ -40,7 +40,7 @@ parameter_count parameters_of(const lowered& l) {
   return n;
 }
 
-/// What is trained of how many, where that is not all.
+/// The number of trained parameters, if some are frozen.
 std::string tuning_text(const lowered& l) {
   const parameter_count n = parameters_of(l);
   if (n.frozen == 0) return "";
@@ -54,7 +54,7 @@ std::string tuning_text(const lowered& l) {
   return out;
 }
 
-/// Losses of routers, beside the model's own.
+/// The losses of routers, in addition to the model's own loss.
 std::string router_losses_text(const router_losses& by) {
   if (!by.any()) return "";
   std::string text;
@@ -77,7 +77,7 @@ const rankc::op* find_limit(const plan_data& p) {
 
 namespace {
 
-/// How many picks an expert takes, where there is a limit.
+/// The capacity of experts, if it is limited.
 std::string capacity_text(const lowered& l) {
   const rankc::op* const limit = find_limit(*l.plan);
   if (!limit) return "";
@@ -88,7 +88,7 @@ std::string capacity_text(const lowered& l) {
                                             : "the others are dropped and counted");
 }
 
-/// The ranks that the experts are spread over, where there are several.
+/// The ranks over which the experts are spread, if there are several.
 std::string spread_text(const parallel_dims& d) {
   if (!spreads_experts(d)) return "";
   return fmt::format("; spread over ep {}", d.ep) + (d.etp == 1 ? "" : fmt::format(" x etp {}", d.etp)) +
@@ -96,7 +96,7 @@ std::string spread_text(const parallel_dims& d) {
          (repeats_tokens(d) ? ", which have the same tokens" : "");
 }
 
-/// The number of experts that a token goes to, and of parameters that it meets, where the model has experts.
+/// The experts and the parameters that a token uses, if the model has experts.
 std::string experts_text(const lowered& l) {
   const model_sizes& s = l.plan->model.sizes;
   if (l.plan->model.experts.ffn == 0) return "";
@@ -123,7 +123,7 @@ std::string data_ranks_text(const parallel_dims& d) {
          (d.dp_shard > 1 ? fmt::format(" x {} shards", d.dp_shard) : "");
 }
 
-/// "cp 4 (ulysses 2) x ": the ranks that share out sequences, and of how many a group is that exchanges
+/// "cp 4 (ulysses 2) x ": the number of ranks that shard sequences, and the size of a group that exchanges
 /// heads.
 std::string context_ranks_text(const parallel_dims& d) {
   if (d.cp == 1) return "";
@@ -135,7 +135,7 @@ std::string layer_names(const stage_plan& s) {
   return first == last ? first : first + " .. " + last;
 }
 
-/// What each stage is of the cost of all. Shapes: (stages). Units: shares, 0..1.
+/// The share of each stage in the cost of all stages. Shapes: (stages). Units: 0..1.
 std::vector<double> shares_of_stages(const plan_data& p) {
   std::vector<double> shares = costs_of_stages(p);
   const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
@@ -145,7 +145,8 @@ std::vector<double> shares_of_stages(const plan_data& p) {
 
 std::string wide_type(const lowered& l) { return name_of(l.type == dtype::bf16 ? dtype::f32 : l.type); }
 
-/// Weights, gradients, moments and working copy of a rank: those of one size are counted together.
+/// The sizes of a rank's weights, gradients, moments and working copy. Regions of one size are listed
+/// together.
 std::string kept_text(const lowered& l, const pipeline_rank& r) {
   const optimizer_state kept = l.state();
   std::vector<std::string> wide, parts;
@@ -191,13 +192,14 @@ std::string optimizer_text(const lowered& l) {
   return out + "\n";
 }
 
-/// The learning rate over the steps as a curve of characters, where it changes.
+/// The learning rate over the steps as a curve of characters, if it changes.
 std::string learning_rate_text(const lowered& l) {
   constexpr int rows = 6, columns = 60;
   const training& t = l.plan->recipe;
   const lr_schedule schedule = t.schedule_of_lr();
   if (!l.trains() || !schedule.any()) return "";
-  const std::int64_t steps = schedule.steps() + std::max<std::int64_t>(1, schedule.steps() / 10);  // and on
+  // The curve goes on for a tenth of the schedule beyond its end.
+  const std::int64_t steps = schedule.steps() + std::max<std::int64_t>(1, schedule.steps() / 10);
   std::vector<std::string> lines(rows, std::string(columns, ' '));
   for (int column = 0; column < columns; ++column) {
     const std::int64_t step = 1 + (steps - 1) * column / (columns - 1);
@@ -216,7 +218,7 @@ std::string learning_rate_text(const lowered& l) {
   return out + fmt::format("  {:>8} 1{:>{}}\n\n", "step", steps, columns - 1);
 }
 
-/// Bytes that a rank keeps of the parameters' state, and sends in a step for it.
+/// Bytes that a rank keeps for the state of parameters, and bytes that it sends for them in a step.
 struct state_cost {
   double kept = 0, sent = 0;
   std::string text() const {
@@ -225,8 +227,8 @@ struct state_cost {
   }
 };
 
-/// What sharding costs a rank as it is, with each weight gathered and each sum dealt out once a step, and if
-/// all ranks were replicas.
+/// The cost of sharding for a rank in three cases: as the plan has it, with each weight gathered and each
+/// gradient reduce-scattered once a step, and if all ranks were replicas.
 struct sharding_costs {
   state_cost here, once, replicas;
 };
@@ -240,13 +242,14 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
   const double each_frozen = state.working_copy ? real : static_cast<double>(state.weight);
   const parallel_dims& d = l.plan->dims;
   sharding_costs c;
-  double whole = 0, over_replicas = 0;  // bytes of what is gathered
+  double whole = 0, over_replicas = 0;  // bytes of full tensors; bytes between replicas
   for (const placed_parameter& p : r.parameters) {
     const bool trained = p.as.trainable && l.trains();
     const double elements = static_cast<double>(p.as.elements()), stored = static_cast<double>(p.as.stored()),
                  shards = p.as.shards;
-    const double holders = p.as.experts ? d.world / (d.pp * d.ep * d.etp)
-                                        : weight_shards(d) * weight_replicas(d);  // of it or of a shard
+    const double holders =
+        p.as.experts ? d.world / (d.pp * d.ep * d.etp)
+                     : weight_shards(d) * weight_replicas(d);  // ranks that hold it or a shard of it
     if (p.as.shards > 1) whole += stored * (real + (trained ? wide : 0));
     c.once.sent += (shards - 1) / shards * stored * (real + (trained ? summed : 0));
     c.replicas.kept += elements * (p.as.trainable ? each : each_frozen);
@@ -266,7 +269,7 @@ sharding_costs costs_of_sharding(const lowered& l, const pipeline_rank& r) {
   return c;
 }
 
-/// Of what ranks share out, what each keeps.
+/// The share of sharded weights that each rank keeps.
 std::string shards_text(const parallel_dims& d) {
   const std::string of_experts =
       spreads_experts(d) && expert_weight_shards(d) > 1 ? fmt::format("1/{}", expert_weight_shards(d)) : "";
@@ -281,7 +284,7 @@ std::string_view gathering_text(const lowered& l) {
   return says_unshard(l.plan->actions) ? "by stages in turn" : "once a step";
 }
 
-/// The memory a rank needs beside its shards, for weights that are sharded.
+/// The memory that a rank needs in addition to its shards, if weights are sharded.
 std::string sharded_text(const lowered& l, const pipeline_rank& r) {
   std::size_t padding = 0;
   for (const placed_parameter& p : r.parameters) padding += p.as.stored() - p.as.elements();
@@ -300,7 +303,7 @@ std::string sharded_text(const lowered& l, const pipeline_rank& r) {
          "\n";
 }
 
-/// The table of what a rank communicates.
+/// The table of a rank's communications.
 std::string communications_text(const std::vector<communications>& all) {
   if (all.empty()) return "";
   std::string out = fmt::format("  {:<9} {:<14} {:<12} {:>6} {:>8} {:>12} {:<5} {:>11}\n", "phase",
@@ -340,7 +343,7 @@ std::string describe_text(const lowered& l) {
          optimizer_text(l);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n{}\n", p.schedule, 100 * t.bubble, predicted_text(l)) +
          schedule_text(p) + "\n" + learning_rate_text(l) + repetitions_text(l);
-  std::map<std::string, int> tables;  // the first rank of each
+  std::map<std::string, int> tables;  // the first rank with each table
   for (const pipeline_rank& r : l.ranks) {
     out += fmt::format("pipeline rank {}: {} per rank\n", r.index, readable_bytes(r.arena.bytes));
     for (const stage_plan& s : r.stages)
@@ -363,7 +366,7 @@ std::string describe_text(const lowered& l) {
   return out;
 }
 
-/// What the rule of a rope scaling reads is a number, and else null.
+/// The fields of a rope scaling: numbers if its rule reads them, otherwise null.
 static nlohmann::json describe_scaling(const rope_scaling& s) {
   nlohmann::json j{{"rope_type", name_of(s.by)},
                    {"rope_factor", nullptr},
@@ -378,7 +381,7 @@ static nlohmann::json describe_scaling(const rope_scaling& s) {
   return j;
 }
 
-/// The coefficient of the balance loss over all layers and ranks; null where the loss has another scope.
+/// The coefficient of the balance loss over all layers and ranks; null if the loss has another scope.
 static nlohmann::json describe_balance(const router_losses& losses) {
   if (losses.local || losses.over == router_losses::each_layer) return nullptr;
   return losses.balance;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nodes of an item that computes, in the order of its calls: of a step of training, or of the one that
-// there is.
+// The nodes of an item that computes, in the order of its calls: those of a training step, or of evaluation
+// if the plan does not train.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 
@@ -8,8 +8,7 @@
 
 namespace rankc::codegen {
 
-/// Visit them with their layer's body and call: of one layer, where the item is of one, else of all of its
-/// stage.
+/// Visits nodes with their layer's body and call: those of the item's layer, or of all layers of its stage.
 void each_node(const lowered& l, const pipeline_rank& r, const item& i, auto visit) {
   const stage_plan& s = r.stages[static_cast<std::size_t>(i.stage)];
   const bool is_layer = i.what == item_kind::forward_layer || i.what == item_kind::backward_layer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step takes on the GPUs of the plan's cluster, where rankc knows them.
+// Predicts the time of a step on the GPUs of the plan's cluster, if rankc knows them.
 #include <fmt/format.h>
 
 #include <rankc/cost_model/calibrations.hpp>

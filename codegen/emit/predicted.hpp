@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step takes, as descriptions say it.
+// The predicted time of a step, for descriptions.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/cost_model/step_time.hpp>
@@ -17,13 +17,13 @@ struct prediction {
   cost_model::step_prediction step;
   std::vector<cost_model::stage_times> stages;
 };
-/// None of a program for the host, of one in f32, or of GPUs that rankc does not know.
+/// Empty for the host, for f32, and for GPUs that rankc does not know.
 std::optional<prediction> predict(const lowered&);
 
-/// What a step's time goes to. Units: seconds.
+/// The parts of a step's time. Units: seconds.
 std::vector<std::pair<std::string_view, double>> terms_of(const cost_model::step_prediction&);
 
-/// "predicted on h200: 418 ms a step, ..."; empty where nothing is predicted.
+/// "predicted on h200: 418 ms a step, ..."; empty without a prediction.
 std::string predicted_text(const lowered&);
 
 }  // namespace rankc::codegen

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hashes of the proven calls as a table. A program compares its calls with it when it starts.
+// The hashes of the proven calls as a table. A program compares its own calls with it when it starts.
 #include <fmt/format.h>
 
 #include <rankc/lowering/parameters.hpp>
@@ -15,7 +15,7 @@ namespace {
 
 static_assert(runtime::elements_apart == rankc::lowering::element_alignment);
 
-/// The most entries of a step. A step of more calls has an entry for several calls.
+/// The most entries of a step. In a step with more calls, an entry stands for several calls.
 constexpr std::size_t most_entries = 4096;
 constexpr std::size_t entries_a_line = 24;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What backward repeats of forward instead of keeping it.
+// The part of forward that backward repeats instead of saving its results.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 
@@ -8,19 +8,19 @@
 
 namespace rankc::codegen {
 
-/// What layers of one form keep and repeat.
+/// The saved bytes and the repeated nodes of layers of one form.
 struct repetition {
   std::string layer;
-  std::size_t kept = 0, halfway = 0,
-              without = 0;  // bytes of a microbatch: from forward on, between the halves; if all were kept
-  std::size_t nodes = 0, collectives = 0;  // that backward repeats; of these
-  double flops = 0, share = 0;             // of these per token; of forward's
+  // Bytes of a microbatch: saved from forward on, saved between the halves of backward, and saved without
+  // recomputation.
+  std::size_t kept = 0, halfway = 0, without = 0;
+  std::size_t nodes = 0, collectives = 0;  // nodes that backward repeats; the collectives among them
+  double flops = 0, share = 0;             // FLOPs of these per token; as a share of forward's
 };
-/// Those of the forms of layers that recompute.
+/// One entry for each form of layer that recomputes.
 std::vector<repetition> repetitions(const lowered&);
 
-/// "recomputation: full, in every repeated layer", and a line for each form; nothing where nothing is
-/// repeated.
+/// "recomputation: full, in every repeated layer", and a line for each form; empty without recomputation.
 std::string repetitions_text(const lowered&);
 
 }  // namespace rankc::codegen

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The schedule as a page: planned rows, and below them the measured ones of a trace.
+// The schedule as a page: the planned rows, and below them the measured rows of a trace.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// What one rank does, and what its row says.
+/// The events of one rank, and the data that its row shows.
 struct row {
   double busy = 0, first = 0, last = 0;  // of the schedule's actions
   json boxes = json::array();            // [name, class, lane, microbatch, begin, end, half of an OVERLAP]
@@ -56,11 +56,11 @@ row row_of(const std::vector<const timed*>& events, const std::map<std::string, 
   }
   std::sort(works.begin(), works.end());
   double until = out.first;
-  for (const auto& [begin, end] : works) {  // the halves of an OVERLAP at once
+  for (const auto& [begin, end] : works) {  // both halves of an OVERLAP run at once
     out.busy += std::max(0.0, end - std::max(begin, until));
     until = std::max(until, end);
   }
-  std::sort(steps.begin(), steps.end());  // at one time, what is given back goes first
+  std::sort(steps.begin(), steps.end());  // at one time, frees come first
   int held = 0;
   for (const auto& [time, change] : steps) {
     out.peak = std::max(out.peak, held += change);
@@ -106,7 +106,7 @@ json lane_of(const plan_data& plan, const std::vector<timed>& times, const std::
   return lane;
 }
 
-/// JSON that may stand inside a page: nothing in it ends the element.
+/// JSON for a page. Each `<` is escaped, so that no text ends the element that contains it.
 std::string in_page(const json& j) {
   std::string out;
   for (const char c : j.dump()) c == '<' ? out += "\\u003c" : out += c;

@@ -86,7 +86,7 @@ std::string schedule_svg(const plan_data& plan) {
                              top_of_half + tall / 2 + 4, a.microbatch);
       } else if (a.kind == action_kind::step) {
         box("o", end + 2 + (mark + 1) * steps++, y, mark, bar, a);
-      } else if (a.kind != action_kind::reshard) {  // beside computation: below the bar
+      } else if (a.kind != action_kind::reshard) {  // overlaps computation: below the bar
         box("c", x, y + bar, std::max(w, mark), row - bar - 1, a);
       }
     }

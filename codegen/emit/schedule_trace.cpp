@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The planned step as trace events, in the form in which a program writes a measured one.
+// The planned step as trace events, in the format in which a program writes a measured step.
 #include <rankc/runtime/trace_events.hpp>
 
 #include "../passes/lanes.hpp"

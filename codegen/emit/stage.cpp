@@ -66,7 +66,7 @@ std::string parameters(const lowered& l, const stage_plan& s) {
   return out;
 }
 
-/// Gradients between the layers of a stage, where they do not lie in its slots.
+/// The gradients between the layers of a stage that are not in its slots.
 std::string chained(const lowered& l, const stage_plan& s) {
   std::string out;
   if (!l.trains() || l.splits_backward()) return out;
@@ -110,14 +110,14 @@ struct stage_formal {
   int input = -1;
 };
 
-/// The names of a stage's function for what surrounds a layer's call.
+/// The names that a stage's function has around a layer's call.
 layer_surroundings stage_names(const pipeline_rank& r) {
   std::vector<std::string> inputs;
   for (const placed_input& i : r.inputs) inputs.push_back(text_of_input(i.is).formal);
   return {"on", "during", "beside", "", "s", "work", inputs, "routers", "x", "y", "dy", "dx", "into", "into"};
 }
 
-/// The parameters that a stage's function may have after lane and slot, in this order, as `in` names them.
+/// The possible parameters of a stage's function after lane and slot, in this order, with the names of `in`.
 std::vector<stage_formal> stage_formals(const layer_surroundings& in) {
   std::vector<stage_formal> all{
       {formal::during, in.during}, {formal::beside, in.beside}, {formal::work, in.work}};
@@ -170,7 +170,7 @@ std::string function(const lowered& l, const pipeline_rank& r, const stage_plan&
   std::vector<std::string> parameters{"const lane& on", "const slot& s"};
   for (const stage_formal& f : stage_formals(names))
     if (takes(r, s, p, f)) parameters.push_back(type_of(l, r, s, f) + " " + f.name);
-  for (std::string& q : parameters)  // what is not used has no name
+  for (std::string& q : parameters)  // an unused parameter has no name
     if (const std::size_t space = q.rfind(' '); !has_word(body, q.substr(space + 1))) q.resize(space);
   return call("inline void " + phase_name(p), parameters, 0, " {\n") + body + "}\n";
 }
@@ -204,7 +204,7 @@ std::string text_of_rank(const pipeline_rank& r, const actual& a, const layer_su
   }
 }
 
-/// An argument of a layer's call, as the call's surroundings name it.
+/// An argument of a layer's call, in the names around the call.
 std::string text_of(const pipeline_rank& r, const stage_plan& s, const layer_call& c, const actual& a,
                     const layer_surroundings& in) {
   switch (a.from) {

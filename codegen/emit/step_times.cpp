@@ -37,13 +37,13 @@ std::map<std::string, named_action> actions_by_name(const plan_data& plan) {
 
 namespace {
 
-/// Where an action is planned to run. Collectives next to computation share a lane.
+/// The lane of a planned action. Collectives that overlap computation share a lane.
 int lane_of(const action& a, part half) {
   if (a.kind == action_kind::reduce_grad || a.kind == action_kind::unshard) return reduce_lane;
   return half == part::first ? overlap_lane : compute_lane;
 }
 
-/// A rank ran the action that the plan has next. An empty name: none is left.
+/// Checks that a rank ran the action that the plan has next. An empty name: no action is left.
 void check_action(int rank, const std::string& ran, const std::string& planned) {
   if (ran == planned) return;
   if (ran.empty()) throw runtime::failure(1, "RC7920: rank {} ended before {} of the plan", rank, planned);
@@ -53,7 +53,7 @@ void check_action(int rank, const std::string& ran, const std::string& planned) 
                          planned);
 }
 
-/// Each rank ran the plan's computations in their order, the halves of an OVERLAP in any.
+/// Checks that each rank ran the plan's computations in order. The halves of an OVERLAP may run in any order.
 void check_order(const plan_data& plan, const std::vector<timed>& times) {
   const action_table& t = plan.actions;
   const auto known = actions_by_name(plan);
@@ -77,7 +77,7 @@ void check_order(const plan_data& plan, const std::vector<timed>& times) {
   }
 }
 
-/// An event is of a rank and a lane of the plan.
+/// Checks that an event has a rank and a lane of the plan.
 void check_event(const plan_data& plan, int rank, int on, double took) {
   if (rank < 0 || rank >= plan.dims.world)
     throw runtime::failure(1, "RC7923: an event is of rank {}; the plan has {} ranks", rank, plan.dims.world);

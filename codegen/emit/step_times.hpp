@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step over time, planned or measured, as the pictures and traces of it share it.
+// A step over time, planned or measured. Pictures and traces show it.
 #pragma once
 #include <rankc/codegen/names.hpp>
 #include <rankc/stages/plan_data.hpp>
@@ -10,30 +10,29 @@
 
 namespace rankc::codegen {
 
-/// One thing that a rank does. Units: microseconds.
+/// An event of a rank. Units: microseconds.
 struct timed {
   int rank, lane;
   std::string name;  // "1F0", "F0: stage 0 -> 1"
   double begin, end;
 };
 
-/// How long one forward is drawn in a planned step, whose own unit is the forward.
+/// The length of one forward in a planned step, whose own unit is the forward.
 inline constexpr double planned_forward = 1000;
 
-/// The simulated step, of the first rank (dp 0, tp 0) of each pipeline coordinate: its peers do the same.
+/// The simulated step on the first rank (dp 0, tp 0) of each pipeline coordinate. Its peers do the same.
 std::vector<timed> planned_times(const plan_data&);
 
 /// A step that the plan's program measured (`--trace`), from the file's text; `step` receives its number.
-/// Errors: RC7920 to RC7926 where it is not a trace, or its ranks did not run the plan's actions in their
-/// order.
+/// Errors: RC7920 to RC7926 if it is not a trace, or if its ranks did not run the plan's actions in order.
 std::vector<timed> read_times(const plan_data&, const std::string& text, std::int64_t& step);
 
-/// Of an OVERLAP the first half or the second.
+/// The half of an OVERLAP that an action is.
 enum class part { whole, first, second };
 part part_of(const action_table&, int rank, int action);
 bool has_overlaps(const action_table&);
 
-/// The plan's actions by name, and which half of an OVERLAP each is.
+/// The plan's actions by name, each with the half of an OVERLAP that it is.
 struct named_action : action {
   part half;
 };

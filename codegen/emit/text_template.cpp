@@ -49,7 +49,7 @@ std::string fill(std::string_view text, const holes& values) {
 
 namespace {
 
-/// Whether a line is a template's, with any values in its holes.
+/// True if a line is a template's line with any values in its holes.
 bool is_filled(std::string_view line, std::string_view of) {
   const std::size_t open = of.find('@');
   if (open == of.npos) return line == of;

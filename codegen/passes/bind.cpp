@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each layer of a stage is called with what it takes: its parameters, what the microbatch has in memory, and
-// what the rank has. The ops of the proof and the text of the calls are both made of this.
+// Finds the arguments of each layer's function: parameters, the microbatch's values and the rank's values.
+// The ops of the proof and the text of the calls are both made from them.
 #include <stdexcept>
 
 #include "lanes.hpp"
@@ -72,7 +72,8 @@ class binder {
       return source::always;
     return source_of_sums(flag);
   }
-  /// Of gradients that are dealt out each layer's are the first in their place.
+  /// `adds` for gradients that are reduce-scattered: with resharding they start afresh in each microbatch.
+  /// `adds_kept` for gradients that the rank sums whole over the microbatches.
   source source_of_sums(int flag) const {
     const parallel_dims& d = l_.plan->dims;
     const bool is_dealt =
@@ -82,7 +83,7 @@ class binder {
   void give(bool is_taken, const actual& a) {
     if (is_taken) call_.given.push_back(a);
   }
-  /// What the layer hands on, or the stage before or after it does.
+  /// The input or output of a layer: in a slot, or at the boundary of the stage.
   actual activation(formal as, int of_layer) const {
     if (of_layer < 0 || of_layer == last_) return {as, source::boundary, of_layer == last_, kept::activation};
     return {as, source::slot, of_layer, kept::output};
@@ -111,7 +112,7 @@ void find_ropes(const lowered& l, pipeline_rank& r) {
               {wanted, 0, static_cast<std::size_t>(wanted.positions) * wanted.dim * l.wide_bytes()});
 }
 
-/// The layer whose forward comes first begins the sum of a rank's losses.
+/// The layer whose forward runs first starts the sum of a rank's losses.
 void begin_losses(const lowered& l, pipeline_rank& r) {
   std::vector<stage_plan*> order;  // by their first forwards
   const action_table& t = l.plan->actions;
@@ -165,7 +166,8 @@ std::vector<phase> phases_of(const stage_plan& s, const item& i, int layer) {
   return i.on == compute_lane ? phases_of(s, i.does, layer) : after_repeating(i.does);
 }
 
-/// Whether a layer's experts are kept whole on their ranks, or are alone in not being so.
+/// True if gradients of experts need a flag of their own: the experts are kept whole on their ranks, or they
+/// are the only sharded parameters of the layer.
 static bool is_summed_apart(const body& b, const layer_parameter& experts) {
   return experts.shards == 1 ||
          std::none_of(b.parameters.begin(), b.parameters.end(),

@@ -33,8 +33,8 @@ runtime::over role_along(axis a) {
 
 namespace {
 
-/// " at pp 0 dp 1": where the groups across an axis lie on the others that are lowered; on dp_shard and cp,
-/// where they are above 1; on ep, where it is an axis of its own.
+/// " at pp 0 dp 1": the coordinates of a group across an axis on the other lowered axes. dp_shard and cp are
+/// listed if above 1, ep if it is a separate axis.
 std::string place_of(const layout& mesh, const coord& c, axis across) {
   const parallel_dims& d = mesh.dims();
   const bool spans_cp = parts_of(axis::cp).has(parts_of(across)) ||
@@ -62,7 +62,7 @@ class maker {
     for (pipeline_rank& r : l_.ranks) r.lanes = lanes_of(*l_.plan, r.index);
   }
 
-  /// The innermost groups first. Pairs of pipeline ranks lie in the groups of a pipeline.
+  /// The innermost groups come first. Pairs of pipeline ranks come with the groups of their pipeline.
   void run() {
     std::vector<planned_communicator> plan = communicators_of_step(mesh_);
     std::reverse(plan.begin(), plan.end());
@@ -75,7 +75,7 @@ class maker {
   bool is_all_of_cp(axis a) const {
     return (a == axis::ring || a == axis::ulysses) && ranks_along(mesh_.dims(), a) == mesh_.dims().cp;
   }
-  /// Of ranks that communicate for several purposes, a communicator for each.
+  /// Adds a communicator for each purpose of a group of ranks.
   void add_groups(const planned_communicator& c, axis across) {
     const runtime::over as = role_over(across);
     for (const std::vector<int>& ranks : c.groups.groups(mesh_.ranks())) {
@@ -105,7 +105,7 @@ class maker {
   void add(std::string name, const std::vector<int>& ranks, runtime::over as, int lane) {
     add(std::move(name), ranks, as, std::vector<int>(ranks.size(), lane));
   }
-  /// `lanes`: of each rank.
+  /// `lanes`: one for each rank.
   void add(std::string name, const std::vector<int>& ranks, runtime::over as, const std::vector<int>& lanes) {
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       pipeline_rank& r = l_.ranks[mesh_.at(ranks[i])[axis::pp]];

@@ -3,7 +3,7 @@
 
 namespace rankc::codegen {
 
-/// Contents of the arena, by what they are; the other numbers of a content say which.
+/// Kinds of contents of the arena. The other numbers of a content identify it within its kind.
 enum content_kind {
   weight,
   gradient,

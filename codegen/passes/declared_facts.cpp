@@ -19,7 +19,7 @@ namespace {
 
 using row_facts = specification::row_facts;
 
-/// All rows, each once.
+/// Collects all rows, each once.
 class writer {
  public:
   void add_forward(const trace& t, const rankc::op& o) {
@@ -40,7 +40,7 @@ class writer {
     std::size_t index;
   };
 
-  /// The facts of an op's row; what its dual applies is added too.
+  /// The facts of an op's row. The rows that its dual applies are added too.
   row_facts facts_of(const trace& t, const rankc::op& o, bool with_dual) {
     try {
       if (algebra::is_taken(o.kind->name)) give_up("one of rankc's ops has its name");
@@ -60,7 +60,7 @@ class writer {
     }
   }
 
-  /// The same follows from every op of a row. Only the row of a forward op has gradients.
+  /// Adds a row. All ops of a row must give the same facts. Only the row of a forward op has gradients.
   void add(const trace& t, const rankc::op& o, bool is_forward) {
     const std::string name(o.kind->name);
     const auto [known, is_new] = seen_.try_emplace(name, place{o.kind, rows_.size()});
@@ -89,7 +89,8 @@ class writer {
     return known.gradients == f.gradients;
   }
 
-  /// The facts of a row are unknown if its dual applies a row of unknown facts. Returns whether that is new.
+  /// Makes the facts of a row unknown if its dual applies a row of unknown facts. Returns true if that is
+  /// new.
   bool spread_unknown(row_facts& f) {
     if (!f.unknown.empty()) return false;
     for (const row_facts& other : rows_)

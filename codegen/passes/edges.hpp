@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The directed pairs of pipeline ranks between which messages go.
+// The directed pairs of pipeline ranks that exchange messages.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace rankc::codegen {
 
-/// All that goes from one rank to another is one queue, on one lane of either, whatever it carries.
+/// All messages from one rank to another are one queue, on one lane of each.
 struct pipeline_edge {
   int from, to;
   std::string carries;  // "activations and gradients"

@@ -10,16 +10,16 @@ namespace rankc::codegen {
 
 namespace {
 
-/// From `lower`'s ranks to ops: it is run for the proof.
+/// The expansion of `lower`'s ranks to ops, which runs for the proof.
 constexpr const char* last_pass = "flatten";
 
-/// A line of one side, or of both. Units: indices; -1: of the other side alone.
+/// A line of one side, or of both. Units: indices; -1: the line is on the other side only.
 struct pair_of_lines {
   int before = -1, after = -1;
 };
 
-/// Two lists side by side, with as many pairs of equal lines as there can be; what is gone before what is
-/// new.
+/// Two lists side by side, with as many pairs of equal lines as possible. Removed lines come before added
+/// lines.
 std::vector<pair_of_lines> align(const std::vector<std::string>& before,
                                  const std::vector<std::string>& after) {
   const int n = static_cast<int>(before.size()), m = static_cast<int>(after.size());
@@ -55,7 +55,7 @@ char mark_of(const pair_of_lines& p) {
   return p.after < 0 ? '-' : ' ';
 }
 
-/// Prints the lines of a section with their marks. Returns whether any line was added or removed.
+/// Prints the lines of a section with their marks. Returns: true if a line was added or removed.
 bool print(std::string& out, const std::string& title, const std::vector<std::string>& before,
            const std::vector<std::string>& after, bool whole) {
   std::string lines;
@@ -68,7 +68,7 @@ bool print(std::string& out, const std::string& title, const std::vector<std::st
   return changed;
 }
 
-/// `whole`: the sections too in which no line is marked.
+/// `whole`: prints sections without a marked line too.
 std::string difference(const std::string& title, const listing& before, const listing& after, bool whole) {
   const auto titles = [](const listing& l) {
     std::vector<std::string> all;

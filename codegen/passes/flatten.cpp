@@ -107,7 +107,7 @@ flattener::place flattener::of_microbatch(const placed_value& v) const {
           real()};
 }
 
-/// Rows, or the carried value that begins `offset` bytes behind them.
+/// The rows of a value between layers (`offset` 0), or the carried value `offset` bytes behind them.
 flattener::place flattener::handed(place all, std::size_t offset, std::size_t bytes) const {
   all.begin += offset;
   all.bytes = bytes;
@@ -121,7 +121,7 @@ std::vector<flattener::place> flattener::parts_of(const placed_value& v) const {
   return {handed(all, 0, v.bytes - v.carried), handed(all, v.bytes - v.carried, v.carried)};
 }
 
-/// What a layer's function is given: its first byte, and what it holds.
+/// The place of an argument of a layer's function.
 flattener::place flattener::locate(const item& i, const layer_call& call, const actual& a) const {
   const stage_plan& s = r_.stages[i.stage];
   switch (a.from) {
@@ -129,7 +129,7 @@ flattener::place flattener::locate(const item& i, const layer_call& call, const 
       return of_microbatch(*step_.find(a.what, s.stage, i.microbatch, a.index));
     case source::boundary:
       return of_microbatch(*step_.find(a.what, s.stage + a.index, i.microbatch));
-    case source::chain: {  // of two in turn; what it holds is known by the layer after it
+    case source::chain: {  // two buffers alternate; the layer after it names the content
       const body& b = l_.bodies[s.layers[call.layer].kind];
       const bool after = a.as == formal::dy;
       return {r_.arena.chain[a.index],
@@ -144,7 +144,7 @@ flattener::place flattener::locate(const item& i, const layer_call& call, const 
   }
 }
 
-/// Where an input of a microbatch lies.
+/// The place of an input of a microbatch.
 flattener::place flattener::input(const named_input& is, int microbatch) const {
   const placed_input& in = *r_.find_input(is.name);
   const std::size_t bytes = bytes_of_input(*l_.plan, is, l_.real_bytes(), l_.wide_bytes());
@@ -155,7 +155,7 @@ flattener::place flattener::input(const named_input& is, int microbatch) const {
           type_of_input(is, l_)};
 }
 
-/// The temporaries of a phase. Those of what backward repeats last into backward, or into its first half.
+/// The index of a phase's temporaries. Backward, or its first half, reads those of recomputation.
 static int workspace_of(phase p) {
   if (p == phase::forward) return 0;
   return p == phase::backward_weight ? 2 : 1;
@@ -185,7 +185,7 @@ flattener::place flattener::locate_of_rank(const item& i, const layer_call& call
   }
 }
 
-/// Where a value of a layer lies.
+/// The place of a value of a layer.
 flattener::place flattener::resolve(const item& i, const layer_call& call, int index) const {
   const layer_use& use = r_.stages[i.stage].layers[call.layer];
   const body& b = l_.bodies[use.kind];
@@ -202,7 +202,7 @@ flattener::place flattener::resolve(const item& i, const layer_call& call, int i
     throw std::logic_error("a layer's parameter has no place");
   };
   const auto is_shared_out = [&] { return b.parameters[static_cast<std::size_t>(v.of)].shards > 1; };
-  const auto part_of = [&](place whole) {  // of what is saved, or of the workspace
+  const auto part_of = [&](place whole) {  // of the saved values or of the workspace
     whole.begin += v.offset;
     whole.bytes = v.bytes;
     whole.what.back() = index;
@@ -253,7 +253,7 @@ void flattener::set_replaced(access& written, const op& o, const std::vector<int
     if (o.reads[r].begin == written.begin && o.reads[r].end == written.end) written.replaces = r;
 }
 
-/// The reads that each write may be made over, by the row: of the node's operands as they are listed.
+/// The reads that a write may overwrite in place according to the row, as indices into `reads`.
 static std::vector<int> replaced_by(const node& n, const operand& out, const std::vector<operand>& writes,
                                     const std::vector<operand>& reads) {
   std::vector<int> all;
@@ -267,9 +267,9 @@ static std::vector<int> replaced_by(const node& n, const operand& out, const std
   return all;
 }
 
-/// What the kernel of a node is given, port by port; `outs` are the values that it writes, each once, of
-/// which `added` are summed into. A part that begins elsewhere on each rank of tp, or of ep, is said to begin
-/// at its length, of rank 1; on each rank of cp, beside that.
+/// The arguments of a node's kernel, port by port. `outs`: the values that it writes, each once. `added`:
+/// true for those that it adds to. In a dim that is sharded over tp, or over ep, `first` is the offset of
+/// rank 1: the length of its part. For cp, `next_first` has it.
 static std::vector<view> views_of(const body& b, const node& n, const std::vector<operand>& writes,
                                   const std::vector<operand>& reads, const std::vector<const operand*>& outs,
                                   const std::vector<bool>& added) {
@@ -309,7 +309,7 @@ static std::vector<view> views_of(const body& b, const node& n, const std::vecto
   return all;
 }
 
-/// Whether a node writes a part of a value: columns of packed rows.
+/// True if a node writes only a part of a value, such as some columns of packed rows.
 static bool writes_part(const body& b, const node& n, const operand& out) {
   std::int64_t elements = 0;
   n.each_write([&](const port_use& u) {
@@ -384,7 +384,7 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   if (function != "all_reduce")
     for (const operand& in : reads) take(in);
   for (const operand& in : reads) o.reads.push_back(read(find(in)));
-  std::vector<const operand*> outs;  // parts of one packed buffer are one content
+  std::vector<const operand*> outs;  // the outputs in one packed buffer are one value
   for (const operand& out : writes) {
     const auto same = [&](const operand* other) { return other->at.value == out.at.value; };
     if (std::none_of(outs.begin(), outs.end(), same)) outs.push_back(&out);
@@ -398,10 +398,10 @@ op flattener::layer_op(const item& i, const layer_call& call, const node& n) {
   for (const operand* out : outs) {
     replaced.push_back(replaced_by(n, *out, writes, reads));
     added.push_back((is_sum(out) || !has_sum) &&
-                    adds(i, call, b, n));  // beside a sum, other results are written afresh
+                    adds(i, call, b, n));  // next to a sum, other results are overwritten
     const place whole = find(*out);
     const bool keeps = replaced.back().empty() && writes_part(b, n, *out) &&
-                       current_.count(whole.what);  // what others wrote
+                       current_.count(whole.what);  // keeps what other nodes wrote
     if (!added.back() && !keeps) continue;
     replaced.back().push_back(static_cast<int>(o.reads.size()));
     o.reads.push_back(read(whole));
@@ -434,8 +434,9 @@ void flattener::layer_ops(const item& i, int layer, std::vector<op>& out) {
   const body& b = l_.bodies[s.layers[layer].kind];
   for (const phase p : phases_of(s, i, layer)) {
     const layer_call& call = s.calls[static_cast<int>(p)][layer];
-    int own = before_item, message = -1,
-        arrived = -1;  // the last op on the item's lane, and beside it; what is waited for next
+    // Indices of the last op on the item's lane, of the last ring message, and of the message that the next
+    // op on the item's lane waits for.
+    int own = before_item, message = -1, arrived = -1;
     for (std::size_t k = 0; k < out.size(); ++k)
       if (out[k].stream == i.on) own = static_cast<int>(k);
     for (const node& n : b.calls(p)) {
@@ -443,8 +444,8 @@ void flattener::layer_ops(const item& i, int layer, std::vector<op>& out) {
       op o = layer_op(i, call, n);
       o.stream = lane_of(r_.lanes, n, i.on);
       const int index = static_cast<int>(out.size());
-      op& first = n.by_rows > 0 ? out.end()[-n.by_rows] : o;                   // of those that go at once
-      if (n.by_rows > 0 && !n.row->communicates()) first.by_rows = n.by_rows;  // what gathers for it
+      op& first = n.by_rows > 0 ? out.end()[-n.by_rows] : o;                   // of a row-pipelined pair
+      if (n.by_rows > 0 && !n.row->communicates()) first.by_rows = n.by_rows;  // the all_gather before it
       if (n.joins) arrived = message;
       if (o.stream != i.on) {
         o.waits.push_back(own);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank issues beside the calls of layers: messages, reductions, the norm, the optimizer; what begin
-// and end are of; and each item as ops.
+// The ops of a rank other than calls of layers: messages, reductions, the norm, the optimizer. Also the begin
+// and end ops, and the ops of each item.
 #include <algorithm>
 #include <tuple>
 
@@ -14,14 +14,14 @@
 
 namespace rankc::codegen {
 
-/// The range that an element is in; null where it is in none.
+/// The range that contains an element; null: none.
 static const range* range_of(const std::vector<range>& over, std::size_t element) {
   for (const range& g : over)
     if (element >= g.first && element < g.first + g.count) return &g;
   return nullptr;
 }
 
-/// An operand of one access, or of a part of the arena that no row names a shape of.
+/// A view of one access, as a tensor with one dim.
 static view view_of(std::string_view port, bool written, std::size_t access, std::int64_t elements) {
   return {
       .port = port, .written = written, .accesses = {static_cast<int>(access), 1}, .shape = {{elements}, 1}};
@@ -111,8 +111,8 @@ static holding held(int region, const placed_parameter& p) {
   return h;
 }
 
-/// The tokens of sequences that the first rank of cp has: of each its chunk from the front, and that from the
-/// back.
+/// The tokens of sequences on the first rank of cp: for each sequence one chunk from the front and one from
+/// the back.
 std::vector<box_range> flattener::chunks_of(std::int64_t first, std::int64_t rows, std::int64_t seq) const {
   const std::int64_t chunk = seq / (2 * l_.plan->dims.cp);
   std::vector<box_range> all;
@@ -153,8 +153,8 @@ op flattener::begin() {
     o.holds.push_back(std::move(h));
   };
   for (auto& [p, h] : kept_tensors()) add(p, std::move(h));
-  const auto ids =
-      static_cast<std::int64_t>(l_.plan->rows) * l_.plan->recipe.seq;  // of a replica, on all ranks of cp
+  // The tokens of a replica's microbatch, on all ranks of cp.
+  const auto ids = static_cast<std::int64_t>(l_.plan->rows) * l_.plan->recipe.seq;
   item i;
   for (i.microbatch = 0; i.microbatch < l_.plan->actions.microbatches; ++i.microbatch) {
     const std::int64_t first = i.microbatch * ids * static_cast<std::int64_t>(batch_ranks(l_.plan->dims));
@@ -428,7 +428,7 @@ std::vector<op> flattener::flatten(const item& i) {
       out.push_back(update(i));
       break;
   }
-  if (out.empty()) {  // half a backward of layers that have nothing for it
+  if (out.empty()) {  // half a backward in which the layers have no ops
     op& none = out.emplace_back();
     none.name = i.name;
     none.stream = i.on;

@@ -42,7 +42,7 @@ bool reads_weights(const lowered& l, const stage_plan& s, int layer, phase p) {
   return b.uses(p, space::weight) || (repeats && b.uses(phase::recompute, space::weight));
 }
 
-/// What is gathered for each layer of the rank that needs some.
+/// The shard groups of each layer of the rank that has some.
 std::vector<std::vector<std::size_t>> gatherings_of_layers(const pipeline_rank& r) {
   std::vector<std::vector<std::size_t>> all;
   for (int s = 0; s < static_cast<int>(r.stages.size()); ++s)

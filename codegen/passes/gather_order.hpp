@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When the weights of a rank's layers are gathered, where layers take turns in the places for them.
+// When the weights of a rank's layers are gathered, if layers share a few buffers in turn.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/memory/gather_order.hpp>
@@ -8,27 +8,27 @@
 
 namespace rankc::codegen {
 
-/// The layers of a stage, by their indices, that have something to do in a phase, in its order.
+/// Indices of the layers of a stage that have ops in a phase, in the order of the phase.
 std::vector<int> layers_in(const lowered&, const stage_plan&, phase);
 
 phase phase_of(action_kind);
 
-/// What is gathered for a layer of a rank: indices into its gatherings.
+/// The shard groups of a layer: indices into the rank's gatherings.
 std::vector<std::size_t> gathered_for(const pipeline_rank&, int stage, int layer);
 
-/// What a rank gathers, layer by layer.
+/// The gathers of a rank, layer by layer.
 class layer_gathers {
  public:
-  /// Of a rank that gathers its weights for each layer.
+  /// For a rank that gathers its weights for each layer.
   layer_gathers(const lowered&, const pipeline_rank&, const action_table&);
 
-  /// What is to be gathered before the layer that comes next: indices into the rank's gatherings.
+  /// The shard groups to gather before the next layer: indices into the rank's gatherings.
   std::vector<std::size_t> next(int stage, int layer, phase);
 
  private:
   const lowered& l_;
   const pipeline_rank& r_;
-  std::vector<std::vector<std::size_t>> gatherings_;  // of each layer that has some
+  std::vector<std::vector<std::size_t>> gatherings_;  // one entry for each layer that has shard groups
   rankc::lowering::gather_order order_;
 };
 

@@ -11,8 +11,8 @@ namespace rankc::codegen {
 
 namespace {
 
-/// "next" or "prev" for a neighbour in the ring, else the number. Of two ranks, 0 has "next" and 1 has
-/// "prev".
+/// "next" or "prev" for a neighbour in the ring of pipeline ranks, else the number. With two ranks, rank 0
+/// has "next" and rank 1 has "prev".
 std::string name_of(int peer, int rank, int ranks) {
   const auto follows = [&](int a, int b) { return b == a + 1 || (ranks > 2 && b == 0 && a == ranks - 1); };
   if (follows(rank, peer)) return "next";

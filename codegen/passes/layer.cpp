@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer of a plan through its passes, which the compiler runs too, and its names.
+// Runs the passes over a layer of a plan, as the compiler does too, and names its values.
 #include <fmt/format.h>
 
 #include <rankc/codegen/body.hpp>

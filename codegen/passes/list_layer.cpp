@@ -143,7 +143,7 @@ class layer_lister {
     return out;
   }
 
-  /// Those of the layer's own that nodes touch; scratch last, as storage has it.
+  /// The layer's own values that nodes touch; scratch last, as in storage.
   std::vector<std::string> values() const {
     std::vector<std::string> out;
     for (const bool scratch : {false, true})
@@ -156,7 +156,7 @@ class layer_lister {
     return out;
   }
 
-  /// By place: what lies there, and the nodes from the first to the last that touch it.
+  /// The values of each memory by offset, with the first and the last node that touch them.
   std::vector<std::string> storage() const {
     std::vector<std::string> out;
     const auto lives = [](const char* phase, const rankc::lowering::node_range& r) {

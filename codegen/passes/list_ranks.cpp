@@ -20,7 +20,7 @@ std::string scaling_words(const rope_scaling& s) {
 
 namespace {
 
-/// What a microbatch has of a layer, and between stages.
+/// The words for kept values of a microbatch.
 constexpr const char* words[]{"saved",      "output",   "gradient of the output",
                               "activation", "gradient", "halves of backward"};
 const char* word(kept k) { return words[static_cast<int>(k)]; }

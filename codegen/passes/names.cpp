@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of a layer's values, after what made them, and of the constants that its sizes are made of.
+// Names a layer's values after the ops that made them, and the constants of its sizes.
 #include "names.hpp"
 
 #include "input_text.hpp"
@@ -17,7 +17,7 @@ namespace {
 
 using rankc::lowering::name_source;
 
-/// What the text of a layer calls its own, and the kernels that it calls.
+/// The identifiers that the text of a layer uses itself, and the kernels that it calls.
 std::vector<std::string_view> reserved_names() {
   std::vector<std::string_view> names{"on",
                                       "during",
@@ -131,8 +131,8 @@ class namer {
     return traced_[static_cast<std::size_t>(v)];
   }
 
-  // ---- values of the trace: the model's names, or after what made them
-  /// A gradient that several named values have was made for the last of them, and is handed on.
+  // ---- values of the trace: names of the model, or of the ops that made them
+  /// A gradient of several named values is named after the last of them, for which it was made.
   void take_names_of_model() {
     for (const value_name& n : t_.names) {
       traced_[n.id] = scope_.take(n.name);
@@ -164,7 +164,7 @@ class namer {
       }
     }
   }
-  /// Whether all that an op reads is one named value.
+  /// True if an op reads one named value only.
   bool is_unary(const rankc::op& o) const {
     return parameter_read_by(o) < 0 && o.in[0] >= 0 && o.in[1] < 0 && !traced_[o.in[0]].empty();
   }
@@ -178,11 +178,12 @@ class namer {
     if (place > 0) return base + "_" + std::string(output_port(*o.kind, place).name);
     return unary ? base : base + "_out";
   }
-  /// `of`: the value that the result is the gradient of; -1 for none.
+  /// `of`: the value whose gradient the result is; -1: none.
   std::string gradient_name(const rankc::op& o, const std::string& base, int of) const {
     if (of >= 0 && !traced_[of].empty()) return "d_" + traced_[of];
     if (of == t_.input) return "d_x";
-    const bool is_of_forward = of < 0 && o.kind == &ops::shift_back;  // keys and values, on their way back
+    // Keys and values on their way back around the ring are no gradients.
+    const bool is_of_forward = of < 0 && o.kind == &ops::shift_back;
     return is_of_forward ? base + "_out" : "d_" + base;
   }
   int parameter_read_by(const rankc::op& o) const {
@@ -216,7 +217,8 @@ class namer {
       if (d.unit != 1) name_constant(d.unit_name, d.unit);
     }
   }
-  /// Those of the values that nodes hand on first, then the ops' in order.
+  /// Names the sizes of values first, without parameters and their gradients; then those of the ops, in
+  /// order.
   void name_sizes() {
     std::vector<char> of_parameter(t_.values.size(), 0);
     for (const weight_info& w : t_.weights) of_parameter[w.id] = 1;
@@ -241,7 +243,7 @@ class namer {
     if (o.with.ring) name_constant("ring", o.with.ring);
   }
 
-  // ---- what lowering made
+  // ---- values that lowering made
   void name_made() {
     out_.values.resize(b_.values.size());
     out_.packed.resize(b_.composed.size());
@@ -282,7 +284,7 @@ class namer {
     each_from(name_source::scratch,
               [&](const name_source& s) { return scope_.take(std::string(s.row->name) + "_scratch"); });
   }
-  /// What the model calls packed columns, "qkv" or "gate_up".
+  /// The model's name of packed columns: "qkv" or "gate_up".
   std::string join_names(const rankc::lowering::composed_dim& packed) const {
     std::string joined;
     for (int v : packed.named) joined += (joined.empty() || traced_[v].size() == 1 ? "" : "_") + traced_[v];
@@ -300,7 +302,7 @@ class namer {
   const trace& t_;
   name_scope scope_;
   std::vector<std::string> traced_;
-  std::vector<bool> named_;  // by the model: values, and gradients of such
+  std::vector<bool> named_;  // values with a name of the model, and gradients of such values
   body_names out_;
 };
 

@@ -4,7 +4,8 @@
 
 namespace rankc::codegen {
 
-/// Identifiers for everything that the text of a lowered layer names, of the trace that it was lowered from.
+/// Makes identifiers for everything that the text of a lowered layer names, from the trace that it was
+/// lowered from.
 body_names name_layer(const body&, const trace&);
 
 }  // namespace rankc::codegen

@@ -17,10 +17,10 @@ namespace {
 
 using rankc::lowering::aligned_elements;
 
-/// Names of the layers, each given once. Those that stand alone are named by their kind, where no other is.
+/// Gives each layer a unique name. A layer that is not repeated has the name of its kind, if that is free.
 void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) {
   std::set<std::string> taken;
-  // What else the text of a stage names.
+  // Other names in the text of a stage.
   name_scope ids({"r",
                   "s",
                   "slot",
@@ -82,10 +82,10 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
   for (const body& b : l.bodies) {
     ids.take(b.id + "_layer");
     for (const layer_parameter& p : b.parameters)
-      if (p.shared)
-        taken.insert(p.name.text());  // whose gradient's sum is named by it, as those of layers are by theirs
+      // The sum of its gradient has the parameter's name, as the sum of a layer has the layer's.
+      if (p.shared) taken.insert(p.name.text());
   }
-  for (const bool repeated : {true, false})  // the names of the former are those of their parameters
+  for (const bool repeated : {true, false})  // names of repeated layers are parts of their parameters' names
     for (std::vector<layer_use>& uses : stages)
       for (layer_use& use : uses) {
         if (use.name.empty() == repeated) continue;
@@ -95,7 +95,7 @@ void name_layers(const lowered& l, std::vector<std::vector<layer_use>>& stages) 
       }
 }
 
-/// Layers of each stage.
+/// The layers of each stage.
 std::vector<std::vector<layer_use>> split_layers(const lowered& l) {
   const plan_data& plan = *l.plan;
   std::vector<std::vector<layer_use>> stages;
@@ -112,7 +112,7 @@ std::vector<std::vector<layer_use>> split_layers(const lowered& l) {
   return stages;
 }
 
-/// Merge neighbouring parameters of the same treatment into ranges.
+/// Merges neighbouring parameters with the same treatment into ranges.
 std::vector<range> ranges_of(const pipeline_rank& r, auto wanted) {
   std::vector<const placed_parameter*> sorted;
   for (const placed_parameter& p : r.parameters)
@@ -138,7 +138,7 @@ std::vector<range> without_decay_split(std::vector<range> in) {
   return out;
 }
 
-/// The stages of a rank.
+/// Adds the stages of a rank.
 void hold_stages(pipeline_rank& r, const action_table& t, const std::vector<std::vector<layer_use>>& layers) {
   for (int s = 0; s < t.stages(); ++s) {
     const bool reversed = t.bidirectional() && t.reversed_rank_of_stage[s] == r.index;
@@ -150,7 +150,7 @@ void hold_stages(pipeline_rank& r, const action_table& t, const std::vector<std:
   }
 }
 
-/// Where each stage of a rank first sums into gradients, in the order of the rank's actions.
+/// The action in which each stage of a rank first sums gradients.
 std::map<int, int> first_sums(const action_table& t, int rank) {
   std::map<int, int> at;
   for (int i = t.begin[rank]; i < t.begin[rank + 1]; ++i)
@@ -159,8 +159,9 @@ std::map<int, int> first_sums(const action_table& t, int rank) {
   return at;
 }
 
-/// Builds the regions of one pipeline rank: each layer's own group, then what is also summed over tp, then
-/// what layers share, then, of either, what is not trained.
+/// Builds the regions of one pipeline rank: each layer's own group, then its experts, then parameters that
+/// are also summed over tp, then parameters that layers share. Parameters that are not trained come last,
+/// first those of layers and then those that layers share.
 class regions {
  public:
   regions(const lowered& l, pipeline_rank& r)
@@ -214,7 +215,8 @@ class regions {
     at_ += size;
   }
 
-  /// The first layer that has a shared parameter places it. Of all that have it one sums into it first.
+  /// The first layer with a shared parameter places it. The layer whose backward runs first overwrites the
+  /// gradient; the others add to it.
   void place_shared(const stage_plan& s, layer_use& use, bool trained) {
     const body& b = l_.bodies[use.kind];
     const std::vector<int>& parameters = l_.groups[use.kind].shared;
@@ -233,7 +235,7 @@ class regions {
       }
       sharing& first = known->second;
       use.shared[index] = {first.use->shared[first.index].element};
-      // Of one stage's layers, backward comes to the later one first.
+      // Within a stage, backward reaches the later layer first.
       if (sums_at > first.sums_at) {
         use.shared[index].adds = true;
       } else {
@@ -244,8 +246,8 @@ class regions {
   }
 
   struct sharing {
-    layer_use* use;     // the one that sums first
-    std::size_t index;  // of the parameter there
+    layer_use* use;     // the one whose backward runs first
+    std::size_t index;  // index of the parameter there
     int sums_at;
   };
   const lowered& l_;
@@ -256,11 +258,11 @@ class regions {
   std::size_t at_ = 0;
 };
 
-/// Pairs of ranks that hold the same parameters. Of those that two stages share the later holder's are copies
-/// too.
-/// Errors: std::logic_error where one would be in two pairs.
+/// Finds the pairs of ranks that hold the same parameters. If two stages share a parameter, the later
+/// holder's is a copy too.
+/// Errors: std::logic_error if a rank would be in two pairs.
 void pair_copies(lowered& l) {
-  std::map<std::string, int> holder;  // of each parameter, by name
+  std::map<std::string, int> holder;  // the first holder of each parameter, by name
   for (pipeline_rank& r : l.ranks)
     for (placed_parameter& p : r.parameters)
       if (!p.copy) p.copy = !holder.try_emplace(p.name, r.index).second;
@@ -286,7 +288,8 @@ norm_over norm_over_of(const layer_parameter& p) {
   return p.differs_over_region ? norm_over::region : norm_over::nothing;
 }
 
-/// Makes the buckets of shared parameters, decides how each bucket is summed, and drops those that are not.
+/// Makes the buckets of shared parameters, decides how each bucket is summed, and drops buckets that need no
+/// sum.
 void finish_buckets(lowered& l, pipeline_rank& r) {
   const bool over_dp = layout(l.plan->dims).groups(axis::replicas).size() > 1;
   const auto pair = std::find_if(l.tied.begin(), l.tied.end(),
@@ -297,7 +300,7 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
     return std::any_of(other.parameters.begin(), other.parameters.end(),
                        [&](const auto& q) { return q.name == p.name; });
   };
-  // Where two ranks have several, in one order on both.
+  // If two ranks share several parameters, both have them in one order.
   std::map<std::string, const placed_parameter*> shared;
   for (const placed_parameter& p : r.parameters)
     if (p.as.shared && p.as.trainable) shared.emplace(p.name, &p);
@@ -319,7 +322,7 @@ void finish_buckets(lowered& l, pipeline_rank& r) {
     if (b.name == "replicated parameters") b.id = "replicated";
     else if (b.id.empty()) b.id = b.name;
     b.id = ids.take(b.id);
-    // One name for a sum wherever it is made.
+    // A sum has one name on all its ranks.
     if (b.name == "replicated parameters")
       b.name += " of pipeline rank " + std::to_string(b.tied ? (*pair)[0] : r.index);
   }

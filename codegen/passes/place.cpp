@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every byte of a rank's arena: regions of parameters, tables, ids, sums, pools of a microbatch's values,
-// work.
+// Places every byte of a rank's arena: regions of parameters, tables, ids, sums, pools of a microbatch's
+// values, and workspaces.
 #include <rankc/schedule/colour.hpp>
 #include <rankc/memory/opened.hpp>
 
@@ -14,15 +14,15 @@ namespace rankc::codegen {
 
 namespace {
 
-/// What crosses to another rank takes the place that has been free longest, so that no message waits for
-/// another.
+/// A value that crosses to another rank takes the place that has been free longest, so that no message waits
+/// for another.
 int place_in_turn(std::vector<placed_value*>& values) {
   std::vector<buffer_use> uses;
   for (placed_value* v : values) uses.push_back({v->first, v->last, &v->place});
   return colour(uses);
 }
 
-/// What stays takes the first place that is free, so that microbatches have few different slots.
+/// A value that stays on the rank takes the first free place, so that microbatches have few different slots.
 int place_first(std::vector<placed_value*>& values) {
   std::stable_sort(values.begin(), values.end(),
                    [](const placed_value* a, const placed_value* b) { return a->first < b->first; });
@@ -40,7 +40,7 @@ int place_first(std::vector<placed_value*>& values) {
   return count;
 }
 
-/// The places of a pool: as many as values that it has ever live at once.
+/// Assigns the places of a pool. It needs as many as the largest number of its values that are live at once.
 void fill_pool(pool& p, int index, step& s) {
   std::vector<placed_value*> values;
   for (placed_value& v : s.values)
@@ -100,7 +100,7 @@ class arena {
     }
   }
 
-  /// Which of a stage's slots a microbatch has.
+  /// The index of a microbatch's slot in its stage.
   static int slot_of(stage_plan& stage, int microbatch, const step& s) {
     std::vector<std::size_t> members;
     for (const stage_plan::member& m : stage.members) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The runtime's kinds of communicators, by the groups of the table of axes that are lowered.
+// The runtime's roles of communicators, by axis and purpose.
 #pragma once
 #include <rankc/mesh/communicators.hpp>
 #include <rankc/mesh/regions.hpp>
@@ -9,9 +9,9 @@
 
 namespace rankc::codegen {
 
-/// The role that communicates a purpose over the groups of an axis. Sums of gradients, norms and losses over
-/// the ranks of an axis take the communicator of its groups; a sum over several axes uses their communicators
-/// one after the other.
+/// The role of communicators that serve a purpose over the groups of an axis. Sums of gradients, norms and
+/// losses over the ranks of an axis use the communicator of its groups. A sum over several axes uses their
+/// communicators one after the other.
 struct role_row {
   axis over;
   purpose as;
@@ -33,15 +33,15 @@ constexpr std::optional<runtime::over> find_role(axis over, purpose as) {
   return std::nullopt;
 }
 
-/// The role of an axis' groups; for cp that of its rings, which also communicates for all of cp.
-/// Errors: std::logic_error where it is not lowered.
+/// The role of an axis' groups. For cp it is that of its rings, which also communicates for all of cp.
+/// Errors: std::logic_error if it is not lowered.
 runtime::over role_over(axis);
 
-/// The roles over which the results of a rank's tokens, as the loss, are summed, in this order.
+/// The roles over which results of a rank's tokens, such as the loss, are summed, in this order.
 std::vector<runtime::over> roles_of_tokens(const parallel_dims&);
 
-/// The role after which the runtime names an axis that is lowered: pp, dp, shard, cp, tp, ep, etp.
-/// Errors: std::logic_error where it is not.
+/// The role that names a lowered axis in the runtime: pp, dp, shard, cp, tp, ep, etp.
+/// Errors: std::logic_error if the axis is not lowered.
 runtime::over role_along(axis);
 
 constexpr const char* role_name(runtime::over r) { return runtime::over_names[static_cast<int>(r)]; }

@@ -42,7 +42,7 @@ row_dual::row_dual(const trace& t, const rankc::op& o) : op_(o) {
   for (const rankc::op& applied : trace_.ops) check_applied(applied);
 }
 
-/// The check gives the ops of a dual the numbers and the sizes of the op itself.
+/// The equivalence check gives the ops of a dual the numbers and the sizes of the op itself.
 void row_dual::check_applied(const rankc::op& applied) const {
   const op_row& row = *applied.kind;
   const attributes &given = applied.with, &own = op_.with;
@@ -59,7 +59,7 @@ void row_dual::check_applied(const rankc::op& applied) const {
   if (f.reads_rows ? given.rows != own.rows : given.rows != 0) refuse("other rows than it takes");
 }
 
-/// A user's row in a dual has the units of the op itself, by the same symbols.
+/// A user's row in a dual must have the units of the op itself, by the same symbols.
 void row_dual::check_units(const rankc::op& applied) const {
   const std::map<std::string_view, int> known = units_of(op_);
   for (const auto& [symbol, unit] : units_of(applied))
@@ -96,10 +96,10 @@ bool row_dual::is_read(int value) const {
   });
 }
 
-/// "_0"
+/// The name of an intermediate: "_0".
 std::string row_dual::name_of(int made) const { return fmt::format("_{}", made - first_made_); }
 
-/// The operand whose gradient a value is; empty where it is read again, or is the gradient of several.
+/// The operand whose gradient a value is; empty if the value is read again or is the gradient of several.
 std::string row_dual::operand_of(int made) const {
   std::string name;
   int operands = 0;

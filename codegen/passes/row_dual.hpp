@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ops that a row's dual applies, and the gradients that it gives, by the names of the row's ports.
+// The ops that a row's dual applies and the gradients that it gives, in the names of the row's ports.
 #pragma once
 #include <rankc/trace/backward.hpp>
 
@@ -10,13 +10,13 @@ namespace rankc::codegen {
 
 class row_dual {
  public:
-  /// Apply the dual to an op like this one, whose operands are all different values.
-  /// Errors: undeclared where the gradients cannot be written down.
+  /// Applies the dual to a copy of the op whose operands are all different values.
+  /// Errors: undeclared if the gradients cannot be written down.
   row_dual(const trace&, const rankc::op&);
 
-  /// A trace of the ops of the dual alone.
+  /// A trace of the dual's ops only.
   const trace& traced() const { return trace_; }
-  /// "_0 = mul(dy, b); a = scale(_0)": gradients of operands, and intermediates, by rows.
+  /// The gradients of operands, and intermediates, by rows: "_0 = mul(dy, b); a = scale(_0)".
   std::string text() const;
 
  private:
@@ -32,10 +32,10 @@ class row_dual {
   std::string name_of(int made) const;
 
   trace trace_;
-  int first_made_ = 0;  // of the values that the dual makes
+  int first_made_ = 0;  // the first value that the dual makes
   rankc::op op_;
-  std::map<int, std::string> names_;     // of values that the dual is given
-  std::map<int, std::string> operands_;  // ports of the operands
+  std::map<int, std::string> names_;     // names of the values that the dual is given
+  std::map<int, std::string> operands_;  // port of each operand
 };
 
 }  // namespace rankc::codegen

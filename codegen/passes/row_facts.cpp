@@ -40,7 +40,8 @@ class row_writer {
   }
 
  private:
-  /// The first dim of a value that is no parameter counts tokens. One number of a step has no tokens.
+  /// The first dim of an operand or a result that is no parameter counts tokens. A single number of a step
+  /// has no tokens.
   void find_tokens(const typed_port& p) {
     if ((p.of->as != use::in && p.of->as != use::out) || p.of->shape.ndim == 0) return;
     if (p.of->as == use::in && p.of->shape.ndim == 1 && p.of->shape.dim[0].number == 1) return;
@@ -90,7 +91,7 @@ class row_writer {
     return text;
   }
 
-  /// Ask the typing rule about each symbol: may ranks shard it, and is the result a pending sum then?
+  /// Asks the typing rule about each symbol: may ranks shard it, and is the result then a pending sum?
   void find_axes() {
     summed_.resize(typing_.results().size());
     for (const typed_port& x : typing_.operands())
@@ -116,7 +117,7 @@ class row_writer {
       if (d < 0) summed_[r] += letter_of(symbol);
     }
   }
-  /// An axis that the rule does not let ranks shard.
+  /// Adds an axis that the typing rule does not let ranks shard.
   void add_whole(std::string_view symbol) {
     if (symbol == tokens_) {
       are_tokens_whole_ = true;
@@ -136,7 +137,7 @@ class row_writer {
     }
     whole_ += letter_of(symbol);
   }
-  /// The kernels take whole sequences of the op's seq, as many as its rows.
+  /// Kernels that take rows or seq must get whole sequences: rows * seq is the number of tokens.
   void check_sequences() const {
     if (!takes_sequences(row_)) return;
     std::int64_t tokens = 0;
@@ -231,7 +232,7 @@ class row_writer {
 }  // namespace
 
 char alphabet::letter_of(std::string_view symbol) {
-  constexpr std::string_view free = "woiabcdefhkqxyz";  // the others mean something in the table
+  constexpr std::string_view free = "woiabcdefhkqxyz";  // the other letters have meanings in the table
   const auto known = letters_.find(symbol);
   if (known != letters_.end()) return known->second;
   if (letters_.size() == free.size())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's row in the words of the table of facts: its axes from the symbols of its ports, what it sums and
-// in which operands it is linear from its typing rule.
+// Writes a user's row in the grammar of the table of facts. The symbols of its ports give the axes. Its
+// typing rule gives the axes that it sums over and the operands in which it is linear.
 #pragma once
 #include <rankc/codegen/specification.hpp>
 #include <rankc/trace/trace.hpp>
@@ -14,14 +14,14 @@ namespace rankc::codegen {
 /// Letters for the symbols of a user's rows. The same symbol has the same letter in every row.
 class alphabet {
  public:
-  /// Errors: undeclared where no letter is left.
+  /// Errors: undeclared if no letter is left.
   char letter_of(std::string_view symbol);
 
  private:
   std::map<std::string, char, std::less<>> letters_;
 };
 
-/// The facts of an op's row but for its gradients.
+/// The facts of an op's row, without its gradients.
 /// Errors: undeclared.
 specification::row_facts row_facts_of(const trace&, const rankc::op&, alphabet&);
 

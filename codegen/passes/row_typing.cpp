@@ -7,7 +7,7 @@ namespace rankc::codegen {
 
 namespace {
 
-constexpr axis asked = region_axis;  // along which both tokens and features may be sharded
+constexpr axis asked = region_axis;  // ranks of this axis may shard both tokens and features
 
 /// The dim of a tensor that one of the symbols counts; -1: none.
 int find_any(const typed_port& p, const std::vector<std::string_view>& counts) {
@@ -65,7 +65,7 @@ answer row_typing::pending(int operand) const {
   return ask(given, std::vector<rankc::placement>(results_.size(), I));
 }
 
-/// Where a placement is left open, the first combination of R and I that the rule takes counts.
+/// If a placement is left open, the first combination of R and I that the rule accepts is used.
 answer row_typing::ask(const placements& given, const std::vector<rankc::placement>& gradients) const {
   std::vector<std::size_t> open;
   std::vector<rankc::placement> all;

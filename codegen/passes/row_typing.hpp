@@ -17,14 +17,14 @@ struct typed_port {
   bool is_gradient = false;  // a result that is the gradient of a parameter
   /// The dim that a symbol counts; -1: no dim does.
   int find(std::string_view count) const;
-  /// Whether it may be a sum that is still pending.
+  /// True if the tensor may be a pending sum.
   bool may_be_pending() const { return of->as != use::parameter && of->holds != element::index; }
 };
 
 /// How the rule places the results over the axis.
 struct placed_results {
   std::vector<rankc::placement> at;
-  bool has_maximum = false;  // a result that is pending is a maximum
+  bool has_maximum = false;  // a pending result is a maximum
 };
 /// Empty if the rule refuses the operands.
 using answer = std::optional<placed_results>;
@@ -36,9 +36,9 @@ class row_typing {
   const std::vector<typed_port>& results() const { return results_; }
   const std::vector<typed_port>& operands() const { return operands_; }
 
-  /// Where every tensor with one of the symbols is sharded along it.
+  /// The answer if every tensor with one of the symbols is sharded along it.
   answer sharded(const std::vector<std::string_view>& counts) const;
-  /// Where one operand, or (-1) every one that may be, is a pending sum.
+  /// The answer if one operand is a pending sum; -1: every operand that may be one.
   answer pending(int operand) const;
 
  private:

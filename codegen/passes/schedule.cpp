@@ -110,7 +110,7 @@ class builder {
                  std::string("number of labels over ") + role_name(role));
   }
   bool counts_labels() const { return r_.reads(inputs::label_count); }
-  /// The sum of a number over ranks.
+  /// Sums a number over ranks.
   void sum_scalar(item_kind what, runtime::over role, std::string name) {
     item i;
     i.what = what;
@@ -121,14 +121,15 @@ class builder {
     issue(i);
   }
 
-  /// Layer by layer what each reads, where the schedule does not say when. Each is gathered once.
+  /// Gathers the weights of all stages at the begin of the step, in the order of the stages' first actions,
+  /// if the schedule has no UNSHARD.
   void gather_ahead() {
     if (std::any_of(begin(), end(), [](const action& a) { return a.kind == action_kind::unshard; })) return;
     std::set<int> stages;
     for (const action* a = begin(); a != end(); ++a)
       if (computes(a->kind) && stages.insert(a->stage).second) gather(a->stage);
   }
-  /// The weights of a stage; with the first stage those that layers share.
+  /// Gathers the weights of a stage; with the first stage also the weights that layers share.
   void gather(int stage) {
     action_ = token({action_kind::unshard, stage, 0});
     arriving_.insert(stage);
@@ -151,8 +152,8 @@ class builder {
     issue(i);
   }
 
-  /// The sums of what is gathered together go to the ranks that keep them. In a microbatch after the first
-  /// they are to be added to what is there.
+  /// Reduce-scatters the gradients of a shard group. The first result of a parameter is its sum. Later
+  /// results are added to it by an item that `to_add` gets.
   void deal_out(std::size_t g, std::vector<item>& to_add) {
     const gathering& of = r_.gatherings[g];
     if (of.trained.empty()) return;
@@ -174,9 +175,9 @@ class builder {
     to_add.push_back(i);
   }
 
-  /// Whether a stage's gradients are to be reduced as soon as action `at` has run: then each layer's as soon
-  /// as its own are there. Another stage's before them may come after them, unless the other rank of the
-  /// stage keeps the order.
+  /// True if a stage's gradients are reduced as soon as action `at` has run. Each layer's gradients are then
+  /// reduced as soon as they are complete. A REDUCE_GRAD of another stage in between may be delayed, unless
+  /// the schedule is bidirectional: then the other rank of the stage keeps the order.
   bool reduces_after(int at) const {
     const int stage = t_.actions[at].stage, end = t_.begin[r_.index + 1];
     if (!sums_gradients(t_.actions[at])) return false;
@@ -206,14 +207,14 @@ class builder {
     issue(i);
   }
 
-  /// Whether the last layer alone waits for the number of labels, which ranks are summing up.
+  /// True if only the last layer of an item waits for the number of labels, which ranks are still summing.
   bool awaits_label_count(const item& i) const {
     return i.what == item_kind::forward && i.first && i.on == compute_lane && r_.stages[i.stage].last &&
            counts_labels() && !roles_of_tokens(l_.plan->dims).empty();
   }
 
-  /// What the stage's last layer repeats for a backward: by itself, since it does not wait for the gradient.
-  /// Beside another action it is of one item with the rest.
+  /// Issues the recomputation of the stage's last layer as a separate item, since it does not wait for the
+  /// gradient. On the overlap lane it is part of the backward item.
   void recompute(item i) {
     const stage_plan& s = r_.stages[i.stage];
     const bool goes_back = i.does == phase::backward || i.does == phase::backward_input;
@@ -223,17 +224,17 @@ class builder {
     issue(std::move(i));
   }
 
-  /// An action layer by layer: each waits for its own weights alone, and what it sums is reduced beside the
-  /// next.
+  /// Issues an action layer by layer. Each layer waits for its own weights only. Its gradients are reduced
+  /// while the next layer runs.
   void by_layers(item i, const action& a, bool reduces) {
     const bool sums = sums_gradients(a), deals = sums && l_.is_sharded() && (l_.reshards() || reduces);
     i.what = i.what == item_kind::forward ? item_kind::forward_layer : item_kind::backward_layer;
-    if (sums && l_.reshards()) i.first = true;  // in a place that other layers have had
+    if (sums && l_.reshards()) i.first = true;  // the buffer has held gradients of other layers
     if (reduces) reduced_.insert(a.stage);
     const std::string computed = action_, reduced = token({action_kind::reduce_grad, a.stage, 0});
     std::vector<item> to_add;
     int done = -1;
-    const auto finish = [&] {  // the layer before, once its sums have arrived
+    const auto finish = [&] {  // the layer before, once its gradients have arrived
       for (const item& each : std::exchange(to_add, {})) issue(each);
       for (std::size_t b = 0; reduces && b < r_.buckets.size(); ++b)
         if (r_.buckets[b].after_layer == done && r_.buckets[b].stage == i.stage) reduce(static_cast<int>(b));
@@ -256,8 +257,8 @@ class builder {
     action_ = computed;
   }
 
-  /// A REDUCE_GRAD: the gradients of its stage, unless they went layer by layer; the rank's last one has
-  /// those that are of no stage alone.
+  /// A REDUCE_GRAD: reduces the gradients of its stage, unless they were reduced layer by layer. The rank's
+  /// last one also reduces the gradients that belong to no single stage.
   void finish_gradients(int at) {
     const int stage = t_.actions[at].stage, end = t_.begin[r_.index + 1];
     if (!reduced_.count(stage) && !l_.reshards()) deal_out_of(local(stage));
@@ -300,7 +301,7 @@ class builder {
   void finish_step() {
     stepped_ = true;
     reduce_loss();
-    bool counts = false;  // whether the norm is begun
+    bool counts = false;  // the norm has begun
     const auto square = [&](norm_over c, const char* name) {
       item i;
       i.what = item_kind::squares;
@@ -331,7 +332,7 @@ class builder {
     issue(i);
   }
 
-  /// One pipeline rank tells the others by the norm that no label counts.
+  /// One pipeline rank tells the others through the norm if the step has no label.
   void skip_unlabeled() {
     const bool tells = std::any_of(r_.stages.begin(), r_.stages.end(),
                                    [](const stage_plan& s) { return s.last && !s.copy; });
@@ -374,13 +375,13 @@ class builder {
   const communication& communication_;
   step& step_;
   std::vector<item>& out_;
-  std::set<std::pair<int, bool>> begun_;  // stages that have run forward, or summed gradients
+  std::set<std::pair<int, bool>> begun_;  // stages that have run forward (false), or summed gradients (true)
   std::set<int> arriving_;                // stages whose weights are being gathered, until their first action
-  std::set<int> reduced_;                 // stages whose gradients went layer by layer
-  std::optional<layer_gathers> order_;    // where weights are gathered for each layer
-  std::set<int> dealt_;                   // parameters whose sums the rank has begun
+  std::set<int> reduced_;                 // stages whose gradients are reduced layer by layer
+  std::optional<layer_gathers> order_;    // set if weights are gathered for each layer
+  std::set<int> dealt_;                   // parameters whose gradients have been reduce-scattered
   bool shared_gathered_ = false, stepped_ = false;
-  std::string action_;  // under way
+  std::string action_;  // the current one
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers of a rank read where ranks keep shards: the tensors that are gathered together, and where
-// all of each lies. Whole gradients lie in a region of their own, until they are dealt out. Where weights are
-// let go after each layer, layers take turns in a few places; where after a stage, stages do; else each has
-// its own.
+// Places the full tensors that layers read if ranks keep shards, and groups the shards that are gathered
+// together. Full gradients are in a separate region until they are reduce-scattered. If weights are freed
+// after each layer, layers share a few buffers in turn. If they are freed after a stage, stages share
+// buffers. Otherwise each layer has its own buffer.
 #include <algorithm>
 #include <map>
 
@@ -18,7 +18,7 @@ namespace {
 using rankc::lowering::aligned_elements;
 using rankc::lowering::is_shared_out;
 
-/// Of parameters that layers share a layer reads what the rank keeps.
+/// Makes a layer read shared parameters where the rank keeps them.
 void read_kept_shared(layer_use& use) {
   for (shared_use& each : use.shared) each.gathered = each.summed = each.element;
 }
@@ -66,10 +66,10 @@ class sharder {
  private:
   using place = rankc::lowering::layer_turns::place;
 
-  /// Whether ranks share out weights that layers share, which are none of experts.
+  /// True if ranks shard the weights that layers share, which are not experts.
   bool shares_out_dense() const { return weight_shards(l_.plan->dims) > 1; }
 
-  /// Whether a gradient is dealt out more than once in a step, and what arrives later added up.
+  /// True if a gradient is reduce-scattered more than once in a step, so that later results are added.
   bool adds_sums() const {
     return l_.trains() && l_.reshards() && (l_.plan->actions.microbatches > 1 || shares_);
   }
@@ -82,8 +82,8 @@ class sharder {
     places_.push_back(in);
   }
 
-  /// A parameter of a layer. One that layers share is gathered for each of them where they take turns, else
-  /// once.
+  /// Adds a parameter of a layer to a shard group. A parameter that layers share is gathered for each of them
+  /// if layers use buffers in turn; otherwise it is gathered once.
   void add(gathering& own, layer_use& use, std::size_t p) {
     const layer_parameter& as = l_.bodies[use.kind].parameters[p];
     if (as.shards == 1) return;
@@ -113,7 +113,7 @@ class sharder {
     here.summed = known->second.sums;
   }
 
-  /// What was counted from the begin of a place lies in that place.
+  /// Adds the begins of the buffers to offsets that were counted from there.
   void begin_at_places() {
     const std::vector<std::size_t> weights = turns_.weights.begins(), sums = turns_.sums.begins(),
                                    arriving = turns_.arriving.begins();
@@ -146,14 +146,14 @@ class sharder {
   pipeline_rank& r_;
   rankc::lowering::layer_turns turns_;
   std::vector<std::pair<layer_use*, place>> uses_;
-  std::vector<place> places_;  // of the gatherings
+  std::vector<place> places_;  // one for each gathering
   name_scope ids_;
   bool shares_ = false;                  // layers of the rank have a trained parameter in common
-  std::map<std::size_t, int> index_;     // of parameters, by their elements
-  std::map<std::size_t, place> shared_;  // where each that layers share is gathered, by its element
+  std::map<std::size_t, int> index_;     // index of each parameter, by its element
+  std::map<std::size_t, place> shared_;  // the gathered place of each shared parameter, by its element
 };
 
-/// Layers read what the rank keeps.
+/// Makes layers read the tensors that the rank keeps.
 void read_kept(pipeline_rank& r) {
   for (stage_plan& s : r.stages)
     for (layer_use& use : s.layers) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of sizes, of the names of a layer's constants.
+// The text of sizes, in the names of a layer's constants.
 #include <fmt/format.h>
 
 #include <rankc/codegen/body.hpp>
@@ -26,7 +26,7 @@ std::string join(const auto& dims, std::string_view between, auto text) {
   return all;
 }
 
-/// An op's number; 1 / tokens of a step as a quotient of whole numbers.
+/// An op's number as text. 1 / (tokens of a step) is a quotient of whole numbers.
 extent number_of(const body& b, double number) {
   if (number == 1.0 / static_cast<double>(b.tokens_of_step))
     return {0, fmt::format("1.0 / {}", b.tokens_of_step)};
@@ -37,8 +37,8 @@ extent attribute(const body& b, std::string_view name, int value) {
   return {value, value ? name_of(b, name, value) : ""};
 }
 
-/// How long a sequence is: of rotary positions those of this rank, of an exchange in groups those of its
-/// group.
+/// The length of a sequence. With a rotary table it is the number of this rank's positions. In an exchange of
+/// heads it is the length in the Ulysses group.
 extent length_of(const body& b, const node& n) {
   if (n.over == axis::ulysses) {
     const int ring = ranks_along(b.setting.dims, axis::ring);
@@ -50,7 +50,7 @@ extent length_of(const body& b, const node& n) {
   return attribute(b, "seq", n.seq);
 }
 
-/// Where the rank's part of a dim begins.
+/// The offset of the rank's part of a dim.
 std::string first_text(const body& b, const local_dim& d) {
   std::string index;
   d.each_axis([&](axis a) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model of a plan as plain data: the forward ops of its layers as they were traced for one device. No
-// pass has been over them.
+// The model of a plan as plain data: the forward ops of its layers, as traced for one device. No pass has
+// changed them.
 #include <rankc/codegen/declared_facts.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/ops/table.hpp>
@@ -33,7 +33,7 @@ specification::op recorded(const rankc::op& o) {
   return made;
 }
 
-/// Makes one op of a model of attention, which is the last recorded op with this result, and add_sinks.
+/// Replaces the attention op whose result add_sinks reads by one op that includes the sinks.
 void add_sinks(const rankc::op& o, std::vector<specification::op>& recorded) {
   const auto attention = std::find_if(recorded.begin(), recorded.end(), [&](const specification::op& made) {
     return !made.out.empty() && made.out[0] == o.in[0];
@@ -47,7 +47,7 @@ void add_sinks(const rankc::op& o, std::vector<specification::op>& recorded) {
   recorded.push_back(std::move(whole));
 }
 
-/// The units in which an op takes dims of its values.
+/// Records the units in which an op uses dims of its values.
 void record_units(const trace& t, const rankc::op& o, std::vector<specification::tensor>& values) {
   for (const traced_port& p : traced_ports(o))
     for (int d = 0; p.value >= 0 && d < t.values[p.value].ndim && d < p.of->shape.ndim; ++d) {
@@ -57,7 +57,8 @@ void record_units(const trace& t, const rankc::op& o, std::vector<specification:
     }
 }
 
-/// How the recipe rounds what products of a layer multiply, one after the other: by their sizes on a rank.
+/// How the recipe rounds the operands of each linear op of a layer, in order. It depends on their sizes on a
+/// rank.
 std::vector<specification::rounding> roundings(const plan_data& p, const layer_kind& kind) {
   using rounding = specification::rounding;
   const rounding by = p.recipe.linears == fp8 ? rounding::fp8 : rounding::fp8_rows;
@@ -72,7 +73,7 @@ std::vector<specification::rounding> roundings(const plan_data& p, const layer_k
   return all;
 }
 
-/// Values that only backward uses are not values of the model: they get no shape there.
+/// Clears the shapes of values that only backward uses: they are no values of the model.
 void clear_unused(specification::layer& l) {
   std::vector<bool> is_used(l.values.size(), false);
   const auto use = [&](int v) { is_used[static_cast<std::size_t>(v)] = true; };
@@ -118,13 +119,13 @@ specification::layer recorded(std::string name, const trace& t,
   return l;
 }
 
-/// A step's input is a list of its numbers.
+/// An input with the extent of a step is a list of its numbers.
 specification::input recorded(const named_input& i, int global_batch) {
   if (i.extent == input_extent::step) return {std::string(i.name), 0, i.width()};
   return {std::string(i.name), i.features.size, i.extent == input_extent::token ? -1 : global_batch};
 }
 
-/// Whether another layer of the model has the parameter too.
+/// True if another layer of the model has the parameter too.
 bool is_shared(const plan_data& p, std::size_t kind, const weight_info& w) {
   for (std::size_t k = 0; k < p.on_one_device.size(); ++k)
     for (const weight_info& o : p.on_one_device[k].weights)

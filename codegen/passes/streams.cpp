@@ -14,7 +14,7 @@ namespace {
 
 using clock = std::vector<int>;  // per lane, the last item known to have ended
 
-/// Bytes that matter to two items or more, cut into cells that every access covers wholly or not at all.
+/// The arena, cut into cells that every access covers wholly or not at all.
 class cells {
  public:
   cells(const std::vector<std::vector<op>>& items, int lanes) : lanes_(static_cast<std::size_t>(lanes)) {
@@ -80,8 +80,8 @@ std::string event_name(const item& i, const pipeline_rank& r, const step& s) {
   }
 }
 
-/// The last item on each lane that the ops of an item must follow: what wrote the bytes that they touch, and
-/// what has read those that they write.
+/// For each lane, the last item that an item must follow. Such items wrote the bytes that its ops access, or
+/// read the bytes that its ops write.
 clock needed_by(const std::vector<op>& ops, cells& memory, const std::vector<item>& items, clock need) {
   const auto after = [&](int item_index) {
     if (item_index < 0) return;
@@ -99,7 +99,7 @@ clock needed_by(const std::vector<op>& ops, cells& memory, const std::vector<ite
   return need;
 }
 
-/// Take down that an item touches what its ops touch.
+/// Records the accesses of an item's ops.
 void touch(const std::vector<op>& ops, cells& memory, int item_index, int on) {
   for (const op& o : ops) {
     for (const access& a : o.reads) memory.each(a, [&](cells::state c) { c.readers[on] = item_index; });
@@ -129,10 +129,9 @@ void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
   for (std::size_t n = 0; n < ops.size(); ++n) {
     const bool is_end = n == items.size();
     const int on = is_end ? compute_lane : items[n].on;
-    const clock need =
-        is_end ? last : needed_by(ops[n], memory, items, none);  // at the end every lane has ended
+    const clock need = is_end ? last : needed_by(ops[n], memory, items, none);  // the end follows every lane
 
-    // The latest first: what it has waited for itself need not be waited for again.
+    // The latest item first: waiting for it implies the items that it has waited for.
     clock& known = at[on];
     std::vector<int> candidates(need.begin(), need.end());
     std::sort(candidates.rbegin(), candidates.rend());
@@ -151,10 +150,10 @@ void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
   }
 }
 
-/// An event is of one item: another item of the name has one of its own.
+/// Gives each awaited item a separate event. Items with the same event name get numbered events.
 void record_events(pipeline_rank& r, step& s) {
   std::set<int> used;
-  std::map<std::string, int> index_of, last_of;  // events by name; of equal names how many
+  std::map<std::string, int> index_of, last_of;  // events by name; how often a name was used
   for (const std::string& name : r.events) index_of.emplace(name, static_cast<int>(index_of.size()));
   auto record = [&](int w) {
     item& i = s.items[w];

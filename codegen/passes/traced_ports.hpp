@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The traced ports of an op with the values that stand at them.
+// The traced ports of an op, each with its value.
 #pragma once
 #include <rankc/trace/trace.hpp>
 
@@ -10,7 +10,7 @@ namespace rankc::codegen {
 struct traced_port {
   const port* of;
   int value;   // in the trace
-  int result;  // which of the op's results it is; -1: an operand
+  int result;  // index of the op's result; -1: an operand
 };
 
 /// Results and operands, in the order of the row's ports.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why no facts follow from a user's op_row.
+// The reason why no facts follow from a user's op_row.
 #pragma once
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values that a rank's step makes and uses up: what layers save, what goes from layer to layer and from
-// stage to stage; each with the actions between which it keeps its place.
+// The values that a rank's step makes and consumes: values that layers save, values between layers and values
+// between stages. Each has the actions between which it keeps its place.
 #include <rankc/codegen/names.hpp>
 #include <rankc/schedule/communicate.hpp>
 
@@ -10,9 +10,9 @@ namespace rankc::codegen {
 
 namespace {
 
-/// Where a stage works on a microbatch: indices of actions of the table.
+/// The actions in which a stage works on a microbatch: indices into the table.
 struct works {
-  int forward = -1, backward = -1, weights = -1;  // of the same action where backward is whole
+  int forward = -1, backward = -1, weights = -1;  // equal if backward is whole
 };
 
 class value_maker {
@@ -52,7 +52,7 @@ class value_maker {
  private:
   struct boundary {
     bool gradient;
-    int stage, microbatch;  // the one after it
+    int stage, microbatch;  // the stage after the boundary
     auto operator<=>(const boundary&) const = default;
   };
 
@@ -66,14 +66,14 @@ class value_maker {
   std::size_t before(const stage_plan& s) const { return of(s.layers.front()).x_bytes; }
   std::size_t after(const stage_plan& s) const { return of(s.layers.back()).y_bytes; }
 
-  /// The halves of an OVERLAP are one position: what one of them lets go, the other cannot have.
+  /// Both halves of an OVERLAP run concurrently, so neither may reuse memory that the other frees.
   int begin_of(int i) const { return detail::first_of_item(t_, r_.index, i); }
   int end_of(int i) const { return i + t_.actions[i].overlaps_next; }
 
   void add(placed_value v, std::size_t unit) {
     std::vector<pool>& pools = r_.arena.pools;
-    const kept what =
-        v.what == kept::gradient ? kept::activation : v.what;  // one pool for what goes between stages
+    // Values between stages share one pool.
+    const kept what = v.what == kept::gradient ? kept::activation : v.what;
     const auto known = std::find_if(pools.begin(), pools.end(),
                                     [&](const pool& p) { return p.what == what && p.unit == unit; });
     v.pool = static_cast<int>(known - pools.begin());
@@ -100,14 +100,15 @@ class value_maker {
     if (v.first >= 0) add(std::move(v), aligned(v.bytes));  // no gradient in an evaluation
   }
 
-  /// Until when a stage reads what is at its end: the second half of backward may need it too.
+  /// The last action in which a stage reads a value at its input or its output. The second half of backward
+  /// may read it too.
   int until(const stage_plan& s, const works& w, space end) const {
     const bool at_front = end == space::x || end == space::dx;
     const body& b = of(at_front ? s.layers.front() : s.layers.back());
     return std::max(w.forward, b.uses(phase::backward_weight, end) ? w.weights : w.backward);
   }
 
-  /// What goes between two stages is used by the stage after it, by the one before it, or by a message.
+  /// Adds a value between two stages. The stage after it, the stage before it or a message uses it.
   void add(const boundary& key) {
     const auto after = works_.find({key.stage, key.microbatch}),
                before = works_.find({key.stage - 1, key.microbatch});
@@ -136,8 +137,8 @@ class value_maker {
     if (const stage_plan* s = find(boundary_stage)) return bytes_carried(of(s->layers.front()), space::x);
     return bytes_carried(of(stage(boundary_stage - 1).layers.back()), space::y);
   }
-  /// "x_1F0" is what 1F0 reads, "y_0F0" what 0F0 makes, where the next stage is elsewhere; "d_" their
-  /// gradients.
+  /// "x_1F0" is the input of 1F0. "y_0F0" is the output of 0F0 if the next stage is on another rank. "d_"
+  /// marks their gradients.
   static std::string name_of(const boundary& key, bool has_next) {
     return std::string(key.gradient ? "d_" : "") + (has_next ? "x_" : "y_") +
            std::to_string(key.stage - !has_next) + (key.gradient ? "B" : "F") +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One that sees what the passes work on, before each pass and after it.
+// Sees the data of the passes, before and after each pass.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 
@@ -7,13 +7,13 @@ namespace rankc::codegen {
 
 struct watcher {
   virtual ~watcher() = default;
-  /// A pass over a layer, of this trace: before it has run, and when it is done.
+  /// A pass over a layer that was lowered from this trace, before it runs and when it is done.
   virtual void over_layer(std::string_view pass, bool done, const body&, const trace&) = 0;
   /// A pass over all ranks.
   virtual void over_ranks(std::string_view pass, bool done, const lowered&) = 0;
 };
 
-/// The passes in order, of layers and of ranks: the names of their functions.
+/// The passes over layers and over ranks, in order: the names of their functions.
 std::vector<std::string> names_of_layer_passes();
 std::vector<std::string> names_of_rank_passes();
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program of all ranks, from the ops of each pipeline rank. Ranks that differ in dp and tp alone run the
-// same ops; of very many, some stand for all.
+// The program of all ranks, from the ops of each pipeline rank. Ranks that differ only in dp and tp run the
+// same ops. In a large world some ranks stand for all.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,10 +15,10 @@ namespace rankc::codegen {
 
 namespace {
 
-/// The largest world whose every rank is in the program.
+/// The largest world of which a program has every rank.
 constexpr int all_of = 64;
 
-/// Whether a program has all ranks along an axis of the dense view. Pipeline ranks differ. Ranks of groups
+/// True if a program has all ranks along an axis of the dense view. Pipeline ranks differ. Ranks in groups
 /// that include cp have chunks of sequences, which are not contiguous. Ranks of ep exchange slots of experts.
 bool has_all_along(axis a, const parallel_dims& d) {
   const axis_row& r = row(a);
@@ -28,7 +28,7 @@ bool has_all_along(axis a, const parallel_dims& d) {
   return is_of_experts || (r.shares == part::sequences && d.cp > 1 && joins_cp);
 }
 
-/// Whether a rank is in a program that has all ranks along some axes, and two along each of the others.
+/// True if a program with all ranks along some axes, and two along each other axis, has this rank.
 bool represents(const layout& mesh, const coord& at) {
   return std::all_of(mesh.dense().begin(), mesh.dense().end(), [&](const axis_extent& x) {
     return at[x.axis] < 2 || has_all_along(x.axis, mesh.dims());
@@ -55,7 +55,7 @@ class representatives {
   const std::vector<int>& ranks() const { return ranks_; }
   bool some_stand_for_all() const { return static_cast<int>(ranks_.size()) < l_.plan->dims.world; }
 
-  /// The axes of the world; none where the program has all ranks.
+  /// The axes of the world; empty if the program has all ranks.
   std::vector<listed_axis> mesh() const {
     std::vector<listed_axis> axes;
     if (!some_stand_for_all()) return axes;
@@ -71,7 +71,7 @@ class representatives {
   /// Index in the program of a communicator of the plan.
   int communicator(int index) const { return communicator_[index]; }
 
-  /// The communicators that representatives are in.
+  /// The communicators that have a representative as a member.
   std::vector<codegen::communicator> communicators() {
     std::vector<codegen::communicator> kept;
     for (std::size_t c = 0; c < l_.communicators.size(); ++c) {
@@ -103,7 +103,7 @@ class representatives {
     return along;
   }
 
-  /// The runtime registers the arenas of such members as one window.
+  /// True if all members are of one pipeline rank. The runtime registers their arenas as one window.
   bool is_on_one_pipeline_rank(std::size_t index) const {
     const layout mesh(l_.plan->dims);
     const std::vector<int>& ranks = l_.communicators[index].ranks;
@@ -111,8 +111,8 @@ class representatives {
                        [&](int r) { return mesh.at(r)[axis::pp] == mesh.at(ranks.front())[axis::pp]; });
   }
 
-  /// How the members of a communicator lie to its first, in the order in which it lists them: how far along
-  /// each axis, and on which pipeline rank.
+  /// The positions of a communicator's members relative to the first, in the order of its list: the distance
+  /// along each axis, and the pipeline rank.
   std::vector<std::array<int, listed_axes.size()>> shape_of(int index) const {
     const layout mesh(l_.plan->dims);
     const std::vector<int>& ranks = l_.communicators[index].ranks;
@@ -132,8 +132,9 @@ class representatives {
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
   }
 
-  /// The rank of its pipeline coordinate that a rank is to be like. Of ranks that exchange slots of experts
-  /// all that have one copy of these are in the program, so that each rank is like that of the first copy.
+  /// The rank of the same pipeline coordinate that a rank must be like. If ranks exchange slots of experts,
+  /// the program has all ranks of one copy of the experts, and each rank must be like its counterpart in the
+  /// first copy.
   int likened(int rank) const {
     const parallel_dims& d = l_.plan->dims;
     const coord at = layout(d).at(rank);
@@ -142,7 +143,7 @@ class representatives {
     return rank - at[axis::dp_replicate] * layout(d).dense().find(axis::dp_replicate)->stride;
   }
 
-  /// A member's place in its communicator is that of its shard among the members'.
+  /// Checks that members are listed by rank: a member's index is then the index of its shard.
   void check_order() const {
     for (std::size_t c = 0; c < l_.communicators.size(); ++c) {
       const std::vector<int>& ranks = l_.communicators[c].ranks;
@@ -154,8 +155,8 @@ class representatives {
     }
   }
 
-  /// A shift along one of these axes takes every rank's communicators to those of another rank, member by
-  /// member: what holds of some ranks then holds of all.
+  /// Checks that a shift along one of these axes maps every rank's communicators to those of another rank,
+  /// member by member. A property of the representatives then holds for all ranks.
   void check_symmetry() const {
     const parallel_dims& d = l_.plan->dims;
     for (int r = 0; r < d.world; ++r) {
@@ -209,7 +210,7 @@ flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
   return {std::move(all), f.sent(), f.received(), f.values()};
 }
 
-/// Rows of a parameter before those that a rank keeps, of experts or of others.
+/// Rows of a parameter before those that a rank keeps. `expert_rows`: above 0 for experts.
 std::int64_t rows_before(const parallel_dims& d, const coord& at, std::int64_t expert_rows,
                          std::int64_t kept) {
   return expert_rows > 0 ? ep_of(d, at) * expert_rows + expert_shard_of(d, at) * kept
@@ -223,7 +224,7 @@ named_input input_of(const holding& h, const plan_data& plan) {
   return plan.inputs.at(static_cast<std::size_t>(find_input(plan.inputs, h.name)));
 }
 
-/// Places the rows of an input that a rank holds, given those of the first rank.
+/// Sets the rows of an input that a rank holds, from those of the first rank.
 void place_input(holding& h, const named_input& of, const plan_data& plan, const coord& at) {
   if (of.extent == input_extent::step) return;
   const parallel_dims& d = plan.dims;
@@ -232,12 +233,12 @@ void place_input(holding& h, const named_input& of, const plan_data& plan, const
     box_range& b = h.box[i];
     b.first += std::int64_t{dp_of(d, at)} * plan.rows * (of_tokens ? plan.recipe.seq : 1);
     if (of.whole_sequences) continue;
-    const bool from_back = of_tokens && i % 2 == 1;  // a chunk from the front, and one from the back
+    const bool from_back = of_tokens && i % 2 == 1;  // chunks alternate: front, back
     b.first += (from_back ? -1 : 1) * cp_of(d, at) * b.count;
   }
 }
 
-/// Where a rank's shards begin, given where those of rank 1 of the region axis, or of ep, begin.
+/// Sets the offsets of a rank's shards, from those of rank 1 of the region axis, or of ep.
 void place_shards(op& o, const plan_data& plan, const coord& at) {
   const parallel_dims& d = plan.dims;
   for (view& v : o.views)
@@ -251,8 +252,7 @@ void place_shards(op& o, const plan_data& plan, const coord& at) {
     for (std::size_t i = 0; i < h.box.size(); ++i) {
       box_range& b = h.box[i];
       if (h.kind == holding_kind::rotary) {
-        b.first +=
-            (i % 2 == 0 ? 1 : -1) * cp_of(d, at) * b.count;  // chunks from the front, and from the back
+        b.first += (i % 2 == 0 ? 1 : -1) * cp_of(d, at) * b.count;  // chunks alternate: front, back
         continue;
       }
       b.first *= h.expert_rows > 0 ? etp_of(d, at) : at[region_axis];
@@ -281,7 +281,7 @@ program expand_all(const lowered& l, bool train) {
   int stride = 0;
   for (const pipeline_rank& r : l.ranks)
     stride = std::max(stride, of_rank.emplace_back(flatten(l, r, train)).values);
-  std::map<int, int> sender;  // of each message: its pipeline rank
+  std::map<int, int> sender;  // the pipeline rank that sends each message
   for (std::size_t r = 0; r < of_rank.size(); ++r)
     for (const auto& [message, values] : of_rank[r].sent) sender[message] = static_cast<int>(r);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races and wrong reads. A rank's arena is cut at the ends of all accesses into cells that no access divides;
-// a cell keeps its writes per stream, in stream order. A read then looks, per stream, at two writes only: the
-// last that has surely ended before it and the next, which must surely start after it. A write looks at the
-// next alone: whether anyone reads what it leaves or not, no other op may write there while its op runs.
+// Races and wrong reads. The ends of all accesses cut a rank's arena into cells, which no access divides. A
+// cell keeps its writes per stream, in stream order. For each stream a read looks at two writes only: the
+// last that has surely ended before it, and the next, which must surely start after it. A write looks at the
+// next write only: no other op may write there while its op runs, even if nobody reads the result.
 #include <rankc/codegen/joined_accesses.hpp>
 
 #include "passes.hpp"
@@ -23,7 +23,7 @@ enum class fault_kind { none, race, overwritten, unwritten };
 
 struct fault {
   fault_kind kind = fault_kind::none;
-  int op = -1;  // the op that should have come earlier, or later
+  int op = -1;  // the op that must run before, or after
   bool operator==(const fault&) const = default;
 };
 
@@ -31,7 +31,7 @@ struct byte_range {
   std::size_t begin, end;
 };
 
-/// The bytes of an op, each once for a value.
+/// The accesses of an op, each byte once for a value.
 struct op_bytes {
   std::vector<access> reads, writes;
 };
@@ -79,7 +79,7 @@ class arena {
     return {index(a.begin), index(a.end)};
   }
 
-  /// Sort all writes by cell and stream; issue order is stream order.
+  /// Sorts all writes by cell and stream. Issue order is stream order.
   void fill() {
     segment_.assign(bounds_.size() * streams_ + 1, 0);
     const auto visit = [&](auto&& each) {
@@ -93,14 +93,14 @@ class arena {
     int total = 0;
     for (int& s : segment_) total += std::exchange(s, total);
     writes_.resize(total);
-    // Each segment's start moves to its end while it fills, and is moved back below.
+    // Filling moves the start of each segment to its end. The next lines move it back.
     visit([&](int& next, int op, int value) { writes_[next++] = {op, table_.place[op], value}; });
     std::copy_backward(segment_.begin(), segment_.end() - 1, segment_.end());
     segment_.front() = 0;
   }
 
-  /// The writes of a cell on a stream: the first, the first that may still run when an op starts, and the
-  /// end.
+  /// A cell's writes on a stream, as indices: the first, the first that may still run when an op starts, and
+  /// the end.
   struct stream_writes {
     int first, next, last;
   };
@@ -111,7 +111,7 @@ class arena {
     const auto next = std::partition_point(writes_.begin() + first, writes_.begin() + last, ended);
     return {first, static_cast<int>(next - writes_.begin()), last};
   }
-  /// A write of another op that may fall into the time that an op runs; -1: none.
+  /// Another op whose write may overlap `op` in time; -1: none.
   int meanwhile(int op, const stream_writes& at) const {
     for (int w = at.next; w < at.last; ++w) {
       if (writes_[w].op == op) continue;
@@ -120,9 +120,9 @@ class arena {
     return -1;
   }
 
-  /// The fault of reading `value` from a cell. It is a write that may overlap the read, or a write of another
-  /// value (a rival) that no write of this value (a source) is proven to follow. Writes of an op over its own
-  /// reads are checked with the structure.
+  /// The fault of reading `value` from a cell: either a write that may overlap the read, or a write of
+  /// another value (a rival) that no write of this value (a source) is proven to follow. check_contents
+  /// checks an op's writes over its own reads.
   fault look(int reader, int value, int cell) const {
     auto &rivals = rivals_, &sources = sources_;
     rivals.clear();
@@ -131,7 +131,7 @@ class arena {
       const stream_writes at = writes_at(reader, cell, s);
       if (const int other = meanwhile(reader, at); other >= 0) return {fault_kind::race, other};
       if (at.next == at.first) continue;
-      const write& latest = writes_[at.next - 1];  // covers all before it on its stream
+      const write& latest = writes_[at.next - 1];  // overwrites all earlier writes on its stream
       (latest.value == value ? sources : rivals).push_back(latest.op);
     }
     for (int rival : rivals)
@@ -140,7 +140,7 @@ class arena {
     return sources.empty() ? fault{fault_kind::unwritten, -1} : fault{};
   }
 
-  /// Report runs of cells with one and the same fault.
+  /// Reports runs of cells with the same fault.
   void check_read(int reader, const access& a, findings& wrong) const {
     const auto [first, last] = cells(a);
     for (int c = first; c < last && !wrong.full();) {
@@ -161,7 +161,7 @@ class arena {
     return -1;
   }
 
-  /// Report runs of cells that one other op may write at once.
+  /// Reports runs of cells that one other op may write at the same time.
   void check_write(int writer, const access& a, findings& wrong) const {
     const auto [first, last] = cells(a);
     for (int c = first; c < last && !wrong.full();) {
@@ -214,7 +214,7 @@ class arena {
     });
   }
 
-  /// The first op of the rank that writes a value; null where none does.
+  /// The first op of the rank that writes a value; null: none.
   const op* writer_of(int value) const {
     for (int i = first_op_; i < last_op_; ++i)
       for (const auto& a : table_.ops[i]->writes)
@@ -227,9 +227,9 @@ class arena {
   int first_op_, last_op_, streams_;
   std::vector<op_bytes> bytes_;      // of the ops from first_op_ on
   std::vector<std::size_t> bounds_;  // cell c is bytes [bounds[c], bounds[c + 1])
-  std::vector<int> segment_;         // (cells, streams): where its writes begin
+  std::vector<int> segment_;         // (cells, streams): index of the first write
   std::vector<write> writes_;
-  mutable std::vector<int> rivals_, sources_;  // of one look, kept for their memory
+  mutable std::vector<int> rivals_, sources_;  // scratch of `look`, kept to reuse its memory
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Row-pipelined collectives: a collective and its GEMM run concurrently, in parts. Any part of one may
-// overlap any part of the other. So the later op writes no bytes that the earlier op uses, and the ops
-// between them touch none that the collective uses. Only the first op may wait for others, and others may
-// wait only for the last: any other op may end before the rows of other ranks have arrived.
+// Row-pipelined collectives: a collective and its GEMM run concurrently, in parts of rows. Any part of one
+// may overlap any part of the other. So the later op may not write bytes that the earlier op uses, and the
+// ops between them may not touch bytes that the collective uses. Only the first op may wait for others, and
+// others may wait for the last op only: any other op may end before the rows of other ranks have arrived.
 #include "passes.hpp"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace rankc::codegen::proof {
 
 namespace {
 
-/// The ops that run at once: a collective, its product and what is between the two. Each check says whether
-/// it has found nothing wrong.
+/// The ops that run at once: a collective, its GEMM and the ops between the two. Each check returns true if
+/// it finds nothing wrong.
 class overlap {
  public:
   overlap(int rank, std::span<const op> ops, bool gathers, findings& wrong)
@@ -71,7 +71,7 @@ class overlap {
     return check_bytes(o.reads, "read", o, collective_) && check_bytes(o.writes, "write", o, collective_);
   }
 
-  /// Reads or writes of an op are apart from all that another touches. `kind`: read or write.
+  /// Refuses reads or writes of an op that overlap an access of another op. `kind`: read or write.
   bool check_bytes(const std::vector<access>& accesses, const char* kind, const op& of, const op& other) {
     for (const access& w : accesses)
       for (const auto* touched : {&other.reads, &other.writes})
@@ -106,9 +106,9 @@ class overlap {
 void check_by_rows(const program& p, findings& wrong) {
   for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r) {
     const auto& ops = p.ranks[r].ops;
-    std::size_t taken = 0;              // ops up to here are of pairs before
-    std::unordered_set<int> gone;       // values that a reduce_scatter overwrites
-    std::unordered_set<int> under_way;  // all of a pair but the last
+    std::size_t taken = 0;              // end of the last pair
+    std::unordered_set<int> gone;       // values that a row-pipelined reduce_scatter destroys
+    std::unordered_set<int> under_way;  // the ops of a pair, without its last
     for (std::size_t i = 1; i < ops.size() && !wrong.full(); ++i) {
       for (int w : ops[i].waits)
         if (under_way.count(w))

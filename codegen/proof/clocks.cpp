@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Happens-before as vector clocks. Only the streams of one rank are components at a time: bytes are never
-// shared between ranks, so two ops of different ranks need no comparing.
+// Happens-before as vector clocks. The clocks have components for the streams of one rank at a time. Ranks
+// share no bytes, so ops of different ranks need no comparison.
 #include "passes.hpp"
 
 #include <algorithm>
@@ -40,7 +40,7 @@ void clocks::turn_to(int rank) {
   for (int event : sequence_) {
     const auto members = events_.members[event];
     for (int op : members) start(op);
-    int known = -1;  // the set whose ops' starts `all` is of
+    int known = -1;  // the set whose starts `all` combines
     for (int op : members) {
       std::copy_n(start_of(op), streams_, end_of(op));
       if (const int set = starts_.of[op]; set >= 0) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each op by itself: its writes beside its reads, the bytes that it moves, the types of what it touches.
+// Checks of each op alone: its writes against its reads, the bytes that it moves, and the types of its
+// accesses.
 #include "op_site.hpp"
 
 #include <rankc/codegen/sorted_accesses.hpp>
@@ -12,7 +13,7 @@ namespace rankc::codegen::proof {
 
 namespace {
 
-/// An op writes over a read only if it replaces the read: the bytes of both are the same.
+/// An op may overwrite a read only if it replaces the read: both have the same bytes.
 void check_replaced(const site& at, const access& w, const sorted_accesses& by_begin) {
   const auto& reads = at.it().reads;
   if (w.replaces >= static_cast<int>(reads.size()))
@@ -35,7 +36,7 @@ void check_replaced(const site& at, const access& w, const sorted_accesses& by_b
         w.begin, w.end, met->begin, met->end);
 }
 
-/// Bytes that two writes of an op have in common hold one value.
+/// Overlapping writes of an op must hold one value.
 void check_writes(const site& at) {
   const op& o = at.it();
   if (o.writes.size() < 2) return;
@@ -61,14 +62,15 @@ bool are_alike(const access& r, const access& w) {
   return r.end - r.begin == w.end - w.begin && r.type == w.type;
 }
 
-/// The tensor that an all_to_all reads and the one that it writes are alike; scratch has the same size.
+/// An all_to_all reads and writes tensors of the same size and type. Its scratch has the same size.
 bool fits_all_to_all(const op& o, std::size_t members) {
   const std::size_t in = size_of(o.reads), out = size_of(o.writes);
   return in % members == 0 && o.reads.size() == 1 && o.writes.size() == 2 &&
          are_alike(o.reads[0], o.writes[0]) && out == 2 * in && o.writes[1].type == element_type::bytes;
 }
 
-/// Slots, or their offsets, lie in slabs of one size, one for each member; scratch has the size of all slabs.
+/// Slots, or their offsets, are in slabs of one size, one for each member. The scratch has the size of all
+/// slabs.
 bool fits_slots(const op& o, std::size_t members) {
   const bool gives_back = o.does == collective_kind::from_experts;
   const std::size_t slots = o.does == collective_kind::share_offsets ? 1 : 2;
@@ -80,7 +82,7 @@ bool fits_slots(const op& o, std::size_t members) {
          o.reads.back().type == (slots == 1 ? o.reads[0].type : element_type::i32);
 }
 
-/// Each member gives as many offsets; scratch has the size of all of them.
+/// Each member contributes the same number of offsets. The scratch has the size of all of them.
 bool fits_offsets(const op& o, std::size_t members) {
   const std::size_t in = size_of(o.reads), out = size_of(o.writes);
   return o.reads.size() == 1 && o.writes.size() == 2 && in == o.bytes && out == 2 * members * in &&
@@ -115,7 +117,7 @@ bool fits(const op& o, std::size_t members) {
   return false;
 }
 
-/// A collective moves as many bytes as its kind says.
+/// A collective must move the number of bytes that its kind implies.
 void check_sizes(const site& at) {
   const op& o = at.it();
   const std::size_t in = size_of(o.reads), out = size_of(o.writes);
@@ -143,7 +145,7 @@ void check_receive(const site& at) {
   if (!o.reads.empty()) at.refuse("RC7027: rank {}: op \"{}\" reads bytes; a receive only writes");
 }
 
-/// A message moves its bytes.
+/// A communication must move as many bytes as it states.
 void check_move(const site& at) {
   switch (at.it().kind) {
     case op_kind::send:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which ops meet. There are no tags: on a communicator the n-th send from a to b meets the n-th receive of b
-// from a, and the n-th collectives of all members meet. Those that meet must mean the same message.
+// Finds the ops that meet. There are no tags: on a communicator the n-th send from a to b meets the n-th
+// receive of b from a, and the n-th collectives of all members meet. Ops that meet must state the same
+// message.
 #include "passes.hpp"
 
 #include <algorithm>

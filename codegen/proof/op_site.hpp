@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An op of a program, as passes that look at each op by itself see it.
+// An op of a program, for passes that check each op alone.
 #pragma once
 #include "passes.hpp"
 
@@ -11,7 +11,7 @@ struct site {
   findings& wrong;
 
   const op& it() const { return p.ranks[rank].ops[index]; }
-  /// The first holes of the sentence are for the rank and the op.
+  /// The first two holes of the sentence are for the rank and the op.
   template <class... T>
   void refuse(runtime::sentence<int, std::string, std::type_identity_t<T>...> about,
               const T&... facts) const {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the operands of a communication lie on its members. A call has one pointer for its inputs and one for
-// its results, and finds all tensors behind these. Members whose arenas have one layout find each other's
-// operands at their own offsets.
+// Checks the places of a communication's operands on its members. A call has one pointer for its inputs and
+// one for its results, and all tensors lie behind these. Members whose arenas have one layout find each
+// other's operands at their own offsets.
 #include "passes.hpp"
 
 #include <algorithm>
@@ -70,8 +70,8 @@ class pair_of_members {
   findings& wrong_;
 };
 
-/// Whether two ranks begin with the same tensors at the same bytes, and run ops of the same names: those of
-/// two pipeline ranks are of other stages or microbatches, also where both have copies of the same layers.
+/// True if two ranks begin with the same tensors in the same bytes and run ops of the same names. Two
+/// pipeline ranks have different stages or microbatches, even if both have copies of the same layers.
 bool run_alike(const rank_program& a, const rank_program& b) {
   const op &x = a.ops.front(), &y = b.ops.front();
   const auto same = [&](const access& v, const access& w) { return v.begin == w.begin && v.end == w.end; };
@@ -85,7 +85,8 @@ bool run_alike(const rank_program& a, const rank_program& b) {
          std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), same_op);
 }
 
-/// Ranks that run alike are those of one pipeline rank, whose arenas the runtime takes to have one layout.
+/// Refuses a communicator without `one_layout` whose members run alike. Such members belong to one pipeline
+/// rank, and the runtime assumes that their arenas have one layout.
 void check_layouts(const program& p, findings& wrong) {
   for (const communicator& c : p.communicators) {
     const auto is_like_first = [&](int r) { return run_alike(p.ranks[c.ranks.front()], p.ranks[r]); };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An order in which all joint events can happen when nothing is buffered, or the ranks that wait for one
-// another.
+// Finds an order in which all joint events can happen if nothing is buffered, or else the ranks that wait for
+// one another.
 #include "passes.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ op_table::op_table(const codegen::program& p) : program(p) {
 
 lists predecessors(const op_table& table) {
   lists result;
-  std::vector<int> last;  // on each stream; the begin op until the stream has one of its own
+  std::vector<int> last;  // op of each stream; the begin op until the stream has one
   for (int i = 0; i < table.size(); ++i) {
     const op& o = *table.ops[i];
     const int begin = table.first_of_rank[table.rank[i]];
@@ -56,20 +56,20 @@ lists successors(const lists& predecessors) {
   return result;
 }
 
-/// The state in which a run hangs, as who waits for whom.
+/// A state in which the program hangs: who waits for whom.
 struct hang {
   const op_table& table;
   const joint_events& events;
   const lists& predecessors;
   const std::vector<char>& happened;  // per event
 
-  /// A predecessor that has not ended, or -1: the op has started and waits for other ranks.
+  /// A predecessor that has not ended; -1: the op has started and waits for other ranks.
   int missing(int op) const {
     for (int p : predecessors[op])
       if (!happened[events.of[p]]) return p;
     return -1;
   }
-  /// The op that has started and cannot end, for which `op` of the same rank waits in the end.
+  /// The op of the same rank that has started and cannot end, and for which `op` waits, directly or not.
   int stuck(int op) const {
     for (int p = missing(op); p >= 0; p = missing(op)) op = p;
     return op;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of the proof and what they hand on: all ops under one number, the joint event of each op, an
+// The passes of the proof and the data between them: all ops in one numbering, the joint event of each op, an
 // order of the joint events, and the happens-before of one rank's ops as clocks over its streams.
 #pragma once
 #include <rankc/codegen/program.hpp>
@@ -13,7 +13,7 @@
 
 namespace rankc::codegen::proof {
 
-/// The first sentences about what is wrong; the rest would say the same again.
+/// The first sentences about what is wrong. More of them would repeat the same.
 class findings {
  public:
   template <class... T>
@@ -28,7 +28,7 @@ class findings {
   std::vector<std::string> sentences_;
 };
 
-/// Lists of ints, one after the other: list i is values[first[i]] .. values[first[i + 1]].
+/// Lists of ints, stored contiguously: list i is values[first[i]] .. values[first[i + 1]].
 struct lists {
   std::vector<int> first{0}, values;
   std::span<const int> operator[](int i) const {
@@ -37,68 +37,71 @@ struct lists {
   void close() { first.push_back(static_cast<int>(values.size())); }
 };
 
-/// All ops of all ranks under one number, rank by rank in issue order.
+/// All ops of all ranks in one numbering, rank by rank in issue order.
 struct op_table {
   explicit op_table(const codegen::program&);
   const codegen::program& program;
   std::vector<const op*> ops;
   std::vector<int> rank;           // of each op
-  std::vector<int> first_of_rank;  // and the number of ops at the end
-  std::vector<int> place;          // of each op on its stream, from 1
+  std::vector<int> first_of_rank;  // the last entry is the number of ops
+  std::vector<int> place;          // position of each op on its stream, from 1
   int size() const { return static_cast<int>(ops.size()); }
 };
 
-/// Ops that happen together: a send with its receive, a collective's members; any other op alone.
+/// Ops that happen together: a send with its receive, or the members of a collective. Any other op is a
+/// separate event.
 struct joint_events {
   std::vector<int> of;  // event of each op
   lists members;        // ops of each event
   int size() const { return static_cast<int>(members.first.size()) - 1; }
 };
 
-/// Indices in range, waits that point back, begin first and end last, accesses within the arena.
+/// Checks that indices are in range, waits point back, begin is first, end is last, and accesses are within
+/// the arena.
 void check_structure(const program&, findings&);
 
-/// Writes lie over reads only where they may and on one another only with one value, communication moves the
-/// bytes that it says, values have one type.
+/// Checks each op alone: a write overlaps a read only if it replaces it, and another write only with the same
+/// value; communication moves the bytes that it states; values have one type.
 void check_contents(const program&, findings&);
 
-/// Collectives that go at once with a product are neighbours of one, and neither writes what the other needs.
+/// Checks row-pipelined collectives: the GEMM is at most two ops away, and neither writes bytes that the
+/// other uses.
 void check_by_rows(const program&, findings&);
 
-/// The n-th send meets the n-th receive, the n-th collective of every member meets the others'.
+/// Matches the n-th send with the n-th receive, and the n-th collectives of all members.
 joint_events match(const op_table&, findings&);
 
-/// The operands of members that meet in a collective lie alike.
+/// Checks that the operands of the members of a collective have one order, or the same offsets.
 void check_operands(const op_table&, const joint_events&, findings&);
 
-/// The ops of the same rank whose end an op's start waits for directly.
+/// The ops of the same rank whose end an op waits for directly.
 lists predecessors(const op_table&);
 
-/// Joint events in an order in which they can happen. On a deadlock the finding spells out who waits for
-/// whom, and the events that cannot happen come last.
+/// An order in which the joint events can happen. On a deadlock the finding states who waits for whom, and
+/// the events that cannot happen come last.
 std::vector<int> sequence(const op_table&, const joint_events&, const lists& predecessors, findings&);
 
-/// Sets of ops, and the set that has surely started when an op ends.
+/// Sets of ops. `of`: the set whose ops have surely started when an op ends.
 struct known_starts {
   std::vector<int> of;  // of each op; -1: none
   lists sets;
 };
 known_starts starts_before_ends(const op_table&, const joint_events&);
 
-/// Happens-before among the ops of one rank, through this and all other ranks.
+/// Happens-before among the ops of one rank, through its own streams and through other ranks.
 class clocks {
  public:
   clocks(const op_table&, const joint_events&, const lists& predecessors, const std::vector<int>& sequence);
 
-  /// Turn to the ops of `rank`, as its own streams and waits order them: all of that holds, but through other
-  /// ranks more may. O(ops of the rank).
+  /// Computes the order of the ops of `rank` from its own streams and waits. It is sound, but order through
+  /// other ranks is missing. O(ops of the rank).
   void turn_to_alone(int rank);
-  /// Turn to the ops of `rank`, as all ranks order them; O(ops of all ranks).
+  /// Computes the order of the ops of `rank` from all ranks. O(ops of all ranks).
   void turn_to(int rank);
 
   /// The highest place on `stream` whose op has surely ended when `op` starts.
   int ended(int op, int stream) const { return start_[static_cast<std::size_t>(op) * streams_ + stream]; }
-  /// Whether `a` has surely ended when `b` starts; both ops of the rank turned to.
+  /// True if `a` has surely ended when `b` starts. Both are ops of the rank turned to.
   bool before(int a, int b) const { return ended(b, table_.ops[a]->stream) >= table_.place[a]; }
 
  private:
@@ -116,11 +119,11 @@ class clocks {
   std::vector<int> start_, end_;  // (ops of all ranks, streams)
 };
 
-/// The ops of a rank on one communicator are ordered as they are issued.
+/// Checks that the ops of a rank on one communicator are ordered as they are issued.
 void check_communicators(const op_table&, const clocks&, int rank, findings&);
 
-/// Every byte that an op of the rank reads holds the value it names, from the op's start to its end, and no
-/// other op writes a byte that it writes meanwhile.
+/// Checks that every byte that an op of the rank reads holds the value that the op names, from its start to
+/// its end, and that no other op writes a byte that the op writes meanwhile.
 void check_accesses(const op_table&, const clocks&, int rank, findings&);
 
 }  // namespace rankc::codegen::proof

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of the proof in order. Each takes for granted what the ones before it have shown.
+// The passes of the proof in order. Each pass relies on what the passes before it have shown.
 #include <rankc/codegen/prove.hpp>
 
 #include "passes.hpp"
@@ -10,8 +10,8 @@ namespace rankc::codegen {
 
 namespace {
 
-/// The place of each op: one after the latest of those that its event waits for. Ranks that run alike have
-/// like places.
+/// The position of each op: one after the latest op that its event waits for. Ranks that run the same ops get
+/// equal positions.
 std::vector<std::vector<int>> positions(const proof::op_table& table, const proof::joint_events& events,
                                         const proof::lists& predecessors, const std::vector<int>& sequence) {
   std::vector<int> place(events.size());
@@ -23,8 +23,8 @@ std::vector<std::vector<int>> positions(const proof::op_table& table, const proo
   return result;
 }
 
-/// As a rule the rank's own streams and waits order all that must be ordered. Where they do not, what comes
-/// back from other ranks may.
+/// Usually the rank's own streams and waits give all the order that the accesses need. If they do not, order
+/// through other ranks may.
 void check_rank(const proof::op_table& table, proof::clocks& clock, int rank, proof::findings& wrong) {
   proof::findings alone;
   clock.turn_to_alone(rank);

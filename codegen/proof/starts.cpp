@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Finds the ops of other ranks that have surely started when an op ends. A receive ends after its send has
-// started. A collective gives each member something of every other, so that it ends after all have started;
-// a shift gives each something of one member alone. A row-pipelined pair is at work from the start of its
-// first op to the end of its last, and only this end says that the other members have started theirs.
+// started. A collective needs data of every member, so it ends after all have started. A shift needs data of
+// one member only. A row-pipelined pair runs from the start of its first op to the end of its last. Only this
+// end shows that the other members have started theirs.
 #include "passes.hpp"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class start_finder {
   }
 
  private:
-  /// Adds ops that end after others have started.
+  /// Records that `ops` end after `started` have started.
   template <class Ops, class Started>
   void add(const Ops& ops, const Started& started) {
     for (int op : ops) found_.of[op] = static_cast<int>(found_.sets.first.size()) - 1;
@@ -39,7 +39,7 @@ class start_finder {
     found_.sets.close();
   }
 
-  /// A buffered send ends without its receive.
+  /// A buffered send may end before its receive starts.
   void add_message(std::span<const int> members) {
     for (int op : members)
       if (table_.ops[op]->kind == op_kind::receive) add(std::vector{op}, members);
@@ -56,7 +56,7 @@ class start_finder {
     add(last, first);
   }
 
-  /// Members that the program leaves out may be givers: then nothing is known.
+  /// If the program leaves members out, the sender may be one of them, and nothing is known.
   void add_shift(std::span<const int> members) {
     const op& o = *table_.ops[members[0]];
     const communicator& ring = table_.program.communicators[o.communicator];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the other passes take for granted: a program whose structure is broken is not looked at any further.
+// The properties that the other passes rely on. If the structure of a program is broken, no other pass runs.
 #include "op_site.hpp"
 
 #include <algorithm>

@@ -23,7 +23,7 @@ namespace {
 
 using cost_model::gpu_speed;
 
-/// "a, {b, c}" of members whose names have the same begin up to some dot: those of each part in braces.
+/// "a, {b, c}" of members. Members with the same name up to a dot are one group in braces.
 std::string braced(std::span<const speed_member> members, std::size_t begin, gpu_speed& g) {
   std::string out;
   for (std::size_t i = 0; i < members.size();) {
@@ -62,7 +62,7 @@ struct distance {
   double sum = 0, most = 0;
 };
 
-/// How far the constants are from the rows of each kernel.
+/// Prints how far the constants are from the rows of each kernel.
 void print_distances(std::ostream& out, const gpu_speed& g, const timed_gpu& t) {
   std::map<std::string, distance> of;
   for (const timed_kernel& k : t.kernels) {
@@ -117,7 +117,8 @@ int calibrate(const std::string& file, std::ostream& out, std::ostream& errors) 
   const timed_gpu t = read_timed(in, file);
   const std::string name = std::filesystem::path(file).stem();
   const gpu_speed* const known = cost_model::find_speed(name);
-  gpu_speed g = fit(t, known ? *known : cost_model::h200);  // what is stated, and links, are those of the GPU
+  // Links and stated values are those of the known GPU.
+  gpu_speed g = fit(t, known ? *known : cost_model::h200);
   g.name = name;
   print(out, g);
   print_distances(errors, g, t);

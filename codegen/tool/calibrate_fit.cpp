@@ -14,7 +14,7 @@ namespace {
 
 using cost_model::gpu_speed;
 
-constexpr double lasting = 2e-3;  // seconds: power limits products that take longer
+constexpr double lasting = 2e-3;  // seconds: power limits GEMMs that take longer
 
 bool is_product(const timed_kernel& k) {
   return k.name == "linear" || k.name == "linear_dx" || k.name == "linear_dw";
@@ -47,7 +47,7 @@ double product_seconds(const gpu_speed& g, const timed_kernel& k) {
   }
   const double written = static_cast<double>(m) * static_cast<double>(n),
                read = static_cast<double>(m + n) * static_cast<double>(depth);
-  // dw is in f32. The others have a second tensor of the result's size, written or read.
+  // dw is in f32. The other GEMMs write or read a second tensor of the result's size.
   const bool twice = dw || writes_two(k) || k.name == "linear_dx_gelu_bias";
   return cost_model::product_time(g, m, n, depth, 2 * read + (twice ? 4 : 2) * written,
                                   epilogue_factor(g, k));
@@ -61,8 +61,8 @@ double attention_seconds(const gpu_speed& g, const timed_kernel& k) {
                                                                        static_cast<double>(k.seq));
 }
 
-/// Lower a loss by factors on positive constants, one after the other, until none helps. Source: Hooke and
-/// Jeeves 1961.
+/// Lowers a loss by scaling positive constants, one after the other, until no scaling helps. Source: Hooke
+/// and Jeeves 1961.
 void search(const std::vector<double*>& constants, const std::function<double()>& loss) {
   std::vector<double> steps(constants.size(), 0.2);
   double best = loss();
@@ -87,8 +87,8 @@ void search(const std::vector<double*>& constants, const std::function<double()>
   }
 }
 
-/// Fit constants to every other row of some kernels: to the mean of how often the prediction is as long, or
-/// as short.
+/// Fits constants to every other row of some kernels. The loss is the sum of the logarithms of the errors: a
+/// prediction n times too long counts like one n times too short.
 void fit_to(const timed_gpu& t, const gpu_speed& g, bool (*is_of)(const timed_kernel&), int dim,
             const std::vector<double*>& constants) {
   std::vector<const timed_kernel*> rows;
@@ -99,11 +99,11 @@ void fit_to(const timed_gpu& t, const gpu_speed& g, bool (*is_of)(const timed_ke
   search(constants, [&] {
     double off = 0;
     for (const timed_kernel* k : rows) off += std::abs(std::log(predicted(g, *k) / k->seconds));
-    return g.products > g.peak ? 1e9 : off;  // nothing is faster than what is stated
+    return g.products > g.peak ? 1e9 : off;  // no rate is above the stated peak
   });
 }
 
-/// What a load takes beside rest. Units: joules of a call.
+/// The energy of a load above rest. Units: joules of a call.
 double joules(const gpu_speed& g, const timed_load& l) { return (l.watts - g.rest) * l.seconds; }
 
 void fit_power(const timed_gpu& t, gpu_speed& g) {

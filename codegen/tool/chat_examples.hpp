@@ -22,11 +22,11 @@ class chat_examples {
   /// model without one of the template's special tokens.
   chat_examples(const tokens_options&, const text_encoder&, std::optional<int> end);
 
-  /// Call `visit` with each conversation of a file, and behind it the token `end`, which is not a label.
+  /// Calls `visit` with each conversation of a file, followed by the token `end`, which is not a label.
   /// Errors: failure (1) that names the line; also for a conversation that has the token `end`.
   void for_each(const std::filesystem::path&, const visit_example& visit);
 
-  /// Print a note for each kind of conversation that may not be trained on as expected.
+  /// Prints a note for each kind of conversation that may not be trained on as expected.
   void note(std::ostream&) const;
 
  private:

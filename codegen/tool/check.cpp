@@ -10,7 +10,7 @@ namespace rankc::tool {
 
 namespace {
 
-/// Visit every token with its place.
+/// Visits every token with its position.
 void each_token(const text_program& p, auto visit) {
   for (std::size_t r = 0; r < p.ranks.size(); ++r)
     for (std::size_t i = 0; i < p.ranks[r].size(); ++i)
@@ -25,7 +25,7 @@ bool runs_on(const text_program& p, int stage, int rank) {
   return holds(p.rank_of_stage) || holds(p.reversed_rank_of_stage);
 }
 
-/// Say where the stage of a token is instead.
+/// Reports the rank that has the stage of a misplaced token.
 void misplace(const text_program& p, const token& t, place at, offences& misplaced) {
   const int rank = p.rank_of(t.stage, t.microbatch);
   if (rank < 0)
@@ -113,7 +113,7 @@ void check_sharding(report& out, const text_program& p) {
     bool sharded = true;
     int reduced_at = -1, stepped_at = -1;
   };
-  std::set<std::pair<int, int>> gathered;  // rank and stage: those with such tokens at all
+  std::set<std::pair<int, int>> gathered;  // pairs of rank and stage that have such tokens
   each_token(p, [&](item_kind, const token& t, place at) {
     if (t.kind == token_kind::UNSHARD || t.kind == token_kind::RESHARD) gathered.insert({at.rank, t.stage});
   });

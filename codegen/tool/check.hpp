@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc schedule --check`: can a program given as tokens run to its end, doing each thing once and in data
-// order, with every message in the right receive? No knowledge of the schedule is used, only of what a
-// pipeline is.
+// `rankc schedule --check`: checks that a program given as tokens runs to its end, does each thing once and
+// in data order, and receives every message in the right place. It uses no knowledge of the schedule, only of
+// pipelines.
 #pragma once
 #include "program.hpp"
 
 namespace rankc::tool {
 
-/// RC302: every token is in range, once, on the rank of its stage. Fills the index.
+/// RC302: checks that every token is in range, occurs once, and is on the rank of its stage. Fills the index.
 void check_places(report& out, const text_program&, token_index&);
 
-/// RC303: every forward; in training every backward, whole or as I and W.
+/// RC303: checks that every forward is there; in training also every backward, whole or as I and W.
 void check_complete(report& out, const text_program&, const token_index&);
 
-/// RC304: on each rank, what is computed there comes before what uses it.
+/// RC304: checks that a result is computed before another action of the same rank uses it.
 void check_order(report& out, const text_program&, const token_index&);
 
-/// RC308: what one rank makes and another uses is sent after it is made and received before it is used, and
-/// nothing else is.
-/// RC309: messages from one rank to another are received in the order they are sent; they carry no tags.
+/// RC308: checks that each result that another rank uses is sent after it is computed and received before it
+/// is used, and that nothing else is sent.
+/// RC309: checks that messages from one rank to another are received in the order in which they are sent.
+/// Messages have no tags.
 void check_messages(report& out, const text_program&, const token_index&);
 
-/// RC304: nothing waits for ever. Messages are not buffered: a transfer needs both its ends, and it waits for
-/// the earlier messages of its queue (`queues`) on both ranks. A computation waits for the messages it uses,
-/// and a STEP for all REDUCE_GRADs, which run beside computation.
-/// Names the cycle that waits for itself. What the checks above refuse must not come here.
+/// RC304: checks that nothing waits for ever. Messages are not buffered: a transfer needs both its ends, and
+/// waits for the earlier messages of its queue (`queues`) on both ranks. A computation waits for the messages
+/// that it uses. A STEP waits for all REDUCE_GRADs, which overlap computation.
+/// The diagnostic names the cycle. The program must have passed the checks above.
 void check_progress(report& out, const text_program&, const token_index&);
 
-/// RC310: a stage is gathered (UNSHARD) while it computes, its gradients are reduced once, after the last
-/// backward, and its STEP comes once, after all else.
-/// RC303: with any STEP, the REDUCE_GRAD and STEP of every stage.
+/// RC310: checks that a stage is gathered (UNSHARD) while it computes, that its gradients are reduced once,
+/// after the last backward, and that its STEP comes once, after all else.
+/// RC303: checks that a program with any STEP has the REDUCE_GRAD and STEP of every stage.
 void check_sharding(report& out, const text_program&);
 
-/// Answer a line that holds a program.
+/// Answers a line that contains a program.
 void answer_check(const json& line, json& answer, report& out);
 
 }  // namespace rankc::tool

@@ -8,7 +8,8 @@ namespace rankc::tool {
 
 namespace {
 
-/// RC308 for the messages of one direction: all that cross ranks, at the right places.
+/// RC308 for the messages of one direction: checks that all results that cross ranks are sent and received,
+/// at the right positions.
 void check_ends(report& out, const text_program& p, const token_index& index, bool backward) {
   offences unsent(out, 308), unreceived(out, 308), early(out, 308), late(out, 308);
   const auto gradient = [&](int s, int m, int k) {
@@ -42,7 +43,7 @@ void check_ends(report& out, const text_program& p, const token_index& index, bo
       }
 }
 
-/// Whether a message's other end exists and is on another rank.
+/// True if the other end of a message exists and is on another rank.
 bool crosses(const text_program& p, const token& t) {
   const bool up = t.kind == token_kind::SEND_F || t.kind == token_kind::RECV_B;
   const int other = t.stage + (up ? 1 : -1);
@@ -64,8 +65,8 @@ void check_messages(report& out, const text_program& p, const token_index& index
   check_ends(out, p, index, false);
   if (p.training) check_ends(out, p, index, true);
 
-  using tokens = std::vector<std::pair<token, int>>;      // with their items
-  std::map<std::pair<int, int>, tokens> sends, receives;  // of each edge
+  using tokens = std::vector<std::pair<token, int>>;      // with the index of the item
+  std::map<std::pair<int, int>, tokens> sends, receives;  // for each edge
   {
     offences useless(out, 308);
     for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r)

@@ -9,8 +9,9 @@ namespace rankc::tool {
 
 namespace {
 
-/// Everything that happens, as a graph of what waits for what. Four sorts of event: a compute item or STEP, a
-/// REDUCE_GRAD, a message, and the end of a message item on one rank, when the whole BATCH is over.
+/// The events of a program as a graph: each event has a list of events that it waits for. There are four
+/// kinds of events: a compute item or STEP, a REDUCE_GRAD, a message, and the end of a message item on one
+/// rank, when the whole BATCH is done.
 class events {
  public:
   events(const text_program& p, const token_index& index) : p_(p), index_(index) {
@@ -18,7 +19,7 @@ class events {
     for (std::size_t r = 0; r < p.ranks.size(); ++r) link_rank(static_cast<int>(r));
   }
 
-  /// The names of a cycle of events, each of which waits for the next; empty where all can run.
+  /// The names of a cycle of events, each of which waits for the next; empty if all can run.
   std::vector<std::string> find_cycle() const {
     const std::vector<bool> ended = run();
     const auto stuck = std::find(ended.begin(), ended.end(), false);
@@ -55,7 +56,7 @@ class events {
       }
   }
 
-  /// The event of a message; both its ends lead here.
+  /// The event of a message. Both its ends share it.
   int message(token sends, int from, int to) {
     const auto [found, is_new] =
         messages_.try_emplace(std::tuple(sends.kind, sends.stage, sends.microbatch, sends.split), -1);
@@ -80,7 +81,7 @@ class events {
                    p_.rank_of(from_stage, t.microbatch), p_.rank_of(to_stage, t.microbatch));
   }
 
-  /// The event of a REDUCE_GRAD: one of a stage on two ranks.
+  /// The event of a REDUCE_GRAD. A stage on two ranks has one.
   int reduction(int stage) {
     const auto [found, is_new] = reductions_.try_emplace(stage, -1);
     if (is_new) found->second = add(fmt::format("{}REDUCE_GRAD", stage), -1);
@@ -89,7 +90,7 @@ class events {
 
   void link_rank(int r) {
     int last_computation = -1, last_reduction = -1;
-    // The last message item of each queue, by peer and direction as far as queues tell them apart.
+    // The last message item of each queue, by peer and direction as far as queues distinguish them.
     std::map<std::pair<int, bool>, int> queue;
     for (std::size_t i = 0; i < p_.ranks[r].size(); ++i) {
       const item& it = p_.ranks[r][i];
@@ -143,7 +144,7 @@ class events {
     return {peer, p_.by == queues::edge && is_send};
   }
 
-  /// Let everything run that can; which events ended.
+  /// Runs all events that can run. Returns: whether each event has ended.
   std::vector<bool> run() const {
     std::vector<std::vector<int>> next(waits_.size());
     std::vector<std::size_t> left(waits_.size());
@@ -164,8 +165,8 @@ class events {
     return ended;
   }
 
-  /// Of a row of computations on one rank the first, which is needed, and the last, which is stuck, are
-  /// enough.
+  /// The names of a cycle. Of consecutive computations on one rank it has the first, which is needed, and the
+  /// last, which is stuck.
   std::vector<std::string> describe(std::vector<int> cycle) const {
     std::erase_if(cycle, [&](int e) { return names_[e].empty(); });
     std::vector<std::string> out;
@@ -183,9 +184,9 @@ class events {
   std::vector<std::string> names_;  // empty: the end of a message item
   std::vector<int> ranks_;          // -1: a message
   std::vector<std::vector<int>> waits_;
-  std::vector<std::vector<int>> computation_;  // of each item; -1: none
+  std::vector<std::vector<int>> computation_;  // event of each item; -1: none
   std::map<std::tuple<token_kind, int, int, int>, int> messages_;
-  std::map<int, int> reductions_;  // of each stage
+  std::map<int, int> reductions_;  // event of each stage
 };
 
 std::string_view rule_of(queues by) {

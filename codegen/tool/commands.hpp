@@ -7,14 +7,15 @@
 
 namespace rankc::tool {
 
-/// Write a starter project into `folder`, which is made where it does not exist. `name` is that of its
-/// program; empty: the folder's.
-/// Errors: 1, one sentence and nothing written, where a file is there already or the name cannot be a
+/// Writes a starter project into `folder`, which is made if it does not exist. `name`: the name of its
+/// program; empty: that of the folder.
+/// Errors: 1, with one sentence and nothing written, if a file is there already or the name cannot be a
 /// target's.
 int init(const std::filesystem::path& folder, std::string name, std::ostream& out, std::ostream& errors);
 
-/// Print the long form of a rule ("RC201", "rc201" or "201"), or where `id` is empty one line for each.
-/// Errors: 1 where there is no such rule.
+/// Prints the long form of a rule ("RC201", "rc201" or "201"). If `id` is empty, prints one line for each
+/// rule.
+/// Errors: 1 if there is no such rule.
 int explain(const std::string& id, std::ostream& out, std::ostream& errors);
 
 }  // namespace rankc::tool

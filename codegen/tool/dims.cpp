@@ -13,7 +13,7 @@ namespace rankc::tool {
 
 namespace {
 
-/// Ranks of a world whose groups one answer may hold.
+/// The most ranks of a world whose groups one answer may list.
 constexpr int most_listed = 1 << 16;
 
 void write_member(std::string& out, std::string_view name) {
@@ -26,8 +26,8 @@ void write_extent(std::string& out, std::string_view name, int size, int stride)
   fmt::format_to(std::back_inserter(out), R"({{"size":{},"stride":{}}})", size, stride);
 }
 
-/// The axes of both views, and those that users declare: their neighbours are those of the innermost axis
-/// that they join.
+/// Writes the size and stride of the axes of both views and of the axes that users declare. The stride of a
+/// declared axis is that of the innermost axis that it joins.
 void write_axes(std::string& out, const layout& l) {
   out += R"("axes":{)";
   for (axis a : listed_axes) {

@@ -14,7 +14,7 @@ struct shown_axis {
   axis_extent extent;
 };
 
-/// The axes that tell ranks apart.
+/// The axes with more than one rank.
 std::vector<shown_axis> shown_axes(const layout& l) {
   std::vector<shown_axis> out;
   for (axis a : listed_axes) {
@@ -36,8 +36,8 @@ std::vector<std::string> describe(int rank, const std::vector<shown_axis>& axes)
   return lines;
 }
 
-/// The strokes of one line of a row of boxes: at a frame's edge, between two boxes of a frame, where it is
-/// open, along.
+/// The strokes of one line of a row of boxes: at the left and the right edge of a frame, between two boxes of
+/// a frame, at an open side, and along the line.
 struct strokes {
   const char *left, *right, *between, *open, *along;
 };

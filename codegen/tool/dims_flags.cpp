@@ -12,7 +12,7 @@ namespace rankc::tool {
 
 namespace {
 
-/// A flag without `value` says true; `object` is the part of the line that has the field.
+/// A flag without `value` means true. `object` is the part of the line that has the field.
 struct flag {
   std::string name;
   const char* object;
@@ -61,7 +61,7 @@ const std::vector<flag> flags = [] {
   return all;
 }();
 
-/// What was written, as JSON: a number, true or false, or text.
+/// A flag's text as JSON: a number, true or false, or text.
 json value_of(const std::string& text) {
   int number = 0;
   const char* const end = text.data() + text.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of `rankc dims` make the line that they stand for.
+// The flags of `rankc dims`. They make a line of JSON.
 #pragma once
 #include <CLI/CLI.hpp>
 
@@ -16,12 +16,12 @@ class dims_flags {
   explicit dims_flags(CLI::App& command);
   dims_flags(const dims_flags&) = delete;
 
-  /// The line, where there is any flag.
+  /// The line; nothing without a flag.
   std::optional<json> line() const;
 
  private:
   CLI::App& command_;
-  std::map<std::string, std::string> texts_;  // by flag, what is written after it
+  std::map<std::string, std::string> texts_;  // the value of each flag
 };
 
 }  // namespace rankc::tool

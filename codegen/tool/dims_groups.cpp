@@ -9,7 +9,7 @@ namespace rankc::tool {
 
 namespace {
 
-/// All groups of one shape: each is the group of rank 0, moved.
+/// Writes all groups of one shape. Each is the group of rank 0, moved.
 void write_shape(std::string& out, const group_shape& shape, int ranks) {
   const std::vector<int> offsets = shape.members(0);
   out += '[';
@@ -27,7 +27,7 @@ void write_shape(std::string& out, const group_shape& shape, int ranks) {
   out.back() = ']';
 }
 
-/// Text that is there already, since many names mean the same groups.
+/// The position of earlier text: many names mean the same groups.
 struct written {
   group_shape shape;
   std::size_t at, size;

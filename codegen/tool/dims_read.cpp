@@ -14,7 +14,7 @@ parallel_dims read_degrees(const fields& f) {
   if (const auto i = f.one_of("expert_layout", expert_layout_names))
     d.expert_layout = static_cast<expert_layout>(*i);
   if (const auto i = f.one_of("cp_weights", cp_weights_names)) d.cp_weights = static_cast<cp_weights>(*i);
-  // Sequences are to divide as if it were on, unless the line says otherwise.
+  // Without the field, sequence parallelism is taken as on if tp > 1, so that sequences must divide.
   d.sequence_parallel = f.flag("sequence_parallel").value_or(region_ranks(resolve(d)) > 1);
   return d;
 }

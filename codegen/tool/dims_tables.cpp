@@ -21,8 +21,8 @@ std::string example(const group_shape& g) {
   return out;
 }
 
-/// A line for each of the axes of views, or of those that join some, with groups of more than one rank; one
-/// line for all others.
+/// A line for each axis with groups of more than one rank, and one line for all others. `joins`: the axes
+/// that join several, else the axes of views.
 std::string table_of_groups(std::string_view heading, const layout& l, bool joins) {
   std::string out = fmt::format("{:<16} {:>10} {:>10}   group of rank 0\n", heading, "size", "stride"), alone;
   for (axis a : shown_groups(l)) {

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t block = 1 << 18, longest = std::numeric_limits<std::int32_t>::max();
 constexpr runtime::json_limits line_limits{longest, std::size_t{1} << 20, 0};
 
-/// Append the next bytes of a file to a text. Returns: false at the end.
+/// Appends the next bytes of a file to a text. Returns: false at the end.
 bool append_block(byte_source& from, const fs::path& file, std::string& to) {
   const std::size_t before = to.size();
   if (before > longest)
@@ -50,7 +50,7 @@ class line_reader {
  private:
   const fs::path& file_;
   std::unique_ptr<byte_source> from_;
-  std::string text_;  // read, and not yet returned from `at_` on
+  std::string text_;  // bytes that were read; from `at_` on they are not yet returned
   std::size_t at_ = 0;
 };
 

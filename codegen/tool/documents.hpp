@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of a file, each of which is a document: the whole file, or one field of each JSON line.
+// The documents of a file: the whole file, or one text field of each JSON line.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -8,16 +8,16 @@
 
 namespace rankc::tool {
 
-/// Call `visit` with each line of a file that is not blank, without its end, and with its number from 1 on.
-/// The file may be compressed (byte_source.hpp).
+/// Calls `visit` with each line of a file that is not blank, without its line break, and with its number from
+/// 1 on. The file may be compressed (byte_source.hpp).
 /// Errors: failure (1) that names the file; also for a line of 2^31 bytes or more.
 void for_each_line(const std::filesystem::path&,
                    const std::function<void(const std::string& line, std::size_t number)>& visit);
 
-/// Call `visit` with each document of a file, which may be compressed (byte_source.hpp). `field` is the key
+/// Calls `visit` with each document of a file, which may be compressed (byte_source.hpp). `field` is the key
 /// of JSON lines; empty: the whole file is one document. Blank lines are skipped.
-/// Errors: failure (1) that names the file, and the line where a line is not an object with a text in the
-/// field; also for a document of 2^31 bytes or more.
+/// Errors: failure (1) that names the file, and the line if it is not an object with a text in the field;
+/// also for a document of 2^31 bytes or more.
 void for_each_document(const std::filesystem::path&, const std::string& field,
                        const std::function<void(std::string text)>& visit);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An example: tokens that a model is trained on together, and which of them are labels.
+// An example: tokens that a model is trained on together. Some of them are labels.
 #pragma once
 #include <token_mask_format.hpp>
 

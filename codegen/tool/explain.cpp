@@ -15,7 +15,7 @@ namespace rankc::tool {
 
 namespace {
 
-/// A paragraph beside its heading, on lines of at most 100 columns.
+/// A heading and a paragraph next to it, on lines of at most 100 columns.
 std::string paragraph(std::string_view heading, std::string_view text) {
   std::string out = fmt::format("  {:<8}", heading);
   const std::size_t indent = out.size();
@@ -37,7 +37,7 @@ std::string long_form(const rule_text& r) {
                      paragraph("why", r.why), "breaks", r.breaks, paragraph("mend", r.mend));
 }
 
-/// The part of rankc that says the sentence with this number.
+/// The part of rankc that prints the sentence with this number.
 std::string_view speaker(std::string_view number) {
   if (number < "5300") return "the core of the runtime";
   if (number < "6000") return "the launcher";
@@ -45,7 +45,7 @@ std::string_view speaker(std::string_view number) {
   return number < "8000" ? "the generator and its proofs" : "the rankc tool";
 }
 
-/// A sentence of messages.txt: what a program says while it runs; empty where there is none of this number.
+/// A sentence of messages.txt, which a program prints while it runs; empty if no sentence has this number.
 std::string run_time_form(std::string_view number) {
   const std::string begin = fmt::format("RC{}: ", number);
   const std::string_view all = templates::messages_txt;

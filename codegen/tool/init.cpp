@@ -24,7 +24,7 @@ namespace {
 
 /// The name of the program: of its CMake target, its file and its C++ namespace.
 std::string checked_name(const fs::path& folder, const std::string& given) {
-  // "." and "a/" have no last part of their own.
+  // "." and "a/" have no last component.
   const fs::path whole = fs::absolute(folder).lexically_normal();
   const std::string last = (whole.has_filename() ? whole : whole.parent_path()).filename().string();
   const std::string name = given.empty() ? codegen::identifier(last) : given;
@@ -35,7 +35,7 @@ std::string checked_name(const fs::path& folder, const std::string& given) {
                            "RC8020: {} names the program \"{}\", which is not a letter followed by letters, "
                            "digits and underscores; give another name with --name",
                            given.empty() ? folder.string() : "--name", name);
-  // CMake's own targets, and namespaces that a program uses
+  // Targets of CMake, and namespaces that a program uses.
   for (const char* taken :
        {"all", "clean", "help", "install", "package", "test", "rankc", "plans", "std", "main"})
     if (name == taken)

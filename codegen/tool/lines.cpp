@@ -16,7 +16,7 @@ namespace rankc::tool {
 
 namespace {
 
-/// JSON text that is valid UTF-8 whatever was quoted in it.
+/// JSON as text. The text is valid UTF-8 even if quoted text is not.
 std::string dump(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 /// The beginning of a value.
@@ -35,7 +35,7 @@ bool is_whole(const json& j) {
 
 bool is_list_of(const json& j, auto each) { return j.is_array() && std::all_of(j.begin(), j.end(), each); }
 
-/// The letters to insert, drop or replace that make `a` from `b`.
+/// The number of letters to insert, drop or replace to make `a` from `b`.
 std::size_t edits(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -96,7 +96,7 @@ std::optional<int> fields::degree(const char* name) const {
   const json* j = find(name);
   if (!j) return {};
   if (*j == "infer") return infer;
-  // A number that means `infer` in the language is none here.
+  // The number that means `infer` in the language is not accepted here.
   if (is_whole(*j) && j->get<int>() != infer) return j->get<int>();
   if (*j == infer) refuse(out_, 104) << name << "=" << infer << "; a degree is at least 1, or \"infer\"";
   else refuse_value("RC8035: {} is {}; it must be a whole number of 32 bits or \"infer\"", name, *j);
@@ -213,7 +213,7 @@ std::string answer_line(std::string_view text, const answerer& answer) {
   return out.append(members).append("}");
 }
 
-/// Reads the next line, or the beginning of one that is too long. Returns whether there is one.
+/// Reads the next line, or the beginning of a line that is too long. Returns: true if there is one.
 static bool read_line(std::istream& in, std::string& line) {
   line.clear();
   std::streambuf& from = *in.rdbuf();
@@ -227,7 +227,7 @@ static bool read_line(std::istream& in, std::string& line) {
 bool answer_lines(std::istream& in, std::ostream& out, const answerer& answer) {
   for (std::string line; line.size() <= longest_line && read_line(in, line);) {
     out << answer_line(line, answer) << '\n';
-    if (in.rdbuf()->in_avail() <= 0) out.flush();  // for who waits for it
+    if (in.rdbuf()->in_avail() <= 0) out.flush();  // for a reader that waits for it
   }
   return out.flush().good();
 }

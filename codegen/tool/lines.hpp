@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON lines: one object in, one object out, in order. A line that cannot be read is answered with a
-// diagnostic and does not end the run.
+// diagnostic, and the run continues.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/runtime/failure.hpp>
@@ -22,22 +22,21 @@ namespace rankc::tool {
 
 using json = nlohmann::ordered_json;
 
-/// Add a diagnostic of the rule RC300, whose text is a sentence with an id of its own.
+/// Adds a diagnostic of the rule RC300. Its text is a sentence with its own id.
 template <class... Arguments>
 void refuse(report& out, runtime::sentence<std::type_identity_t<Arguments>...> about,
             const Arguments&... values) {
   rankc::refuse(out, 300) << runtime::say(about, values...);
 }
 
-/// The fields of one line, with a diagnostic (RC8030 to RC8044) for each that has another value than asked
-/// for.
+/// The fields of one line. A field with an unexpected value gets a diagnostic (RC8030 to RC8044).
 class fields {
  public:
   fields(const json& line, report& out) : line_(line), out_(out) {}
 
-  /// Whether a field is there and not null.
+  /// True if a field is there and not null.
   bool has(const char* name) const { return find(name) != nullptr; }
-  /// A field's value; nothing where it is absent, null, or refused. Whole numbers are of 32 bits.
+  /// A field's value; nothing if it is absent, null or refused. Whole numbers have 32 bits.
   std::optional<int> whole(const char* name) const;
   std::optional<double> number(const char* name) const;  // at least 0
   std::optional<int> count(const char* name) const;      // a whole number of at least 1
@@ -48,16 +47,16 @@ class fields {
   std::optional<std::vector<int>> whole_numbers(const char* name) const;
   std::optional<std::vector<double>> numbers(const char* name) const;  // each at least 0
   std::optional<std::vector<std::vector<std::string>>> lists_of_text(const char* name) const;
-  /// The place of a field's text among the names that it may be.
+  /// The index of a field's text in the list of its legal names.
   std::optional<std::size_t> one_of(const char* name, std::span<const std::string_view> legal) const;
-  /// The object in a field, an empty one where it is absent.
+  /// The object in a field; an empty one if it is absent.
   const json& object(const char* name) const;
 
-  /// Add a diagnostic for each field that has no legal name. `object`: the field that these are in; empty:
+  /// Adds a diagnostic for each field without a legal name. `object`: the field that contains these; empty:
   /// the line.
   void only(std::span<const std::string_view> legal, std::string_view object = "") const;
 
-  /// Add a diagnostic where `value` is absent and none has said why.
+  /// Adds a diagnostic if `value` is missing because the field is absent.
   template <class T>
   std::optional<T> need(const char* name, std::optional<T> value) const {
     if (!value && find(name) == nullptr) refuse_missing(name);
@@ -82,8 +81,7 @@ std::vector<std::string_view> names_of(const Named& all) {
   return names;
 }
 
-/// Many offences of one sort: the first in full, the others as a number. It reports when it goes out of
-/// scope.
+/// Offences of one kind: the first is reported in full, the others as a number. The destructor reports.
 class offences {
  public:
   offences(report& out, int id) : out_(out), id_(id) {}
@@ -108,11 +106,11 @@ class offences {
 /// The diagnostics as JSON: [{"id":"RC301","text":"..."}].
 json to_json(const report&);
 
-/// Print them for a person, a line each.
+/// Prints the diagnostics for a person, one a line.
 void print(const report&, std::ostream&);
 
-/// Answers one line: fills the answer, or the report. The answer is a JSON object or, where its lists are
-/// long, the text of its members without the braces.
+/// Answers one line: fills the answer, or the report. The answer is a JSON object. If its lists are long, it
+/// is the text of its members without the braces.
 class answerer {
  public:
   answerer(void (*answer)(const json& line, json& answer, report& out));
@@ -129,7 +127,7 @@ inline constexpr std::size_t longest_line = std::size_t{1} << 26;
 /// The answer to one line, without a line break: "ok" and "diagnostics", then what `answer` adds.
 std::string answer_line(std::string_view line, const answerer& answer);
 
-/// Answer every line of `in`, up to one that is too long. Returns whether all answers could be written.
+/// Answers every line of `in`, up to one that is too long. Returns: true if all answers were written.
 bool answer_lines(std::istream& in, std::ostream& out, const answerer& answer);
 
 }  // namespace rankc::tool

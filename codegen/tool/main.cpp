@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of `rankc`: what needs no plan compiled in.
+// The command line of `rankc`: the commands that need no compiled plan.
 #include <rankc/runtime/write_signals.hpp>
 #include <rankc/version.hpp>
 

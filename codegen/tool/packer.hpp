@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs examples into sequences of one length, so that no example lies in two of them.
+// Packs examples into sequences of one length. No example is in two sequences.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -21,9 +21,9 @@ class packer {
   packer(std::size_t length, int filler, std::function<void(const example&)> write)
       : length_(length), filler_(filler), write_(std::move(write)) {}
 
-  /// Add an example, of which at most `length` tokens are kept.
+  /// Adds an example. At most `length` of its tokens are kept.
   void add(example);
-  /// Pack the examples that are left.
+  /// Packs the remaining examples.
   void finish();
 
   const packing_counts& counts() const { return counts_; }
@@ -35,12 +35,12 @@ class packer {
   int filler_;
   std::function<void(const example&)> write_;
   std::vector<example> window_;  // not yet packed
-  std::size_t held_ = 0;         // tokens of these
+  std::size_t held_ = 0;         // their tokens
   packing_counts counts_;
 };
 
-/// Distribute examples over sequences by best fit, the longest first. Returns: for each sequence the numbers
-/// of its examples. Examples of a sequence, and sequences by their first example, keep the given order.
+/// Distributes examples over sequences by best fit, the longest first. Returns: for each sequence the indices
+/// of its examples. Examples within a sequence keep their order, and so do sequences by their first example.
 /// Source: best-fit decreasing, as in "Fewer Truncations Improve Language Modeling" (Ding et al. 2024).
 std::vector<std::vector<std::size_t>> best_fit(const std::vector<std::size_t>& lengths, std::size_t length);
 

@@ -13,13 +13,13 @@ namespace {
 constexpr double chart_width = 1000, chart_height = 400, margin_left = 60, margin_right = 20, margin_top = 22,
                  margin_bottom = 46;
 
-/// From numbers to places: linear, or logarithmic where the largest is several times the smallest.
+/// Maps numbers to positions: linearly, or logarithmically if the largest is several times the smallest.
 class scale {
  public:
   scale(double least, double most, bool logarithmic, double from, double to)
       : least_(least), most_(most), logarithmic_(logarithmic), from_(from), to_(to) {}
   double at(double x) const { return from_ + (to_ - from_) * (in(x)-in(least_)) / (in(most_)-in(least_)); }
-  /// Round numbers within it.
+  /// Round numbers within the range.
   std::vector<double> ticks() const {
     std::vector<double> all;
     if (logarithmic_) {

@@ -18,7 +18,8 @@ const step_term& largest_term(const cost_model::step_prediction& t,
       [&](const step_term& a, const step_term& b) { return t.*a.at - less.*a.at < t.*b.at - less.*b.at; });
 }
 
-/// Why the first is the first: what limits it, and what the second takes longer for. Shapes: at least one.
+/// Why the first plan is the fastest: its largest part, and the part in which the second takes longer.
+/// Shapes: at least one.
 std::string why_first(std::span<const judged_plan> by_time) {
   const judged_plan& best = by_time.front();
   const step_term& limit = largest_term(best.time);
@@ -40,7 +41,7 @@ int experts_of(const plan_question& q) {
   return std::visit([](const auto& model) { return plan_search::experts_of(model); }, q.model);
 }
 
-/// The smallest global batch above, or most GPUs below, with which there are plans to choose from.
+/// The next larger global batch, or the next smaller number of GPUs, for which there are plans.
 std::string nearest_with_choices(plan_question q) {
   const int experts = experts_of(q), batch = q.recipe.global_batch, gpus = q.gpus;
   const auto any = [&] { return !plan_search::unscheduled_choices(q, experts).empty(); };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search found, and what there is to say of it: why the first is the first, or why there is none, and
-// what its prediction is sensitive to.
+// The findings of a search: why the first plan is the fastest, or why there is none, and to which constants
+// its prediction is sensitive.
 #pragma once
 #include "plan_request.hpp"
 
 namespace rankc::tool {
 
-/// What a step is made of.
+/// A part of a step's time.
 struct step_term {
   std::string_view name;
   double cost_model::step_prediction::* at;
@@ -19,7 +19,7 @@ inline constexpr step_term step_terms[]{{"products", &cost_model::step_predictio
                                         {"bubble", &cost_model::step_prediction::bubble},
                                         {"power", &cost_model::step_prediction::limited}};
 
-/// By how many percent a step is longer where a constant of the GPU is 1 percent more.
+/// The change of a step in percent if a constant of the GPU is 1 percent larger.
 struct sensitivity {
   std::string_view constant;
   double percent;
@@ -27,16 +27,17 @@ struct sensitivity {
 
 struct plan_findings {
   long long candidates = 0;
-  plan_search::ranking found;  // at least two, where there are two
+  plan_search::ranking found;  // at least two plans, if there are two
   std::string why;
-  std::vector<sensitivity> of_constants;  // of the fastest, on which its step depends; the largest first
-  /// Those that the request asks for.
+  std::vector<sensitivity> of_constants;  // for the fastest plan; the largest first
+  /// The plans that the request asks for.
   std::span<const judged_plan> shown(const plan_request& r) const {
     return std::span(found.top).first(std::min(found.top.size(), static_cast<std::size_t>(r.top)));
   }
 };
 
-/// Search for what a request asks for. `front`: and for the plans that none is both faster and smaller than.
+/// Searches for the plans of a request. `front`: also for the plans that no other plan beats in time and
+/// memory.
 plan_findings find_plans(const plan_request&, bool front, const plan_progress& progress = {});
 
 std::vector<sensitivity> sensitivities(const plan_question&, const judged_plan&);
@@ -44,7 +45,7 @@ std::vector<sensitivity> sensitivities(const plan_question&, const judged_plan&)
 /// "1 % more of a constant changes the step most for power (-1.20 %), ...". Shapes: at least one.
 std::string text_of(std::span<const sensitivity>);
 
-/// Why no plan fits: which comes nearest, or what keeps any from being legal.
+/// Why no plan fits: the plan that comes nearest, or the rule that keeps all plans from being legal.
 std::string why_none(const plan_question&, long long candidates);
 
 }  // namespace rankc::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search found, as a page.
+// The findings of a search as a page.
 #include <rankc/codegen/text_template.hpp>
 #include <rankc/plans_page.hpp>
 
@@ -47,7 +47,7 @@ std::string legend() {
   return out;
 }
 
-/// A row for each plan, as long as its step.
+/// A bar for each plan, as long as its step.
 std::string bars_of(std::span<const judged_plan> plans) {
   constexpr double left = 26, width = 880, row = 24;
   std::string out =
@@ -84,7 +84,7 @@ std::string rows_of(const plan_request& r, std::span<const judged_plan> plans, b
   return out;
 }
 
-/// Left of the middle what makes the step shorter, right of it what makes it longer.
+/// Bars to the left for constants that make the step shorter, to the right for those that make it longer.
 std::string constants_of(std::span<const sensitivity> all) {
   constexpr std::size_t most_shown = 14;
   constexpr double middle = 580, half = 320, row = 22;
@@ -118,7 +118,7 @@ bool is_plans_page(std::string_view beginning) {
 
 std::string page_of(const plan_request& r, const plan_findings& f) {
   const std::span<const judged_plan> winners = f.shown(r);
-  std::vector<judged_plan> others;  // of the front
+  std::vector<judged_plan> others;  // plans of the front that are slower than the winners
   for (const judged_plan& j : f.found.front)
     if (j.time.step > winners.back().time.step) others.push_back(j);
   return codegen::fill(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search found, as a page that stands alone: templates/plans.html, filled.
+// The findings of a search as a self-contained page: templates/plans.html, filled.
 #pragma once
 #include <string>
 #include <string_view>
@@ -11,7 +11,7 @@ namespace rankc::tool {
 /// Shapes: at least one plan was found.
 std::string page_of(const plan_request&, const plan_findings&);
 
-/// Whether a file that begins so is such a page.
+/// True if a file with this beginning is such a page.
 bool is_plans_page(std::string_view beginning);
 
 }  // namespace rankc::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far a search is, on one line of a terminal, where it takes long enough to be waited for.
+// Shows the progress of a long search on one line of a terminal.
 #pragma once
 #include <chrono>
 #include <ostream>

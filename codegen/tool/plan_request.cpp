@@ -62,7 +62,7 @@ constexpr named_cluster named_clusters[]{{&cost_model::h200, clusters::h200<1>},
 static_assert(std::size(named_clusters) == std::size(cost_model::known));
 constexpr std::string_view families[]{"gpt2", "llama", "qwen2", "qwen3", "qwen3_moe", "mixtral"};
 
-/// A model by its sizes; of what is none of its family's nothing is read, and so it is refused.
+/// A model by its sizes. A field that its family does not have is not read, and so is refused.
 any_model read_sizes_of_family(const json& given, report& out) {
   const fields f(given, out);
   std::vector<std::string_view> legal{"family", "layers", "hidden", "heads", "vocab"};
@@ -121,7 +121,7 @@ any_model read_sizes_of_family(const json& given, report& out) {
   return m;
 }
 
-/// Nodes of a known kind of GPUs, as many as there are ranks for.
+/// Reads a kind of GPUs and the size of a node, and sets the number of nodes that the GPUs need.
 void read_cluster(const json& line, const fields& f, plan_request& r, report& out) {
   std::vector<std::string_view> gpus;
   for (const named_cluster& c : named_clusters) gpus.push_back(c.of.gpu);
@@ -150,7 +150,7 @@ void read_cluster(const json& line, const fields& f, plan_request& r, report& ou
   r.of.machines.nodes = (r.of.gpus + r.of.machines.ranks_per_node - 1) / r.of.machines.ranks_per_node;
 }
 
-/// The rules that no choice mends: those of the model's sizes, and of the tokens of a step.
+/// Checks the rules that do not depend on the choice: those of the model's sizes and of the tokens of a step.
 void check_alone(const plan_question& q, report& out) {
   const parallel_dims alone;
   std::visit([&](const auto& model) { rankc::detail::check_sizes_of(out, model, alone, q.recipe); }, q.model);
@@ -182,7 +182,7 @@ plan_choice read_choice(json given, const plan_question& q, report& out) {
 
 constexpr std::string_view of_recipe[]{"seq", "global_batch"};
 
-/// The recipe. Its fields may be the line's own.
+/// The recipe. Its fields may also be fields of the line.
 json read_recipe(const json& line, const fields& f) {
   json recipe = f.object("recipe");
   for (const std::string_view name : of_recipe)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plans of a model on so many GPUs by rankc's own cost model: each is checked, its memory counted and its
-// step predicted as the compiler would.
+// The plans of a model on a number of GPUs by rankc's own cost model. Each plan is checked, its memory
+// counted and its step predicted, as the compiler would do it.
 #pragma once
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>
@@ -23,27 +23,28 @@ namespace rankc::tool {
 using any_model = std::variant<models::gpt2, models::llama, models::qwen2, models::qwen3, models::qwen3_moe,
                                models::mixtral>;
 
-/// What plans are for.
+/// The problem that plans solve.
 struct plan_question : plan_search::question {
   any_model model{};
 };
 using plan_choice = plan_search::choice;
 using judged_plan = plan_search::judged;
 
-/// What a choice would take. Errors: those of the rules, to the report; nothing is said of memory.
+/// The memory and the step of a choice. Errors: those of the rules, to the report. The limit of memory is not
+/// checked.
 std::optional<judged_plan> judge(const plan_question&, const plan_choice&, report&);
 
-/// The step of a choice on each of several GPUs. The choice breaks no rule. Units: seconds.
+/// The step of a choice on each of several GPUs. The choice must break no rule. Units: seconds.
 std::vector<double> steps_on(const plan_question&, const plan_choice&,
                              std::span<const cost_model::gpu_speed>);
 
-/// The plans of a question that are wanted, as rankc/best_plan.hpp finds the first. `progress(looked_at, how
-/// many choices are still to be looked at)` hears of each.
+/// Ranks the plans that are wanted for a question. The first is the one that rankc/best_plan.hpp finds.
+/// `progress` gets what was looked at, and the number of choices that are left.
 using plan_progress = std::function<void(const plan_search::looked_at&, std::size_t)>;
 plan_search::ranking rank_plans(const plan_question&, const plan_search::wanted&,
                                 const plan_progress& progress = {});
 
-/// How many plans a search chooses from.
+/// The number of choices of a search.
 long long count_choices(const plan_question&);
 
 }  // namespace rankc::tool

@@ -10,24 +10,25 @@
 
 namespace rankc::tool {
 
-/// What is asked of a schedule.
+/// The sizes for which a schedule is built.
 struct schedule_sizes {
   int pp = 1, stages_per_rank = 1, microbatches = 1;
-  int group = 0;  // microbatches of a round, where a schedule leaves that free; 0: its own choice
+  int group = 0;  // microbatches of a round, if the schedule leaves that free; 0: its default
   bool inference = false;
-  rankc::costs costs = {};                             // for the schedules that are built for them
+  rankc::costs costs = {};                             // for schedules that are built from costs
   int memory_limit = std::numeric_limits<int>::max();  // for the search
 };
 
 struct known_schedule {
   std::string_view name;
-  int stages_per_rank;  // its own, or where that is free what it is if nothing is said
+  int stages_per_rank;  // its own; if that is free, the default
   bool has_free_stages_per_rank;
-  /// Its actions. Errors: what the schedule says of sizes for which it is undefined; the table is empty then.
+  /// Makes its actions. Errors: those of the schedule for sizes for which it is undefined; the table is then
+  /// empty.
   action_table (*make)(report&, const schedule_sizes&);
 };
 
-/// All schedules; the last, "best", is the search for one within a memory limit.
+/// All schedules. The last, "best", searches for one within a memory limit.
 std::span<const known_schedule> portfolio();
 
 /// The names in one sentence: "gpipe, one_f_one_b".

@@ -8,13 +8,13 @@ namespace rankc::tool {
 
 namespace {
 
-/// Largest numbers that the tokens name, for what the line leaves out.
+/// The largest numbers in the tokens, for values that the line leaves out.
 struct extent {
   int stage = -1, microbatch = -1, split = -1;
   long long tokens = 0;
 };
 
-/// RC8080: each item is of the grammar.
+/// RC8080: refuses items that do not follow the grammar.
 void refuse_unreadable(report& out, const std::vector<std::vector<std::string>>& ranks,
                        const std::vector<place>& unreadable) {
   if (unreadable.empty()) return;
@@ -49,7 +49,7 @@ extent read_items(const std::vector<std::vector<std::string>>& ranks, text_progr
   return most;
 }
 
-/// Without a given placement a stage is where its first forward is.
+/// Without a given placement, a stage is on the rank of its first forward.
 std::vector<int> find_placement(const text_program& p) {
   std::vector<int> rank_of(static_cast<std::size_t>(p.stages), -1);
   for (std::size_t r = 0; r < p.ranks.size(); ++r)
@@ -150,7 +150,7 @@ std::vector<token> producers(const text_program& p, const token_index& index, co
   const auto same = [&](token_kind kind, int stage, int split) {
     return token{kind, stage, t.microbatch, split};
   };
-  const auto gradient = [&](int stage, int split) {  // of the stage's input: part of B, or alone
+  const auto gradient = [&](int stage, int split) {  // of the stage's input: part of B, or an I
     const token whole = same(token_kind::B, stage, split);
     return index.has(whole) ? whole : same(token_kind::I, stage, split);
   };
@@ -159,7 +159,7 @@ std::vector<token> producers(const text_program& p, const token_index& index, co
     case token_kind::F:
       if (t.stage > 0) out.push_back(same(token_kind::F, t.stage - 1, t.split));
       if (t.split > 0)
-        out.push_back(same(token_kind::F, t.stage, t.split - 1));  // attention sees what is before
+        out.push_back(same(token_kind::F, t.stage, t.split - 1));  // attention reads the splits before it
       break;
     case token_kind::B:
     case token_kind::I:

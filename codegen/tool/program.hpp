@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline program given as tokens, of rankc or of any other system: what each rank issues in order, and
-// where its stages are.
+// A pipeline program given as tokens, of rankc or of another system: what each rank issues in order, and the
+// ranks of its stages.
 #pragma once
 #include <cstddef>
 #include <limits>
@@ -13,12 +13,12 @@
 
 namespace rankc::tool {
 
-/// The messages of a rank that wait for one another: those to and from one peer in one direction (rankc's
-/// runtime: a stream per directed edge), all with one peer (a communicator per pair), or all (one
+/// The messages of a rank that form one queue: those with one peer in one direction (rankc's runtime: a
+/// stream for each directed edge), all with one peer (a communicator for each pair), or all (one
 /// communicator).
 enum class queues { edge, pair, rank };
 
-/// Where a token stands.
+/// The position of a token.
 struct place {
   int rank = -1, index = -1;
 };
@@ -30,7 +30,7 @@ struct text_program {
   bool split_sequences = false;  // every token names its split
   bool training = false, has_messages = false;
   queues by = queues::edge;
-  std::vector<int> rank_of_stage;           // -1: nothing of the stage runs anywhere
+  std::vector<int> rank_of_stage;           // -1: no rank runs anything of the stage
   std::vector<int> reversed_rank_of_stage;  // of the microbatches from `reversed_from` on (DualPipe)
   int reversed_from = std::numeric_limits<int>::max();
 
@@ -43,12 +43,12 @@ struct text_program {
   }
 };
 
-/// Read a line's program: "ranks", and where given "stage_to_rank", "stage_to_rank_rev" with "mb_split",
-/// "pp", "stages_per_rank", "microbatches", "seq_splits", "inference", "queues" and "source". What is absent
-/// is taken from the tokens. A program of another system ("source") is held to the strictest queues, one per
-/// rank.
-/// Errors: RC8030 to RC8044, RC8080 to RC8085; RC302 and RC303 where the stages are not those that the line
-/// says.
+/// Reads the program of a line: "ranks", and optionally "stage_to_rank", "stage_to_rank_rev" with "mb_split",
+/// "pp", "stages_per_rank", "microbatches", "seq_splits", "inference", "queues" and "source". Absent values
+/// follow from the tokens. A program of another system ("source") is checked with the strictest queues, one
+/// for each rank.
+/// Errors: RC8030 to RC8044, RC8080 to RC8085; RC302 and RC303 if the stages are not those that the line
+/// states.
 std::optional<text_program> read_program(const json& line, report& out);
 
 struct token_hash {
@@ -59,10 +59,10 @@ struct token_hash {
   }
 };
 
-/// Where each token is.
+/// The position of each token.
 class token_index {
  public:
-  /// The place that the token has already, if it is there twice.
+  /// Adds a token. Returns: its earlier position, if it occurs twice.
   std::optional<place> add(const token&, place);
   std::optional<place> find(const token&) const;
   bool has(const token& t) const { return places_.contains(t); }
@@ -71,7 +71,7 @@ class token_index {
   std::unordered_map<token, place, token_hash> places_;
 };
 
-/// The computations whose results a computation uses; recomputation counts as one.
+/// The computations whose results a computation uses. A recomputation is one of them.
 std::vector<token> producers(const text_program&, const token_index&, const token&);
 
 }  // namespace rankc::tool

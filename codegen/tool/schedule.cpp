@@ -16,10 +16,10 @@ namespace rankc::tool {
 
 namespace {
 
-/// Forwards that one answer may hold.
+/// The most forwards of one answer.
 constexpr long long most_forwards = 1 << 17;
 
-/// What a line asks for: a schedule by name, or one that is written down.
+/// A request: for a schedule by name, or for one in text form.
 struct request {
   const known_schedule* schedule = nullptr;
   std::optional<std::string> csv;
@@ -27,10 +27,11 @@ struct request {
   schedule_sizes sizes;
   std::optional<double> memory_limit;
   bool completes = false;
-  std::optional<int> gathers;  // how many stages' weights at once
+  std::optional<int> gathers;  // the most stages that are gathered at once
 };
 
-/// RC306: a schedule that places its stages itself is asked for as many. RC301: there are any.
+/// RC306: a schedule that places its stages itself allows one number of them. RC301: the number is at least
+/// 1.
 void read_stages(const fields& f, request& r, report& out) {
   const auto asked = f.whole("stages_per_rank");
   if (!r.schedule) return;
@@ -101,7 +102,7 @@ request read(const json& line, report& out) {
   return r;
 }
 
-/// RC8092, RC313: the schedule in a text, and its sizes, which the line may repeat.
+/// Reads the schedule in a text, and its sizes, which the line may repeat. Errors: RC8092, RC313.
 action_table read_csv(const fields& f, request& r, report& out) {
   action_table t = parse_csv(out, *r.csv);
   if (!out.empty()) return t;
@@ -125,7 +126,7 @@ action_table read_csv(const fields& f, request& r, report& out) {
   return r.sizes.inference && !t.inference ? forwards_of(t) : t;
 }
 
-/// The schedule of a line, proven. RC8093: there is a factor for each stage.
+/// Makes the schedule of a line, proven. RC8093: there must be a factor for each stage.
 action_table make_table(const fields& f, request& r, report& out) {
   const std::size_t factors = r.sizes.costs.stage.size();
   const auto check_factors = [&](std::size_t stages) {
@@ -134,7 +135,7 @@ action_table make_table(const fields& f, request& r, report& out) {
              factors, stages);
     return out.empty();
   };
-  // The search uses them; it places as many stages as the ranks hold.
+  // The search uses the factors. It places as many stages as the ranks hold.
   if (r.schedule && r.schedule->name == "best" &&
       !check_factors(static_cast<std::size_t>(r.sizes.pp) * r.sizes.stages_per_rank))
     return {};
@@ -146,7 +147,7 @@ action_table make_table(const fields& f, request& r, report& out) {
   return t;
 }
 
-/// What a schedule holds at once at most; nothing where it is undefined for these sizes.
+/// The most activations that a schedule holds at once; nothing if it is undefined for these sizes.
 std::optional<int> peak(const known_schedule& schedule, const schedule_sizes& sizes) {
   report undefined;
   const action_table t = schedule.make(undefined, sizes);
@@ -157,7 +158,7 @@ struct held {
   int microbatches, peak;
 };
 
-/// What a schedule of at most so many microbatches holds, at the most for which it is defined.
+/// The peak of a schedule with the largest number of microbatches, up to this one, for which it is defined.
 held held_by(const request& r, int microbatches) {
   schedule_sizes sizes = r.sizes;
   for (sizes.microbatches = microbatches; sizes.microbatches > 0; --sizes.microbatches)
@@ -165,8 +166,8 @@ held held_by(const request& r, int microbatches) {
   return {0, 0};
 }
 
-/// The most microbatches, fewer than asked for, that stay within the limit; 0 if none do. The peak grows with
-/// them.
+/// The largest number of microbatches, below the requested one, that stays within the limit; 0 if none does.
+/// The peak grows with the number.
 int most_within(const request& r) {
   int within = 0, too_many = r.sizes.microbatches;
   while (too_many - within > 1) {
@@ -176,8 +177,8 @@ int most_within(const request& r) {
   return held_by(r, within).microbatches;
 }
 
-/// RC307: the most that a rank holds at once must be within the limit. The alternatives are computed, of
-/// schedules with as many stages on a rank, since a stage is the unit.
+/// RC307: the peak of every rank must be within the limit. The alternatives are computed for schedules with
+/// the same number of stages on a rank, since a stage is the unit.
 void check_memory(report& out, const request& r, const std::vector<int>& peaks) {
   const auto highest = std::max_element(peaks.begin(), peaks.end());
   if (!r.memory_limit || *highest <= *r.memory_limit) return;
@@ -206,7 +207,7 @@ std::string spelled(const action& a) {
   return std::string(s.view());
 }
 
-/// The item that begins with action `i`: itself, or the OVERLAP of it and the next.
+/// The item that begins with action `i`: the action, or the OVERLAP of it and the next.
 std::string item_at(const action_table& t, int i) {
   if (!t.actions[i].overlaps_next) return spelled(t.actions[i]);
   return "OVERLAP(" + spelled(t.actions[i]) + "," + spelled(t.actions[i + 1]) + ")";

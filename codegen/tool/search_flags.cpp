@@ -79,7 +79,7 @@ std::optional<json> search_flags::line() const {
   };
   rename("gpus", line_, "n_gpus");
   rename("global_batch", recipe_, "global_batch_size");
-  rename("seq", recipe_, "seq");  // which that model refuses
+  rename("seq", recipe_, "seq");  // the published model refuses it
   line.erase("gpus");
   return line;
 }

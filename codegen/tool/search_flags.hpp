@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flags of `rankc search` make the line that they stand for.
+// The flags of `rankc search`. They make a line of JSON.
 #pragma once
 #include <CLI/CLI.hpp>
 
@@ -15,16 +15,16 @@ class search_flags {
   explicit search_flags(CLI::App& command);
   search_flags(const search_flags&) = delete;
 
-  /// The line, where there is any flag.
+  /// The line; nothing without a flag.
   std::optional<json> line() const;
 
   const plan_files& files() const { return files_; }
-  /// Whether the answer is printed as a JSON line.
+  /// True if the answer is printed as a JSON line.
   bool as_json() const { return as_json_; }
 
  private:
   void add_models(CLI::App&);
-  /// Options whose values are fields of an object.
+  /// Adds an option whose value is a field of an object.
   static CLI::Option* text(CLI::App&, const char* flag, json& into, const char* field, const char* help);
   static CLI::Option* whole(CLI::App&, const char* flag, json& into, const char* field, const char* help);
 

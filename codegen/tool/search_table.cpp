@@ -8,7 +8,7 @@ namespace rankc::tool {
 
 namespace {
 
-/// "4x2": the ranks on both axes of tensor parallelism; "8": those on its only axis.
+/// The ranks on the axes of tensor parallelism: "4x2" on two axes, "8" on the only axis.
 std::string both(const published_model::problem& q, int tp1, int tp2) {
   return q.by == published_model::strategy::tp1d ? fmt::format("{}", tp1) : fmt::format("{}x{}", tp1, tp2);
 }
@@ -28,7 +28,7 @@ std::string row(const published_model::problem& q, const published_model::plan& 
       100 * c.tp_comm_frac, 100 * c.dp_comm_frac, 100 * c.pp_comm_frac, 100 * c.bubble_frac);
 }
 
-/// The best plan of the same problem with the other form of the model, where it is another plan.
+/// The best plan of the same problem by the other form of the model, if it is another plan.
 std::string other_best(published_model::problem q, const std::vector<published_model::ranked_plan>& top) {
   const bool was_faithful = !q.on.fix.norm_width;
   q.on.fix = was_faithful ? published_model::corrected : published_model::faithful;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of a GPU that are measured or stated, each by its name: what is printed, and what a
-// prediction is sensitive to.
+// The measured and stated constants of a GPU by name, to print them and to compute the sensitivity of a
+// prediction to each.
 #pragma once
 #include <rankc/cost_model/gpu_speed.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace rankc::tool {
 
-/// Of one with parts, "node.latency", the parts follow each other. `digits`: that it is known to.
+/// The parts of a constant, such as "node.latency", follow each other. `digits`: the digits that are known.
 struct speed_member {
   std::string_view name;
   int digits;

@@ -62,7 +62,7 @@ text_encoder of_tokenizer_json(const fs::path& file) {
 #ifdef RANKC_SENTENCEPIECE
 using sentencepiece_model = sentencepiece::SentencePieceProcessor;
 
-/// Whether the tokens of a text keep its white space and put nothing before it.
+/// True if the tokens of a text keep its white space and put nothing before it.
 bool keeps_text(const sentencepiece_model& by) {
   const std::string probe = "a\n\n b  c\n";
   std::vector<std::string> pieces;
@@ -71,7 +71,7 @@ bool keeps_text(const sentencepiece_model& by) {
   return is_read && decoded == probe && pieces.front().starts_with('a');
 }
 
-/// Encodes a text, in which SentencePiece does not find control tokens such as <bos>.
+/// Encodes a text with control tokens such as <bos>, which SentencePiece does not find in a text.
 class text_with_control_tokens {
  public:
   explicit text_with_control_tokens(std::shared_ptr<sentencepiece_model> by) : by_(std::move(by)) {
@@ -154,7 +154,7 @@ text_encoder of_sentencepiece(const fs::path& model) {
 }
 #endif
 
-/// Whether a file begins as an object of JSON does.
+/// True if a file begins like a JSON object.
 bool is_json(const fs::path& file) {
   const std::string beginning = runtime::beginning_of(file);
   const std::size_t first = beginning.find_first_not_of(" \t\r\n");

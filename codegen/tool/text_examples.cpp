@@ -13,7 +13,7 @@ namespace rankc::tool {
 
 namespace {
 
-/// Call `visit` with parts of at most `most` tokens.
+/// Calls `visit` with parts of at most `most` tokens.
 void visit_parts(const std::vector<int>& ids, std::size_t most, const visit_example& visit) {
   for (auto first = ids.begin(); first != ids.end();) {
     const auto count =

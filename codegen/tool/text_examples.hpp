@@ -10,7 +10,7 @@
 
 namespace rankc::tool {
 
-/// Call `visit` with each text of the files, and behind it the token `end`. Every token but the first is a
+/// Calls `visit` with each text of the files, followed by the token `end`. Every token but the first is a
 /// label. A text that is longer than a packed sequence becomes several examples. `note` gets a sentence about
 /// each file that is not UTF-8.
 /// Errors: failure (1) that names the file, and the line of JSON lines.

@@ -27,7 +27,7 @@ item_kind kind_of(token_kind k) {
   return k <= token_kind::RECV_B ? item_kind::message : item_kind::sharding;
 }
 
-/// Take a number of at most nine digits off the front of `text`.
+/// Takes a number of at most nine digits off the front of `text`.
 std::optional<int> take_number(std::string_view& text) {
   int n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);

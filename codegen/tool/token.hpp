@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokens of a schedule in text: `3F5`, `3SEND_F5`, `BATCH(...)`, `OVERLAP(...)`, `0UNSHARD`. One token
-// has one spelling; the stage in it is always the stage of the rank that runs it.
+// The tokens of a schedule in text: `3F5`, `3SEND_F5`, `BATCH(...)`, `OVERLAP(...)`, `0UNSHARD`. A token has
+// one spelling. Its stage is always the stage of the rank that runs it.
 #pragma once
 #include <optional>
 #include <string>
@@ -22,7 +22,8 @@ struct token {
 
 enum class item_kind { compute, message, sharding };
 
-/// What a rank issues at once: one token, the messages of a BATCH, the two computations of an OVERLAP.
+/// The tokens that a rank issues at once: one token, the messages of a BATCH, or the two computations of an
+/// OVERLAP.
 struct item {
   item_kind kind = item_kind::compute;
   std::vector<token> tokens;
@@ -30,7 +31,7 @@ struct item {
 
 std::string spell(const token&);
 
-/// Read one item; nothing where the text is not of the grammar.
+/// Reads one item; nothing if the text does not follow the grammar.
 std::optional<item> read_item(std::string_view text);
 
 }  // namespace rankc::tool

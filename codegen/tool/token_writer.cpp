@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t block = 1 << 18;  // tokens
 
-/// Append tokens of one width.
+/// Appends tokens of one width.
 template <class T>
 void append(runtime::durable_file& out, const std::vector<int>& ids) {
   const std::vector<T> narrow(ids.begin(), ids.end());

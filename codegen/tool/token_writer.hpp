@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that `rankc tokens` writes: tokens in the form of llm.c, and next to them a mask.
+// The files that `rankc tokens` writes: tokens in the format of llm.c, and a mask next to them.
 #pragma once
 #include <rankc/runtime/output_file.hpp>
 
@@ -21,14 +21,14 @@ struct token_format {
 
 class token_writer {
  public:
-  /// Errors: failure (1) where a file cannot be written, here and below.
+  /// Errors: failure (1) if a file cannot be written, here and below.
   token_writer(const std::filesystem::path& out, const token_format&);
 
-  /// Append tokens. `labels` are not read where no mask is written.
+  /// Appends tokens. `labels` is ignored if no mask is written.
   /// Errors: failure (1) for more tokens than the header can count.
   void append(const std::vector<int>& ids, const std::vector<char>& labels);
 
-  /// Complete the files and give them their names.
+  /// Completes the files and gives them their names.
   void finish();
 
   std::size_t tokens() const { return tokens_; }
@@ -46,7 +46,7 @@ class token_writer {
   std::size_t tokens_ = 0, counted_ = 0;
 };
 
-/// Whether a file begins as a mask does.
+/// True if a file with this beginning is a mask.
 bool is_token_mask(std::string_view beginning);
 
 }  // namespace rankc::tool

@@ -24,7 +24,7 @@ namespace {
 
 bool writes_mask(const tokens_options& o) { return !o.chat.empty() || o.pack > 0; }
 
-/// Errors: failure (2) where an output is one of the inputs, or a file that holds something else.
+/// Errors: failure (2) if an output is one of the inputs, or a file that holds something else.
 void refuse_other_files(const tokens_options& o) {
   std::vector<runtime::named_file> inputs;
   for (const auto& file : o.files) inputs.push_back({"the text " + file.string(), file});
@@ -68,7 +68,7 @@ void check_options(const tokens_options& o, const text_encoder& by) {
                            o.pack);
 }
 
-/// The token of --end-of-document; nothing where it is not given.
+/// The token of --end-of-document; nothing without this option.
 /// Errors: failure (1) for a token that the model lacks.
 std::optional<int> end_of_document(const tokens_options& o, const text_encoder& by) {
   if (o.end_of_document.empty()) return std::nullopt;
@@ -79,14 +79,14 @@ std::optional<int> end_of_document(const tokens_options& o, const text_encoder& 
       o.end_of_document, by.name, by.vocab - 1);
 }
 
-/// Packs examples into sequences, and writes these.
+/// Packs examples into sequences and writes them.
 std::string write_packed(const tokens_options& o, int filler, token_writer& to, std::ostream& note,
                          const std::function<void(const visit_example&)>& visit_all) {
   packer packs(static_cast<std::size_t>(o.pack), filler,
                [&](const example& sequence) { to.append(sequence.ids, sequence.labels); });
   visit_all([&](example one) { packs.add(std::move(one)); });
   packs.finish();
-  to.append({filler}, {runtime::label_is_ignored});  // the target of the last sequence's last token
+  to.append({filler}, {runtime::label_is_ignored});  // the target of the last token of the last sequence
   const packing_counts& n = packs.counts();
   if (n.cut > 0)
     note << "note: "

@@ -22,11 +22,11 @@ struct tokens_options {
   int pack = 0;                    // the tokens of a sequence; 0: examples follow one another
 };
 
-/// Write the tokens of files, one after the other: uint16 where the vocabulary fits into it, else uint32.
+/// Writes the tokens of files, one after the other: as uint16 if the vocabulary fits into it, else as uint32.
 /// Conversations and packed examples get a mask: FILE.mask next to FILE.bin.
-/// Errors: one sentence, and an older output stays: 2 where the output is an input or holds something else,
-/// and for options that contradict each other; 1 where a file or the model cannot be read, or this build
-/// lacks a library that they need.
+/// Errors: one sentence, and an older output stays: 2 if the output is an input or holds something else, and
+/// for options that contradict each other; 1 if a file or the model cannot be read, or if this build lacks a
+/// library that they need.
 int tokens(const tokens_options&, std::ostream& out, std::ostream& errors);
 
 /// The names of chat templates, with commas.

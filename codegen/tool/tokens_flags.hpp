@@ -7,7 +7,7 @@
 
 namespace rankc::tool {
 
-/// Add the options to a command. `to` gets their values, and must live longer than the command.
+/// Adds the options to a command. `to` gets their values, and must live longer than the command.
 void add_tokens_options(CLI::App& command, tokens_options& to);
 
 }  // namespace rankc::tool

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer after lowering, with the names that text gives its values and sizes. Made once per distinct layer;
-// every use of the layer shares the text and differs only in offsets.
+// A layer after lowering, with the identifiers of its values and sizes in generated text. It is made once for
+// each distinct layer. All uses of the layer share the text and differ only in offsets.
 #pragma once
 #include <rankc/stages/plan_data.hpp>
 #include <rankc/lowering/layer.hpp>
@@ -44,7 +44,7 @@ using rankc::lowering::value;
 
 inline constexpr int n_phases = 5;
 
-/// A size as it is computed and as it is printed: 32, "heads / tp * head_dim".
+/// A size and its text: 32, "heads / tp * head_dim".
 struct extent {
   std::int64_t value = 0;
   std::string text;
@@ -58,27 +58,28 @@ struct constant {
 /// The identifiers of a layer's text.
 struct body_names {
   std::vector<std::string> values, parameters,
-      packed;                          // packed: of each composed dim that is rows of parameters
-  std::vector<std::string> converted;  // what messages call the values of the trace
-  std::vector<constant> constants;     // of the sizes
-  std::map<std::pair<std::string_view, std::int64_t>, std::string>
-      constant_of;  // one for each name and value
+      packed;                          // packed: the width of each composed dim of packed rows
+  std::vector<std::string> converted;  // the names of the trace's values in messages
+  std::vector<constant> constants;     // named constants for sizes
+  // The identifier of a constant, by its name and its value.
+  std::map<std::pair<std::string_view, std::int64_t>, std::string> constant_of;
 };
 
 struct body : rankc::lowering::layer_program {
-  std::string name;      // of the layer, and of no other
-  std::string id;        // in the generated text
-  std::size_t kind = 0;  // of the plan's
+  std::string name;      // of the layer; unique
+  std::string id;        // identifier in the generated text
+  std::size_t kind = 0;  // index of the plan's kind of layer
   rankc::lowering::layer_setting setting;
   std::int64_t tokens_of_step = 0;
   body_names names;
 
   const value& at(const operand& o) const { return values[static_cast<std::size_t>(o.at.value)]; }
-  /// The kernel that a node is.
+  /// The kernel of a node.
   std::string_view function(const node& n) const { return kernel_of(*n.row, setting.to).name; }
-  /// "block: all_reduce of wo_out"; "block: all_gather of n1 again", for backward.
+  /// The name of a node's message: "block: all_reduce of wo_out"; in backward "block: all_gather of n1
+  /// again".
   std::string message(const node&) const;
-  /// Bytes that a rank gives a collective, or gets of it.
+  /// Bytes of a collective, per rank.
   std::size_t message_bytes(const node& n) const { return rankc::lowering::message_bytes(*this, n, setting); }
 };
 
@@ -90,21 +91,22 @@ inline std::size_t bytes_carried(const body& b, space where) {
   return 0;
 }
 
-/// What a node writes, scratch too, or what it reads: as its kernel takes them.
+/// The operands that a node writes, scratch included, and those that it reads, in the order of its kernel's
+/// arguments.
 std::vector<operand> writes_of(const body&, const node&);
 std::vector<operand> reads_of(const body&, const node&);
 
 /// The text of sizes: "heads / tp", "heads / tp * head_dim".
 std::string count_text(const body&, const local_dim&);
 std::string width_text(const body&, const local_dim&);
-/// A size of a node, as its row calls it.
+/// A size of a node, by the symbol that its row uses.
 extent size_of(const body&, const node&, std::string_view symbol);
 
 struct watcher;
 
-/// Lower one layer: kernels, halves of backward where the schedule has them, no backward where it has none,
+/// Lowers one layer: kernels, halves of backward if the schedule has them, no backward if it has none,
 /// fusions, storage, offsets and names. The watcher, if there is one, sees each pass.
-/// Errors: std::logic_error where an op has no kernel, or a conversion is not lowered.
+/// Errors: std::logic_error if an op has no kernel, or a conversion is not lowered.
 body lower_layer(const plan_data&, const layer_form&, const std::string& name, dtype, target,
                  watcher* = nullptr);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The certificate of a plan: its programs and an order of the joint events of each, as JSON, so that someone
-// who trusts neither the lowering nor the proof can check both.
+// The certificate of a plan as JSON: its programs, and for each an order of its joint events. A reader who
+// trusts neither the lowering nor the proof can check both with it.
 #pragma once
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/specification.hpp>
@@ -11,30 +11,30 @@
 
 namespace rankc::codegen {
 
-/// A program and what the proof found of it.
+/// A program and its verdict.
 struct proven {
   codegen::program program;
   codegen::verdict verdict;
 };
 
-/// Write programs of one plan and the witnesses of their verdicts as JSON, one op a line: same programs, same
-/// bytes. Ranks that run the same ops are given them once: with communicators and values by numbers of their
-/// own, which each rank's line says the meaning of. The certificate of a program that was not proven is
-/// refused by `verify`, as it should be.
+/// Writes the programs of one plan and the witnesses of their verdicts as JSON, one op a line. Equal programs
+/// give equal bytes. Ranks that run the same ops share one listing, with local numbers for communicators and
+/// values. Each rank's line maps these numbers to global ones. `verify` refuses the certificate of a program
+/// that was not proven.
 std::string certificate(const std::vector<proven>&, const specification& model = {});
 std::string certificate(const program&, const verdict&);
 
-/// Whether a text that begins so is a certificate.
+/// True if a text with this beginning is a certificate.
 bool is_certificate(std::string_view beginning);
 
-/// The programs of a certificate, their witnesses and the model: what `check_equivalence` asks for.
+/// The contents of a certificate: programs, witnesses and the model, as `check_equivalence` takes them.
 struct certified {
   std::vector<proven> steps;
-  specification model;               // without layers where the certificate has no model
-  std::vector<std::string> trusted;  // what no checker can know from the certificate
+  specification model;               // without layers if the certificate has no model
+  std::vector<std::string> trusted;  // assumptions that no checker can verify from the certificate
 };
-/// Read a certificate that `verify` has accepted.
-/// Errors: runtime::failure where the text is not a certificate.
+/// Reads a certificate that `verify` has accepted.
+/// Errors: runtime::failure if the text is not a certificate.
 certified read_certificate(const std::string& json_text);
 
 }  // namespace rankc::codegen

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes that an op reads or writes, each once for a value: an op may list the same bytes many times.
+// Joins the accesses of an op: an op may list the same bytes of one value several times.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -9,7 +9,7 @@
 
 namespace rankc::codegen {
 
-/// The accesses by value, then by first byte. Accesses of one value that overlap are joined.
+/// The accesses, sorted by value and first byte. Overlapping accesses of one value are joined.
 inline std::vector<access> joined_accesses(std::vector<access> all) {
   if (all.size() < 2) return all;
   std::sort(all.begin(), all.end(), [](const access& x, const access& y) {

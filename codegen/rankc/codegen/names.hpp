@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identifiers of generated text, made from the names that users give layers, parameters and dims: legal, no
-// name of the runtime's, and each given once.
+// Identifiers of generated text, from the users' names of layers, parameters and dims. Each is legal C++,
+// unique in its scope, and not a name of the runtime.
 #pragma once
 #include <rankc/schedule/actions.hpp>
 
@@ -13,20 +13,20 @@
 
 namespace rankc::codegen {
 
-/// "1F0": what text, traces and errors call an action.
+/// The name of an action in text, traces and errors: "1F0".
 std::string token(const action&);
 
-/// Name of a value, made of letters, digits and '_': "up-dim" -> "up_dim", "int" -> "int_".
+/// The identifier for a name: letters, digits and '_'. "up-dim" -> "up_dim", "int" -> "int_".
 std::string identifier(std::string_view);
 
 /// The identifiers of one scope.
 class name_scope {
  public:
-  /// With what generated text calls its own there.
+  /// `reserved`: names that generated text itself uses in the scope.
   name_scope(const std::vector<std::string_view>& reserved = {});
 
-  /// The identifier for `wanted`, with a number at its end where it is taken. Those of further forms ("d_*")
-  /// are taken with it.
+  /// An identifier for `wanted`, with a number at its end if it is taken. `forms` of it ("d_*") are taken
+  /// too.
   std::string take(std::string_view wanted, std::initializer_list<std::string_view> forms = {});
 
  private:

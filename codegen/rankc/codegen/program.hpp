@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rank program after lowering: for every rank the list of its ops in issue order, each with its stream,
-// the events it waits for, the bytes it reads and writes, what its kernel is given, and what it communicates.
-// This is what is placed, proven, certified and printed. A value is a name for the contents of some bytes: it
-// is written by one op and read by others; an accumulation reads one value and writes the next. All ops are
-// asynchronous on their streams.
+// The rank program after lowering. Every rank has a list of ops in issue order. An op has its stream, the
+// events that it waits for, the bytes that it reads and writes, its kernel's arguments and its message. The
+// proof, the certificate and the hash of calls are made from this program. A value is a name for the contents
+// of some bytes: one op writes it and others read it. An accumulation reads one value and writes the next.
+// All ops are asynchronous on their streams.
 #pragma once
 #include <rankc/contract/load_balance.hpp>
 #include <rankc/contract/attention_setting.hpp>
@@ -35,7 +35,7 @@ struct access {
   std::size_t begin = 0, end = 0;
   int value = -1;
   element_type type = element_type::bytes;
-  int replaces = -1;  // of a write: the read of the op, by index, whose bytes it is made over; -1: of no read
+  int replaces = -1;  // of a write: index of the op's read that it overwrites in place; -1: none
   bool operator==(const access&) const = default;
 };
 
@@ -44,19 +44,23 @@ enum class op_kind {
   compute,  // a kernel
   send,     // to `peer`, on `communicator`
   receive,
-  collective,  // all members of `communicator`, in the same order
+  collective,  // all members of `communicator` issue it in the same order
   end,         // last op of a rank: waits for every stream, reads the values that must exist after the step
 };
 
-/// What a collective does. Bytes: all_reduce and all_reduce_max read and write as many; all_gather writes,
-/// and reduce_scatter reads, as many times more as the communicator has members. all_to_all reads a matrix of
-/// a member's tokens (or of all tokens, in its heads) and writes that of all tokens in its heads (or of its
-/// tokens) and, after it, scratch; its sequences are the op's. shift and shift_back read two tensors and
-/// write two of their sizes, as the member before has them, or the one after: one exchange, in which each
-/// member sends and receives. The next three exchange slots of tokens, and their offsets, by way of scratch:
-/// slots lie in slabs of rows, one for each member, where they are those of a member's experts; the offsets
-/// that say which slots these are are those of the member's own tokens, and its second read. gather_offsets
-/// writes what members have of the last one's, as of slabs of the op's rows that lie in line.
+/// The data that a collective moves.
+///   all_reduce, all_reduce_max  as many bytes out as in
+///   all_gather                  out: the input of every member
+///   reduce_scatter              in: a part for every member
+///   all_to_all                  in: a member's tokens, all heads; out: all tokens, its heads; or the reverse
+///   shift, shift_back           two tensors, from the member before in the ring (shift), or after it
+///   to_experts, from_experts    slots of tokens
+///   share_offsets               the offset tables of slots
+///   gather_offsets              the results of share_offsets, as if the op's slabs were contiguous
+/// The `seq` of an all_to_all is the length of a sequence. A shift is one exchange, in which each member
+/// sends and receives. The slots of a member's experts are in slabs of rows, one slab for each member. The
+/// second read of to_experts and from_experts is the offset table of the member's own tokens. An all_to_all,
+/// and the exchanges of slots and offsets, also write scratch, after their result.
 enum class collective_kind {
   all_reduce,
   all_reduce_max,
@@ -76,14 +80,14 @@ inline constexpr const char* collective_kind_names[]{
 constexpr bool is_shift(collective_kind k) {
   return k == collective_kind::shift || k == collective_kind::shift_back;
 }
-/// Whether it adds elements up, or takes their maximum.
+/// True if the collective adds elements up or takes their maximum.
 constexpr bool sums(collective_kind k) {
   return k == collective_kind::all_reduce || k == collective_kind::all_reduce_max ||
          k == collective_kind::reduce_scatter;
 }
 constexpr bool exchanges_slots(collective_kind k) { return k >= collective_kind::to_experts; }
 
-/// Indices one after the other.
+/// Consecutive indices.
 struct index_range {
   int first = 0, count = 0;
   struct iterator {
@@ -102,7 +106,7 @@ struct index_range {
   bool operator==(const index_range&) const = default;
 };
 
-/// The sizes of a tensor of two dims, of one or of none.
+/// The sizes of a tensor of at most two dims.
 struct tensor_shape {
   std::int64_t dim[2]{};
   std::uint8_t ndim = 0;
@@ -115,27 +119,28 @@ struct tensor_shape {
   bool operator==(const tensor_shape&) const = default;
 };
 
-/// What a kernel is given for a port of its row: a tensor in row-major order, its rows `stride` elements
-/// apart, that begins
-/// `offset` bytes into an access of the op.
+/// The tensor that a kernel gets for one port of its row. It is row-major, its rows are `stride` elements
+/// apart, and it begins `offset` bytes into an access of the op.
 struct view {
-  std::string_view port;      // "dw"; of the table of ops, so that it is there as long as the program is
-  bool written = false;       // else read
-  bool adds = false;          // written: to what these bytes held, which the op reads too
-  index_range accesses = {};  // of the op's writes or reads; each further one continues the one before
+  std::string_view port;      // "dw"; from the table of ops, which outlives the program
+  bool written = false;       // false: read
+  bool adds = false;          // written: added to the old contents, which the op reads too
+  index_range accesses = {};  // indices into the op's writes or reads; each access continues the one before
   std::size_t offset = 0;     // bytes
-  tensor_shape shape = {};    // on this rank; none: a number
-  std::int64_t unit = 1;      // elements of a unit of the dim that the row's port has in units: of a head
-  std::int64_t stride = 1;    // elements from one row to the next; of one dim or none: 1
-  std::int64_t first = 0;  // "vocab@first": where this rank's part of the dim begins that the row says so of
-  std::int64_t next_first = 0;  // until ranks are told apart: where that of the next rank of cp does
-  int alike = 1;                // or that of the rank so many further, those between being in one group
-  bool of_experts = false;      // and whether `first` is that of rank 1 of ep, else of tp
-  load_balance balances = {};   // of an update: how the bias of a router's choice is moved
+  tensor_shape shape = {};    // on this rank; empty: a number
+  std::int64_t unit = 1;      // elements of a unit (a head) of the dim that the row's port measures in units
+  std::int64_t stride = 1;    // elements from one row to the next; 1 with fewer than two dims
+  std::int64_t first = 0;  // "vocab@first": the offset of this rank's part in the dim that the row marks so
+  // Until whole_program.cpp sets `first` for each rank, the rank's offset is first * (coordinate on tp, or on
+  // ep) + next_first * (coordinate on cp / alike).
+  std::int64_t next_first = 0;
+  int alike = 1;
+  bool of_experts = false;     // `first` is the offset of rank 1 of ep; false: of rank 1 of tp
+  load_balance balances = {};  // of an update: how a router's bias is updated
   bool operator==(const view&) const = default;
 };
 
-/// What a tensor of a rank is at the begin of a step and at its end.
+/// The role of a tensor that a rank has at the begin or at the end of a step.
 enum class holding_kind {
   weight,
   working_copy,
@@ -153,7 +158,7 @@ enum class holding_kind {
 inline constexpr const char* holding_names[]{"weight",  "working copy", "first moment", "second moment",
                                              "padding", "rotary",       "ids",          "targets",
                                              "starts",  "loss",         "norm",         "input"};
-/// True for the inputs of a step. All kinds but `input` have no name.
+/// True for the inputs of a step. Of these only `input` has a name.
 constexpr bool is_input(holding_kind k) {
   using enum holding_kind;
   return k == ids || k == targets || k == starts || k == input;
@@ -163,21 +168,22 @@ constexpr bool is_kept(holding_kind k) {
   return !is_input(k) && k != holding_kind::loss && k != holding_kind::norm;
 }
 
-/// Part of a tensor of the model: of each dim `count` from `first` on.
+/// Part of a tensor of the model: the indices [first, first + count) of a dim.
 struct box_range {
   std::int64_t first = 0, count = 0;
   bool operator==(const box_range&) const = default;
 };
 
-/// What an access of `begin` or of `end` holds: a box of a parameter or of its moments; parts of the ids of
-/// all tokens of a step, of their targets, or of the starts of their documents; of so many positions the
-/// cosines and sines, of all or of those in the box.
+/// The contents of an access of `begin` or `end`: a box of a parameter or of its moments; parts of the ids of
+/// all tokens of a step, of their targets or of the starts of their documents; or cosines and sines of
+/// `positions` positions, of all or of those in the box.
 struct holding {
   holding_kind kind = holding_kind::weight;
   std::string name = {};            // of a parameter, or of an input that the model declares
-  std::vector<box_range> box = {};  // weights, moments: of each dim; others: one part after the other
-  std::int64_t expert_rows =
-      0;  // until ranks are told apart, of weights and moments of experts: rows of each rank of ep
+  std::vector<box_range> box = {};  // weights, moments: one range for each dim; others: consecutive parts
+  // Weights and moments of experts, until whole_program.cpp sets the box of each rank: rows of each rank of
+  // ep; 0: no experts.
+  std::int64_t expert_rows = 0;
   std::int64_t positions = 0, dim = 0;  // rotary
   double theta = 0;
   rope_scaling scaling{};
@@ -186,34 +192,33 @@ struct holding {
 
 struct op {
   op_kind kind = op_kind::compute;
-  std::string
-      name;        // "1F0: block 2: linear wq"; the same on both sides for communication: "F0: stage 0 -> 1"
-  int stream = 0;  // index of a lane of the rank
-  std::vector<int> waits;  // ops of this rank, earlier in issue order, whose end this op waits for
+  // "1F0: block 2: linear wq". A communication has one name on both sides: "F0: stage 0 -> 1".
+  std::string name;
+  int stream = 0;          // index of a lane of the rank
+  std::vector<int> waits;  // earlier ops of this rank whose end this op waits for
   std::vector<access> reads, writes;
-  int communicator = -1;  // communication only: index into lowering::communicators
-  int peer = -1;          // send, receive: the other rank (a global rank number)
-  std::size_t bytes = 0;  // communication only: per rank, as both sides must agree on it
-  int message = -1;       // communication only: the site's index, the same on all sides
+  int communicator = -1;  // communication only: index into program::communicators
+  int peer = -1;          // send, receive: the other rank, an index into program::ranks
+  std::size_t bytes = 0;  // communication only: per rank; both sides must agree
+  int message = -1;       // communication only: index of its site, the same on all sides
   collective_kind does = collective_kind::all_reduce;  // collective only
-  bool in_bf16 = false;  // collective only: its members send their f32 parts of the sum in bf16
-  // collective only: an all_gather and the product so many ops after it, or a reduce_scatter and that so
-  // many
+  bool in_bf16 = false;  // collective only: members send their f32 parts of the sum in bf16
+  // Row-pipelined collective only: the distance in ops to its GEMM, which follows an all_gather and precedes
+  // a reduce_scatter; 0: the collective runs alone. The two run at once, in parts of rows, and the op between
+  // them runs meanwhile. The input of such a reduce_scatter is destroyed.
   int by_rows = 0;
-  // before it, go at once, in parts of rows, and what is between them meanwhile; what is dealt out so is
-  // gone afterwards; 0: it goes alone
-  std::string function = {};               // what the text calls; empty: the op stands for its waits alone
-  std::vector<std::size_t> operands = {};  // where its operands begin, in the order of the call's arguments
-  std::vector<double> given = {};          // the sizes and the number that its call names
-  std::string_view row = {};       // of the table of ops, or sum_squares, adamw, clear; empty: no kernel
-  std::vector<view> views = {};    // of a row: its ports in their order, scratch left out
-  std::int64_t rows = 0, seq = 0;  // the row's attributes; rows of a slab, where slots are exchanged
-  double number = 0;               // the number that the kernel gets; 0: none
+  std::string function = {};               // the function that the text calls; empty: the op only waits
+  std::vector<std::size_t> operands = {};  // byte offsets in argument order
+  std::vector<double> given = {};          // the sizes and the number in its call
+  std::string_view row = {};       // row of the table of ops, or sum_squares, adamw, clear; empty: no kernel
+  std::vector<view> views = {};    // one for each port of the row, in order, without scratch
+  std::int64_t rows = 0, seq = 0;  // attributes of the row; rows of a slab if slots are exchanged
+  double number = 0;               // the kernel's number argument; 0: none
   attention_setting attention = {};
-  std::vector<holding> holds = {};  // begin: of each write; end: of each read
+  std::vector<holding> holds = {};  // begin: one for each write; end: one for each read
 };
 
-/// The access in which the tensor of a view begins.
+/// The access in which a view's tensor begins.
 inline const access& first_access(const op& o, const view& v) {
   return (v.written ? o.writes : o.reads).at(static_cast<std::size_t>(v.accesses.first));
 }
@@ -221,22 +226,24 @@ inline const access& first_access(const op& o, const view& v) {
 struct rank_program {
   std::vector<op> ops;
   std::size_t arena_bytes = 0;
-  int number = -1;  // among the ranks of the world; -1: its index
-  int alike = 0;    // the same for ranks that run the same ops; of a plan, the pipeline coordinate
+  int number = -1;  // rank number in the world; -1: the index
+  int alike = 0;    // equal for ranks that run the same ops; in a plan, the pipeline coordinate
 };
 
 struct communicator {
   std::string name;
   std::vector<int> ranks;
-  int size = 0;             // members in the world, where the program has fewer of them; 0: as many
-  bool one_layout = false;  // the members' arenas have one layout: operands lie at equal offsets, at which
-                            // the runtime finds those of other members
-  std::vector<int> along = {};  // indices into lowering::mesh: the axes along which members are left out
+  int size = 0;  // members in the world if the program leaves some out; 0: `ranks` has all
+  // True if the members' arenas have one layout. Operands then lie at equal offsets, where the runtime finds
+  // those of other members.
+  bool one_layout = false;
+  std::vector<int> along = {};  // indices into program::mesh: the axes along which members are left out
   int members() const { return size == 0 ? static_cast<int>(ranks.size()) : size; }
 };
 
-/// An axis of the mesh of all ranks of the world, whose axes lie outermost first. Where some stand for all,
-/// the program has those at the first `listed` indices, and the others are like the last of these.
+/// An axis of the mesh of all ranks of the world; the outermost axis is first. If some ranks stand for all,
+/// the program has the ranks at the first `listed` indices. The other ranks behave like those at the last of
+/// these.
 struct listed_axis {
   std::string name;
   int size = 1, listed = 1;
@@ -254,12 +261,12 @@ struct program {
   int streams = 0;
   std::vector<communicator> communicators;
   std::vector<rank_program> ranks;
-  int world = 0;               // more than there are ranks where these stand for all; 0: as many
+  int world = 0;               // more than ranks.size() if some ranks stand for all; 0: ranks.size()
   std::string step = "train";  // or "evaluate"
   kernel_set calls = {};
   std::vector<listed_axis> mesh = {};  // empty: the program has all ranks
 
-  /// The rank among the ranks of the world.
+  /// The number of a rank in the world.
   int number_of(int rank) const {
     const int number = ranks[static_cast<std::size_t>(rank)].number;
     return number < 0 ? rank : number;

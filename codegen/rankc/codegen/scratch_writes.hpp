@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writes of an op that no view has are its scratch.
+// The scratch of an op: the writes that belong to no view.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace rankc::codegen {
 
-/// Whether a write of an op is scratch. `write`: its index in the op's writes.
+/// True if a write of an op is scratch. `write`: index into the op's writes.
 inline bool is_scratch(const op& o, std::size_t write) {
   const int index = static_cast<int>(write);
   return std::none_of(o.views.begin(), o.views.end(), [index](const view& v) {

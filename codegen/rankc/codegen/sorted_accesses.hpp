@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accesses by their first byte, to find those that overlap another one in logarithmic time.
+// Accesses sorted by their first byte, to find overlaps in logarithmic time.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -10,7 +10,7 @@
 
 namespace rankc::codegen {
 
-/// Accesses without those that repeat the bytes and the value of another one.
+/// Sorted accesses, without repetitions of the same bytes and value.
 class sorted_accesses {
  public:
   /// The accesses must outlive this.
@@ -27,8 +27,8 @@ class sorted_accesses {
     for (entry& e : sorted_) e.furthest = end = std::max(end, e.at->end);
   }
 
-  /// An access that overlaps `a` and is not `allowed`; null: there is none. Logarithmic in the number of
-  /// accesses where no two of them overlap.
+  /// An access that overlaps `a` and is not `allowed`; null if there is none. The time is logarithmic in the
+  /// number of accesses if no two of them overlap.
   template <class Allowed>
   const access* find_overlap(const access& a, Allowed allowed) const {
     auto behind = std::partition_point(sorted_.begin(), sorted_.end(),
@@ -41,7 +41,7 @@ class sorted_accesses {
  private:
   struct entry {
     const access* at;
-    std::size_t furthest;  // end of this access and of those before it
+    std::size_t furthest;  // the largest end of this access and those before it
   };
   std::vector<entry> sorted_;
 };

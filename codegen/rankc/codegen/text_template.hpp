@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filling the @holes@ of templates, and the few shapes of text that several emitters print.
+// Fills the @holes@ of templates, and formats text that several emitters print.
 #pragma once
 #include <initializer_list>
 #include <string>
@@ -11,24 +11,24 @@ namespace rankc::codegen {
 
 using holes = std::vector<std::pair<std::string_view, std::string>>;
 
-/// The template's text with every @hole@ replaced. A hole alone on its line takes a block, indented as the
-/// hole is; an empty block takes its line away.
-/// Errors: std::logic_error for a hole without a value, or a value that no hole asks for.
+/// The template's text with every @hole@ replaced. A hole alone on its line takes a block, indented like the
+/// hole; an empty block removes the line.
+/// Errors: std::logic_error for a hole without a value, or a value without a hole.
 std::string fill(std::string_view text, const holes&);
 
-/// Whether a text has a line of a template, its holes filled: the template's first that begins so.
+/// True if `text` contains the first line of the template `of` that begins with `begin`, its holes filled.
 bool has_line(std::string_view text, std::string_view of, std::string_view begin);
 
 /// "name(a, b, c);", broken before 100 columns with `indent` spaces already used.
 std::string call(const std::string& name, const std::vector<std::string>& arguments, int indent,
                  std::string_view end = ";");
 
-/// Words put side by side on lines of at most 100 columns, of which the first has `used` already; each line
-/// after it begins with `line_start`.
+/// Words on lines of at most 100 columns. `used`: columns of the first line that are already used. Each later
+/// line begins with `line_start`.
 std::string wrap(const std::vector<std::string>& words, std::string_view separator,
                  std::string_view line_start, std::size_t used = 24);
 
-/// Whether a text has a word, and not as a part of another.
+/// True if a text has a word that is not part of another word.
 bool has_word(std::string_view text, std::string_view word);
 
 /// 6,291,456 -> "6.0 MiB".

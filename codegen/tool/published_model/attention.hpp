@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention between its projections: fused, or as logits and attend, with whole or sharded sequences.
+// Attention between its projections: one fused op, or logits and attend. Sequences are whole or sharded.
 #pragma once
 #include "linear.hpp"
 
 namespace rankc::published_model {
 
-/// Heads are sharded over tp1. Queries are over tp2, which gathers keys and values.
+/// Heads are sharded over tp1 and queries over tp2. tp2 all-gathers keys and values.
 struct attention_shard {
   double heads, queries, l, q;  // heads of all sequences; queries and keys of each; width of a head
   int tp2;
@@ -20,13 +20,13 @@ struct attention_shard {
   constexpr double attend_flops() const { return query() * (2 * l - 1); }
   constexpr double key_grad_flops() const { return key() * (2 * queries - 1); }
 
-  /// Gather before the forward and again before the backward, which scatters the gradients.
+  /// Gathers before the forward, and again before the backward, which reduce-scatters the gradients.
   constexpr void gather(op& x, double volume) const {
     if (tp2 > 1) x.first = {collective::sharded, axis::tp2, volume, 1, 2};
   }
 };
 
-/// All of it in one kernel that keeps no scores; its backward makes them again.
+/// Attention in one kernel that saves no scores. Its backward recomputes them.
 constexpr op fused_attention(std::string_view name, const attention_shard& a) {
   const double s = a.scores(), rows = a.heads * a.queries, sums = rows * (a.l - 1);
   op x{name, true};
@@ -52,7 +52,7 @@ constexpr op logits(std::string_view name, const attention_shard& a) {
   return x;
 }
 
-/// `keeps_scores` is false where these are made again for the backward.
+/// `keeps_scores`: false if the scores are recomputed for the backward.
 constexpr op attend(std::string_view name, const attention_shard& a, bool keeps_scores) {
   op x{name, true};
   x.stored = ((keeps_scores ? a.scores() : 0) + a.query()) * element;
@@ -64,8 +64,8 @@ constexpr op attend(std::string_view name, const attention_shard& a, bool keeps_
   return x;
 }
 
-/// Sizes of one rank's tensors where SUMMA makes the scores: heads are whole, their width is over tp1,
-/// queries over tp2.
+/// Sizes of one rank's tensors if SUMMA computes the scores: heads are whole, their width is sharded over
+/// tp1, queries over tp2.
 struct attention_panels {
   double heads, queries, l, q, query, key, scores;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plans that a search looks at: every degree of parallelism and every placement in NVLink domains.
+// The candidates of a search: every degree of parallelism and every placement in NVLink domains.
 #pragma once
 #include <rankc/base/divisors.hpp>
 #include "step.hpp"
@@ -8,7 +8,7 @@
 
 namespace rankc::published_model {
 
-/// What a search is asked. A plan is feasible that needs no more than `on.gpu.hbm_capacity`.
+/// The problem of a search. A plan is feasible if it needs at most `on.gpu.hbm_capacity`.
 struct problem {
   setting on;
   strategy by = strategy::tp1d;
@@ -17,12 +17,12 @@ struct problem {
 
 namespace detail {
 
-/// Ranks that the tokens of a microbatch divide over.
+/// The number of ranks that shard the tokens of a microbatch.
 constexpr int token_shards(const problem& q, int tp1, int tp2) {
   return q.by == strategy::tp2d ? tp2 : tp1 * tp2;
 }
 
-/// Whether a layer may be split so.
+/// True if a layer may be sharded so.
 constexpr bool splits_layer(const problem& q, int tp1, int tp2) {
   constexpr int narrowest = 128;
   const transformer& m = q.on.model;
@@ -33,7 +33,7 @@ constexpr bool splits_layer(const problem& q, int tp1, int tp2) {
   return !q.on.fix.whole_shards || m.l % token_shards(q, tp1, tp2) == 0;  // D6
 }
 
-/// Panels of SUMMA: from the longer axis on, doubled while a panel is at least 512 wide.
+/// Numbers of SUMMA panels: the size of the longer axis, doubled while a panel is at least 512 wide.
 constexpr std::vector<int> panels(const problem& q, int tp1, int tp2) {
   if (q.by != strategy::tp2d) return {1};
   constexpr int narrowest = 512;
@@ -47,7 +47,7 @@ constexpr std::vector<int> panels(const problem& q, int tp1, int tp2) {
   return all;
 }
 
-/// Whether an axis of this plan could have more of its ranks in a domain.
+/// True if an axis of this plan could have more of its ranks in a domain.
 constexpr bool has_room(const plan& p, int domain) {
   const int used = p.nv_tp1 * p.nv_tp2 * p.nv_dp * p.nv_pp;
   for (const group g :
@@ -59,7 +59,7 @@ constexpr bool has_room(const plan& p, int domain) {
   return false;
 }
 
-/// Pipelines of equal stages beside this tensor split, all within one domain.
+/// Pipelines of equal stages for this tensor split, all within one domain.
 constexpr std::vector<plan> pipelines(const problem& q, int tp1, int tp2) {
   const int depth = q.on.model.depth, rest = q.gpus / (tp1 * tp2);
   std::vector<plan> all;
@@ -79,8 +79,8 @@ struct domain_split {
   int tp1 = 1, tp2 = 1, dp = 1, pp = 1;
 };
 
-/// All splits of a domain, those with the same tp1 and tp2 beside each other. D9: the Python's leave no GPU
-/// over.
+/// All splits of a domain. Those with the same tp1 and tp2 are neighbours. D9: the Python's splits leave no
+/// GPU over.
 constexpr std::vector<domain_split> domain_splits(const problem& q) {
   const int gpus = q.on.gpu.nvlink_size;
   const auto fits = [&](int ranks, int room) { return q.on.fix.partial_domains || room % ranks == 0; };
@@ -99,7 +99,7 @@ constexpr std::vector<domain_split> domain_splits(const problem& q) {
   return all;
 }
 
-/// All plans of a tensor split but for microbatch and panels; those with the same nv_tp1 and nv_tp2 are
+/// All plans of a tensor split, without microbatch and panels. Plans with the same nv_tp1 and nv_tp2 are
 /// neighbours.
 constexpr std::vector<plan> placed_plans(const problem& q, const std::vector<domain_split>& domains, int tp1,
                                          int tp2) {

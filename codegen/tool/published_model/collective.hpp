@@ -7,7 +7,7 @@
 
 namespace rankc::published_model {
 
-/// By what the model tells apart: broadcast or reduce; all-gather or reduce-scatter; all-reduce.
+/// The kinds that the model distinguishes: broadcast or reduce; all-gather or reduce-scatter; all-reduce.
 enum class collective { rooted, sharded, all_reduce };
 
 /// Ranks that communicate, and how many of them share a domain.
@@ -15,7 +15,8 @@ struct group {
   int size = 1, in_domain = 1;
 };
 
-/// Time of a collective, by the volume of its whole tensor. Units: seconds, seconds per GB.
+/// The time of a collective as a function of the volume of the complete tensor. Units: seconds, seconds per
+/// GB.
 struct link_time {
   double latency = 0, per_gb = 0;
   constexpr double of(double volume) const { return volume > 0 ? latency + volume * per_gb : 0; }

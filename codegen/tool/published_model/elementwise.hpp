@@ -5,7 +5,7 @@
 
 namespace rankc::published_model {
 
-/// Added to (rows, width).
+/// A bias, added to (rows, width).
 constexpr op bias(const setting& on, std::string_view name, double rows, double width) {
   op x{name};
   const double n = rows * width;
@@ -35,7 +35,7 @@ constexpr op dropout(std::string_view name, double n) {
   return x;
 }
 
-/// Of (rows, columns), over columns.
+/// A softmax over the columns of (rows, columns).
 constexpr op softmax(std::string_view name, double rows, double columns) {
   op x{name};
   const double n = rows * columns;
@@ -47,14 +47,14 @@ constexpr op softmax(std::string_view name, double rows, double columns) {
   return x;
 }
 
-/// The same where each rank of tp1 has its share of the columns.
+/// The same with the columns sharded over tp1.
 constexpr op softmax_2d(std::string_view name, double rows, double columns, int tp1) {
   op x = softmax(name, rows, columns);
   if (tp1 > 1) x.first = {collective::all_reduce, axis::tp1, rows * element, 1, 1};
   return x;
 }
 
-/// Of (rows, width), without its transfers.
+/// A layer norm of (rows, width), without its transfers.
 constexpr op norm_of_rows(std::string_view name, double rows, double width) {
   op x{name};
   const double n = rows * width;
@@ -67,14 +67,14 @@ constexpr op norm_of_rows(std::string_view name, double rows, double width) {
   return x;
 }
 
-/// Of (b, l, e), whose sequences are sharded over tp1: their shards are gathered after it.
+/// A layer norm of (b, l, e) with sequences sharded over tp1. Their shards are all-gathered after it.
 constexpr op layer_norm(std::string_view name, int b, int l, int e, int tp1) {
   op x = norm_of_rows(name, double(b) * (l / tp1), e);
   if (tp1 > 1) x.first = {collective::sharded, axis::tp1, double(b) * l * e * element, 1, 1};
   return x;
 }
 
-/// Of (b, l, e), with e sharded over tp1 and l over tp2.
+/// A layer norm of (b, l, e) with e sharded over tp1 and l over tp2.
 constexpr op layer_norm_2d(const setting& on, std::string_view name, int b, int l, int e, int tp1, int tp2) {
   const double rows = double(b) * (l / tp2), width = (on.fix.norm_width ? e : l) / tp1;  // D1
   op x = norm_of_rows(name, rows, width);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ops of a layer, in order, under each way to split it over tensor-parallel ranks.
+// The ops of a layer, in order, for each way to shard it over tensor-parallel ranks.
 #pragma once
 #include "attention.hpp"
 #include "elementwise.hpp"
 
 namespace rankc::published_model {
 
-/// How a layer is split. `tp1d`: weights and heads over tp1, and the sequence between blocks. `seqp`: the
-/// sequence over tp2 too. `tp2d`: linears by SUMMA over tp1 x tp2, attention as in seqp.
+/// How a layer is sharded. `tp1d`: weights and heads over tp1, and the sequence between blocks. `seqp`: the
+/// sequence over tp2 too. `tp2d`: linear layers by SUMMA over tp1 x tp2, attention as in seqp.
 enum class strategy { tp1d, tp2d, seqp };
 
-/// Searches take fused attention. `recomputed` is of tp1d, `summa` of tp2d.
+/// Searches use fused attention. `recomputed` is for tp1d, `summa` for tp2d.
 enum class attention_form { fused, unfused, recomputed, summa };
 
-/// How much of a layer a rank has. `panels` is of tp2d.
+/// A rank's part of a layer. `panels` is for tp2d.
 struct layer_split {
   strategy by = strategy::tp1d;
   int tp1 = 1, tp2 = 1, microbatch = 1, panels = 1;
@@ -21,8 +21,8 @@ struct layer_split {
 
 namespace detail {
 
-/// After the sum over tp1: a bias, dropout and the layer norm. `bias_rows` x `bias_width` as the Python's
-/// modules differ in them.
+/// The ops after the sum over tp1: a bias, dropout and the layer norm. The Python's modules differ in
+/// `bias_rows` x `bias_width`.
 template <typename Visit>
 constexpr void end_block(const setting& on, const layer_split& s, std::array<std::string_view, 3> names,
                          double bias_rows, double bias_width, Visit& visit) {
@@ -34,7 +34,7 @@ constexpr void end_block(const setting& on, const layer_split& s, std::array<std
   visit(layer_norm(names[2], b, l, e, s.tp1));
 }
 
-/// The same where both axes shard the result.
+/// The same if both axes shard the result.
 template <typename Visit>
 constexpr void end_block_2d(const setting& on, const layer_split& s, std::array<std::string_view, 3> names,
                             Visit& visit) {
@@ -73,7 +73,7 @@ constexpr void visit_scores(const setting& on, const layer_split& s, attention_f
 
 }  // namespace detail
 
-/// Call `visit` with each op of the MLP.
+/// Calls `visit` with each op of the MLP.
 template <typename Visit>
 constexpr void visit_mlp(const setting& on, const layer_split& s, Visit&& visit) {
   const transformer& m = on.model;
@@ -92,7 +92,7 @@ constexpr void visit_mlp(const setting& on, const layer_split& s, Visit&& visit)
                     m.e, visit);
 }
 
-/// Call `visit` with each op of the attention block.
+/// Calls `visit` with each op of the attention block.
 template <typename Visit>
 constexpr void visit_attention(const setting& on, const layer_split& s, attention_form form, Visit&& visit) {
   const transformer& m = on.model;

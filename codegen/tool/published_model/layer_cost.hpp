@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a layer costs: first the work, which is the same wherever its ranks lie, then the collectives of one
+// The cost of a layer: first the work, which is the same for every placement, then the collectives of one
 // placement.
 #pragma once
 #include "layer.hpp"
 
 namespace rankc::published_model {
 
-/// Sums over a layer's ops for one microbatch. Units: TFLOP, seconds, GB; parts of the time are of both
+/// Sums over a layer's ops for one microbatch. Units: TFLOP, seconds, GB. The parts of the time include both
 /// directions.
 struct layer_cost {
   double flops = 0, forward = 0, backward = 0, compute = 0, memory = 0, communication = 0;
   double weights = 0, stored = 0;
-  double boundary = 0;  // what a stage sends the next: as much as ln1 stores
+  double boundary = 0;  // a stage's message to the next: as large as what ln1 stores
 };
 
-/// A layer without the time of its collectives, and what is needed to add it.
+/// A layer without the time of its collectives, and the data to add that time.
 struct layer_work {
   struct communicating_op {
     transfer first, second;
     int panels = 0;
     both_ways computing;
   };
-  static constexpr int most_communicating = 10;  // of attention by SUMMA: 9
+  static constexpr int most_communicating = 10;  // attention by SUMMA has 9
 
   layer_cost sums;
   int communicating = 0;
@@ -66,7 +66,7 @@ constexpr layer_work work_of_layer(const setting& on, const layer_split& s,
   layer_work work;
   visit_mlp(on, s, [&](const op& x) {
     work.add(on, x);
-    work.sums.boundary = x.stored;  // of the last one, ln1
+    work.sums.boundary = x.stored;  // ln1 is the last
   });
   visit_attention(on, s, form, [&](const op& x) { work.add(on, x); });
   return work;

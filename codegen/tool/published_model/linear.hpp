@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix multiplications with weights: sharded by rows or by columns, or in panels over both (SUMMA).
+// GEMMs with weights: sharded by rows or by columns, or in panels over both (SUMMA).
 #pragma once
 #include "op.hpp"
 
 namespace rankc::published_model {
 
-/// (rows, in) x (in, out), weights sharded over tp1 along `in` (`by_in` ranks) or along `out` (`by_out`
+/// (rows, in) x (in, out) with weights sharded over tp1 along `in` (`by_in` ranks) or along `out` (`by_out`
 /// ranks).
 constexpr op linear(std::string_view name, double rows, int in, int out, int by_in, int by_out) {
   const double i = in / by_in, o = out / by_out;
@@ -17,12 +17,12 @@ constexpr op linear(std::string_view name, double rows, int in, int out, int by_
   x.backward.flops = (rows * i * (2 * o - 1) + i * o * (2 * rows - 1)) * flop;
   x.backward.bytes = 2 * (i * o + rows * i + rows * o) * element;
   if (by_in > 1)
-    x.first = {collective::sharded, axis::tp1, rows * out * element, 1, 0};  // sums are scattered
+    x.first = {collective::sharded, axis::tp1, rows * out * element, 1, 0};  // the sums are reduce-scattered
   if (by_out > 1) x.first = {collective::sharded, axis::tp1, rows * in * element, 0, 1};
   return x;
 }
 
-/// Transfers in panels of both axes' ranks: once in the forward, twice in the backward.
+/// Adds transfers of panels over both axes: once in the forward, twice in the backward.
 constexpr void move_panels(const setting& on, op& x, int panels, int tp1, double over_tp1, int tp2,
                            double over_tp2) {
   x.panels = panels;
@@ -33,8 +33,8 @@ constexpr void move_panels(const setting& on, op& x, int panels, int tp1, double
   x.backward.bytes += 2 * (x.first.volume + x.second.volume);
 }
 
-/// (rows, in) x (in, out) in `panels` along `in`. Rows are sharded over tp2 and `out` over tp1; `in` of the
-/// inputs is over tp1, that of the weights over tp2.
+/// (rows, in) x (in, out) in `panels` along `in`. Rows are sharded over tp2 and `out` over tp1. `in` is
+/// sharded over tp1 for the inputs and over tp2 for the weights.
 constexpr op linear_summa(const setting& on, std::string_view name, double rows, int in, int out, int tp1,
                           int tp2, int panels) {
   const double i = in, o = out / tp1, moved = (rows * i + i * o + rows * o * panels) * element;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An op of a layer as the model sees it: its work, which a roofline times, and its collectives.
+// An op of a layer in the cost model: its work, which a roofline times, and its collectives.
 #pragma once
 #include "collective.hpp"
 
@@ -15,35 +15,36 @@ struct transfer {
   collective kind = collective::sharded;
   axis over = axis::tp1;
   double volume = 0;
-  int forward = 0, backward = 0;  // how many in each direction
+  int forward = 0, backward = 0;  // number of calls in each direction
 };
 
 /// Work in one direction. Units: TFLOP, GB.
 struct pass {
   double flops = 0, bytes = 0;
-  double vector_flops = 0;  // of an op on tensor cores
+  double vector_flops = 0;  // of an op on tensor cores: the part on vector units
 };
 
-/// Units: GB.
+/// An op. Units: GB.
 struct op {
   std::string_view name = {};
   bool tensor_cores = false;
-  double weights = 0, stored = 0;  // its gradients of weights are as large
-  int panels = 0;                  // of SUMMA: transfers of a panel run beside the product of another
-  bool recomputed = false;         // before its backward
+  double weights = 0, stored = 0;  // gradients of the weights have the same size
+  int panels = 0;                  // of SUMMA: the transfers of a panel overlap the GEMM of another
+  bool recomputed = false;         // runs again before its backward
   pass forward = {}, backward = {};
   transfer first = {}, second = {};
 };
 
-/// FLOPs that tensor cores do in the time of one on vector units.
+/// The FLOPs that tensor cores do in the time of one FLOP on vector units.
 constexpr double vector_to_matrix(const gpu_system& gpu) { return gpu.matrix_flops / gpu.vector_flops; }
 
-/// What is counted as FLOPs. D7: the Python counts those that tensor cores could do in that time.
+/// The counted FLOPs. D7: for vector work the Python counts the FLOPs that tensor cores could do in that
+/// time.
 constexpr double counted_flops(const setting& on, const pass& p) {
   return p.flops + p.vector_flops * (on.fix.vector_work ? 1 : vector_to_matrix(on.gpu));
 }
 
-/// Units: seconds.
+/// The time of an op's work. Units: seconds.
 struct work_time {
   double compute = 0, memory = 0;
   constexpr double total() const { return compute > memory ? compute : memory; }
@@ -74,8 +75,8 @@ constexpr axis_times times_of_axes(const setting& on, group tp1, group tp2) {
   return t;
 }
 
-/// What is seen of transfers that take `part` for each panel, or in all where there are no panels. D4: where
-/// panels take longer than `computing`, the Python adds one too many.
+/// The exposed time of transfers that take `part` for each panel, or in all without panels. D4: if panels
+/// take longer than `computing`, the Python adds one panel too many.
 constexpr double exposed_transfers(const setting& on, int panels, double part, double computing) {
   if (panels == 0) return part;
   const double late =
@@ -83,12 +84,12 @@ constexpr double exposed_transfers(const setting& on, int panels, double part, d
   return late > 0 ? part + late : part;
 }
 
-/// The same value of both directions. Units: seconds.
+/// A value for each direction. Units: seconds.
 struct both_ways {
   double forward = 0, backward = 0;
 };
 
-/// Time that an op's transfers add to `computing`.
+/// The time that an op's transfers add to `computing`.
 constexpr both_ways time_of_transfers(const setting& on, const transfer& first, const transfer& second,
                                       int panels, const both_ways& computing, const axis_times& axes) {
   const int parts = panels == 0 ? 1 : panels;

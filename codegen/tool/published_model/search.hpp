@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fastest plans of a problem, by looking at all of them.
+// The fastest plans of a problem, by exhaustive search.
 #pragma once
 #include "candidates.hpp"
 
@@ -15,7 +15,7 @@ struct placement_group {
   const placement *begin, *end;
 };
 
-/// Plans of one tensor split, placed.
+/// The plans of one tensor split, placed.
 constexpr std::vector<placement> placements(const problem& q, const std::vector<plan>& plans) {
   std::vector<placement> all;
   if (plans.empty()) return all;
@@ -41,8 +41,8 @@ constexpr std::vector<placement_group> groups_of(const problem& q, const std::ve
 
 }  // namespace detail
 
-/// Call `visit` with each plan, as (placement, mbs, nb, step_estimate). Plans of one split of a layer come
-/// together: there are far fewer of these than of plans.
+/// Calls `visit` with each plan, as (placement, mbs, nb, step_estimate). The plans of one split of a layer
+/// come together, because there are far fewer such splits than plans.
 template <typename Visit>
 constexpr void visit_plans(const problem& q, Visit&& visit) {
   const std::vector<int> microbatches = divisors(q.global_batch);
@@ -70,23 +70,23 @@ constexpr void visit_plans(const problem& q, Visit&& visit) {
   }
 }
 
-/// Units: `t` seconds, infinity of no plan.
+/// Units: `t` in seconds; infinity: no plan.
 struct ranked_plan {
   double t = std::numeric_limits<double>::infinity();
   published_model::plan plan = {};
   constexpr auto operator<=>(const ranked_plan&) const = default;
 };
 
-/// What was looked at. Units: seconds, GB; sums over all plans, and over those that memory holds.
+/// A summary of the plans. Units: seconds, GB. Sums are over all plans, and over those that fit into memory.
 struct search_result {
   int candidates = 0, feasible = 0;
   double sum_t = 0, sum_mem = 0, sum_t_feasible = 0, sum_mem_feasible = 0;
   double min_t = std::numeric_limits<double>::infinity(), max_t = 0, min_mem = min_t, max_mem = 0;
-  std::vector<ranked_plan> top =
-      {};  // the fastest that memory holds, of equal ones the smaller numbers first: D10
+  // The fastest plans that fit into memory. Of equally fast plans the one with smaller numbers is first: D10.
+  std::vector<ranked_plan> top = {};
 };
 
-/// The `keep` fastest plans of all. Where there is none, `top` is empty.
+/// The `keep` fastest plans. `top` is empty if no plan fits.
 constexpr search_result search(const problem& q, std::size_t keep = 10) {
   search_result r;
   const double capacity = q.on.gpu.hbm_capacity;
@@ -113,7 +113,7 @@ constexpr search_result search(const problem& q, std::size_t keep = 10) {
   return r;
 }
 
-/// The fastest plan that memory holds, as a constant expression keeps it.
+/// The fastest plan that fits into memory, for constant expressions.
 constexpr ranked_plan fastest(const problem& q) {
   const search_result r = search(q, 1);
   return r.top.empty() ? ranked_plan{} : r.top.front();

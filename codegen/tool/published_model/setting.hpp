@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The questions that the cost model of transformer-perf-estimates answers: a model, a GPU system, and whether
-// the known defects of that model are reproduced or corrected.
+// The inputs of the cost model of transformer-perf-estimates: a model, a GPU system, and whether the known
+// defects of the cost model are reproduced or corrected.
 //
-// Source: ShashankSubramanian/transformer-perf-estimates at 54278b0 (arXiv 2410.00273). Units are its: TFLOP,
-// GB (1e9 bytes), seconds. All its numbers are made of + - * / and comparisons: a constant expression and a
-// run have the same bits, where the compiler fuses no multiplication with an addition (-ffp-contract=off,
-// where the target has FMA).
+// Source: ShashankSubramanian/transformer-perf-estimates at 54278b0 (arXiv 2410.00273). Units are those of
+// the source: TFLOP, GB (1e9 bytes), seconds. All numbers are computed with + - * / and comparisons. So a
+// constant expression and a run give the same bits, if the compiler fuses no multiplication with an addition
+// (-ffp-contract=off if the target has FMA).
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace rankc::published_model {
 
-/// A GPT-2 block times `depth`: no embedding and no head.
+/// A GPT-2 block, repeated `depth` times, without embedding and head.
 struct transformer {
   int l = 0, e = 0, h = 0, depth = 0;  // sequence length, embedding, heads, layers
   int f = 4 * e;                       // hidden
@@ -22,7 +22,7 @@ struct transformer {
 inline constexpr transformer gpt3{2048, 12288, 96, 96}, gpt3_1T{2048, 25600, 160, 128},
     vit_era5{64800, 12288, 64, 48};
 
-/// GPUs in NVLink domains, and what a GPU reaches.
+/// GPUs in NVLink domains, and the rates that a GPU reaches.
 /// Units: TFLOP/s, GB/s, GB, seconds; bandwidths of links are one way and per GPU.
 struct gpu_system {
   std::string_view name = {};
@@ -39,7 +39,7 @@ struct gpu_system {
   }
 };
 
-/// Source: systems/config-*.json there.
+/// Source: systems/config-*.json of transformer-perf-estimates.
 inline constexpr std::array<gpu_system, 4> gpu_systems{{
     {"A100", 312, 78, 1555, 80, 300, 0.7, 2.5e-6, 25, 0.7, 5e-6, 4},
     {"H200", 989.4, 133.8, 4800, 141, 450, 0.7, 2.5e-6, 50, 0.7, 5e-6, 64},
@@ -49,24 +49,24 @@ inline constexpr std::array<gpu_system, 4> gpu_systems{{
 inline constexpr const gpu_system &a100 = gpu_systems[0], &h200 = gpu_systems[1], &b200 = gpu_systems[2],
                                   &b200_next = gpu_systems[3];
 
-/// The switch between the Python's numbers and corrected ones. Each member corrects one of its defects:
-/// `faithful` none,
-/// `corrected` all. Its modelling choices (no overlap of tensor parallelism, attention that is not causal,
-/// one efficiency for all shapes, ...) stay in both. Two more cannot be here: ties in the order of a set
-/// (D10), changed arguments (D11).
+/// Switches between the Python's numbers and corrected ones. Each member corrects one defect. `faithful`
+/// corrects none of them, `corrected` all. Modelling choices (no overlap of tensor parallelism, attention
+/// that is not causal, one efficiency for all shapes, ...) are the same in both. Two more defects have no
+/// switch: ties in the order of a set (D10), changed arguments (D11).
 struct corrections {
   bool norm_width = false;   // D1: a 2D layer norm is e / tp1 wide, not l / tp1
   bool slow_hops = false;    // D2: pipeline hops between domains take time
-  bool slowest_hop = false;  // D2: and the slowest one paces the pipeline, where hops were averaged
-  bool all_reduce =
-      false;  // D3: an all-reduce goes round the ring twice, within a domain too, with its latencies
-  bool summa_pipeline = false;  // D4: all of SUMMA's panels but the first travel beside a product
-  bool summa_panels = false;    // D5: panels that come or go pass through memory
+  bool slowest_hop = false;  // D2: the slowest hop paces the pipeline; the Python averages the hops
+  // D3: an all-reduce goes around the ring twice, within a domain too. Both rounds have latencies.
+  bool all_reduce = false;
+  bool summa_pipeline = false;  // D4: all panels of SUMMA but the first overlap a GEMM
+  bool summa_panels = false;    // D5: panels that are sent or received pass through memory
   bool whole_shards = false;    // D6: the sequence divides into equal shards
-  bool vector_work = false;  // D7: FLOPs are those that are done, not what tensor cores could do in that time
-  bool biases = false;       // D8: every bias is sharded as what it is added to, which is written too
-  bool partial_domains = false;   // D9: a placement may leave GPUs of a domain over
-  bool recomputed_parts = false;  // D12: the parts of the time grow with recomputation as the time does
+  // D7: FLOPs are those that are done, not those that tensor cores could do in that time.
+  bool vector_work = false;
+  bool biases = false;  // D8: a bias is sharded like the tensor that it is added to, which is written too
+  bool partial_domains = false;   // D9: a placement may leave GPUs of a domain unused
+  bool recomputed_parts = false;  // D12: the parts of the time include recomputation, as the time does
 };
 inline constexpr corrections faithful{};
 inline constexpr corrections corrected{true, true, true, true, true, true, true, true, true, true, true};

@@ -7,16 +7,16 @@
 
 namespace rankc::published_model {
 
-/// A plan and its placement: the nv_ members are the ranks of an axis in one domain. tp1d has tp2 = 1; `nb`
-/// is of tp2d.
+/// A plan and its placement. The nv_ members are the ranks of an axis in one domain. tp1d has tp2 = 1; `nb`
+/// is for tp2d.
 struct plan {
   int dp = 1, tp1 = 1, tp2 = 1, pp = 1, mbs = 1, nb = 1;
   int nv_tp1 = 1, nv_tp2 = 1, nv_dp = 1, nv_pp = 1;
   constexpr auto operator<=>(const plan&) const = default;
 };
 
-/// Time between two stages, of one microbatch in one direction. D2: the Python averages over all hops, and
-/// takes those between domains as free.
+/// The time between two stages, for one microbatch in one direction. D2: the Python averages over all hops,
+/// and counts hops between domains as free.
 constexpr link_time hop_time(const setting& on, group pp) {
   if (pp.size == 1) return {};
   const link_time fast = message_time(on.gpu, true), slow = message_time(on.gpu, false);
@@ -27,8 +27,9 @@ constexpr link_time hop_time(const setting& on, group pp) {
   return {within * fast.latency + rest * slow.latency, within * fast.per_gb + rest * slow.per_gb};
 }
 
-/// A plan but for its microbatch and panels, and what follows from it alone.
-/// Units: seconds to gather one layer's weights, or to scatter their gradients, over their replicas; GB.
+/// A plan without its microbatch and panels, and the values that follow from it alone.
+/// Units: seconds to all-gather one layer's weights, or to reduce-scatter their gradients, over their
+/// replicas; GB.
 struct placement {
   published_model::plan plan;
   int local_batch = 0, layers = 0;
@@ -41,7 +42,7 @@ struct placement {
         local_batch(global_batch / p.dp),
         layers(on.model.depth / p.pp),
         hop(hop_time(on, {p.pp, p.nv_pp})) {
-    const bool weights_on_tp2 = by != strategy::seqp;  // else its ranks are replicas too
+    const bool weights_on_tp2 = by != strategy::seqp;  // otherwise its ranks are replicas too
     const group replicas = weights_on_tp2 ? group{p.dp, p.nv_dp} : group{p.dp * p.tp2, p.nv_dp * p.nv_tp2};
     gather = collective_time(on, collective::sharded, replicas).of(layer_weights);
     weights = layer_weights * layers;
@@ -56,14 +57,15 @@ struct placement {
   }
 };
 
-/// Time of a rank's layers in one of the data-parallel collectives. Overlapped, one layer's is seen whole,
-/// and of the others what is longer than a layer of one microbatch.
+/// The exposed time of a rank's layers in one of the data-parallel collectives. With overlap, one layer is
+/// exposed whole. Each other layer is exposed by the time that exceeds the computation of one layer and
+/// microbatch.
 constexpr double exposed_time(double gather, double computing, int layers, bool overlap) {
   if (!overlap) return gather * layers;
   return gather + (gather > computing ? (gather - computing) * (layers - 1) : 0);
 }
 
-/// What a search compares, and its parts. Units: seconds, GB.
+/// The values that a search compares, and their parts. Units: seconds, GB.
 struct step_estimate {
   double time = 0, memory = 0;
   double pipeline = 0, bubble = 0, data = 0, stored = 0;
@@ -76,15 +78,15 @@ constexpr step_estimate estimate_step(const placement& p, const layer_cost& laye
                       exposed_time(p.gather, layer.backward, p.layers, overlap);
   const double busy = (layer.forward + layer.backward) * microbatches * p.layers + pipeline;
   const double bubble = (p.plan.pp - 1) * (busy / microbatches);
-  const int held =
-      microbatches < p.plan.pp ? microbatches : p.plan.pp;  // microbatches that 1F1B's first stage keeps
+  // The microbatches that the first stage of 1F1B keeps.
+  const int held = microbatches < p.plan.pp ? microbatches : p.plan.pp;
   const double stored = layer.stored * p.layers * held;
   const double memory = 2 * p.weights + p.optimizer + stored;  // weights and their gradients
   return {busy + bubble + data, memory, pipeline, bubble, data, stored};
 }
 
-/// All that the Python reports of a plan, by its names. Units: seconds, TFLOP of a GPU, GB; fractions are of
-/// t.
+/// All values that the Python reports for a plan, by its names. Units: seconds, TFLOP of a GPU, GB; fractions
+/// of t.
 struct step_cost {
   double t, flops_per_gpu, mem, t_comp, t_mem, t_tp_comm, t_dp_comm, t_pp_comm, t_bubble;
   double comp_frac, tp_comm_frac, dp_comm_frac, pp_comm_frac, bubble_frac, mem_frac;
@@ -124,7 +126,7 @@ constexpr step_cost cost_of_step(const setting& on, strategy by, const plan& p, 
   const placement placed(on, by, p, global_batch, layer.weights);
   const int microbatches = placed.local_batch / p.mbs;
   const step_estimate s = estimate_step(placed, layer, microbatches, overlap);
-  const double times = double(microbatches) * placed.layers;  // that a rank runs a layer
+  const double times = double(microbatches) * placed.layers;  // how often a rank runs a layer
   step_cost c{};
   c.t = s.time;
   c.flops_per_gpu = layer.flops * times;
