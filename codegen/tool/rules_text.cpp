@@ -492,6 +492,12 @@ constexpr rule_text texts[]{
      "no such limit.",
      "models::gpt2{.hidden = 512, .heads = 2, ...} with clusters::h200<1>",
      "Take more and smaller heads, as .heads = 4; or clusters::cpu."},
+    {270, "labels across documents are ignored in a plan that has both",
+     "ignore_across_documents is true only with end_of_document and ignored_label.",
+     "The label of a document's last token is the first token of the next document. To leave it out, the "
+     "trainer replaces it by ignored_label where it finds the token end_of_document.",
+     "training{.end_of_document = 50256, .ignore_across_documents = true, ...}",
+     "Take .ignored_label = -100 too; or leave ignore_across_documents out: then these labels count."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its "
      "sentence names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, "

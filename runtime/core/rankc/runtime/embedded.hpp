@@ -53,11 +53,12 @@ class embedded {
   embedded& operator=(embedded&&) noexcept;
   ~embedded();
 
-  /// A microbatch of this rank's data-parallel coordinate. A program whose model reads no tokens takes empty
-  /// tokens and targets. Shapes: (rows, seq), row-major.
-  /// `inputs` are the inputs that the model declares; a program without any takes an empty list.
-  /// Errors: 1 for another size, for a token that is not in the vocabulary, for a label that is neither a
-  /// token nor the program's ignored label, naming its place, and for an input that is missing or unknown.
+  /// Sets a microbatch of this rank's data-parallel coordinate. A program whose model reads no tokens takes
+  /// empty tokens and targets. `inputs` are those that the model declares.
+  /// Shapes: (rows, seq), row-major.
+  /// Errors: 1 for another size, and for an input that is missing or unknown. 1, naming the place, for a
+  /// token outside the vocabulary, and for a label that is neither a token nor ignored, or that the plan
+  /// ignores.
   status set_batch(int microbatch, std::span<const std::int32_t> tokens,
                    std::span<const std::int32_t> targets, std::span<const named_array> inputs = {}) noexcept;
 
@@ -79,7 +80,7 @@ class embedded {
  private:
   status told(auto&& call) noexcept;
   void check_tokens(std::span<const std::int32_t>) const;
-  void check_labels(std::span<const std::int32_t>) const;
+  void check_labels(std::span<const std::int32_t> labels, std::span<const std::int32_t> tokens) const;
 
   std::unique_ptr<engine> engine_;
   int rank_ = 0;
