@@ -226,7 +226,7 @@ rankc_every_mutant(masked rankc_masked_test "programs with ignored labels*")
 rankc_family(packed packed/plans.cpp)
 rankc_registered_programs(rankc_packed_host rankc_packed_generate host 1)
 add_executable(rankc_packed_test equivalence/subject.cpp families/gradients_test.cpp families/split_test.cpp
-  packed/labels_test.cpp packed/lowering_test.cpp packed/oracle_test.cpp)
+  packed/isolation_test.cpp packed/labels_test.cpp packed/lowering_test.cpp packed/oracle_test.cpp)
 target_include_directories(rankc_packed_test PRIVATE programs families)
 target_link_libraries(rankc_packed_test PRIVATE rankc_packed_plans rankc::codegen rankc::verify rankc_packed_host rankc_test_host_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_packed_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_FAMILIES=2 RANKC_PLANS=14)
