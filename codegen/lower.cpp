@@ -113,6 +113,7 @@ std::uint64_t hash_of(const lowered& l) {
   for (const named_input& i : l.plan->inputs)
     if (text_of_input(i).held == holding_kind::input) f.add(i.name);
   if (l.plan->recipe.ignores_labels()) add(f, {l.plan->recipe.ignored_label});
+  if (l.plan->recipe.ignore_across_documents) f.add("ignore_across_documents");
   for (const message_site& m : l.messages) {
     f.add(m.name);
     f.add(m.bytes);

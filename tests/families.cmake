@@ -196,7 +196,7 @@ rankc_every_mutant(documents rankc_documents_test "certificates are accepted*")
 rankc_family(encoders encoders/plans.cpp)
 rankc_registered_programs(rankc_encoders_host rankc_encoders_generate host 2)
 add_executable(rankc_encoders_test families/gradients_test.cpp families/split_test.cpp encoders/lowering_test.cpp encoders/oracle_test.cpp)
-target_include_directories(rankc_encoders_test PRIVATE programs)
+target_include_directories(rankc_encoders_test PRIVATE programs families)
 target_link_libraries(rankc_encoders_test PRIVATE rankc_encoders_plans rankc::codegen rankc::verify rankc_encoders_host rankc_test_host_main)
 target_compile_definitions(rankc_encoders_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_FAMILIES=2 RANKC_PLANS=30)
 add_test(NAME encoders COMMAND rankc_encoders_test)
@@ -221,6 +221,16 @@ target_compile_definitions(rankc_masked_test PRIVATE RANKC_TEST_ORACLES="${CMAKE
 add_test(NAME masked COMMAND rankc_masked_test)
 rankc_every_program(masked_every_program rankc_masked_test masked)
 rankc_every_mutant(masked rankc_masked_test "programs with ignored labels*")
+
+# Plans of packed documents whose loss ignores labels.
+rankc_family(packed packed/plans.cpp)
+rankc_registered_programs(rankc_packed_host rankc_packed_generate host 1)
+add_executable(rankc_packed_test equivalence/subject.cpp families/gradients_test.cpp families/split_test.cpp
+  packed/isolation_test.cpp packed/labels_test.cpp packed/lowering_test.cpp packed/oracle_test.cpp)
+target_include_directories(rankc_packed_test PRIVATE programs families)
+target_link_libraries(rankc_packed_test PRIVATE rankc_packed_plans rankc::codegen rankc::verify rankc_packed_host rankc_test_host_main nlohmann_json::nlohmann_json)
+target_compile_definitions(rankc_packed_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_FAMILIES=2 RANKC_PLANS=14)
+add_test(NAME packed COMMAND rankc_packed_test)
 
 # Plans whose attention has windows, softcaps, scales and sinks.
 rankc_family(attention attention/plans.cpp)

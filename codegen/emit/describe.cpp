@@ -339,6 +339,7 @@ std::string describe_text(const lowered& l) {
   if (p.recipe.ignores_labels())
     out += fmt::format("labels of {} are ignored: the loss is the mean over the others of a step\n",
                        p.recipe.ignored_label);
+  if (p.recipe.ignore_across_documents) out += "the label of a document's last token is ignored\n";
   out += inputs_text(p) + experts_text(l) + linears_text(l) + attention_text(l) + tuning_text(l) +
          optimizer_text(l);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n{}\n", p.schedule, 100 * t.bubble, predicted_text(l)) +
@@ -421,6 +422,7 @@ std::string describe_json(const lowered& l) {
                       {"expert_layout", expert_layout_names[static_cast<int>(p.dims.expert_layout)]}});
   if (p.recipe.has_documents()) j["recipe"]["end_of_document"] = p.recipe.end_of_document;
   if (p.recipe.ignores_labels()) j["recipe"]["ignored_label"] = p.recipe.ignored_label;
+  if (p.recipe.ignore_across_documents) j["recipe"]["ignore_across_documents"] = true;
   if (const json inputs = inputs_json(p); !inputs.empty()) j["inputs"] = inputs;
   if (const known_model& m = p.model; !m.family.empty()) {
     const model_sizes& s = m.sizes;

@@ -245,6 +245,7 @@ std::string shares_text(const lowered& l) {
     out += fmt::format(" .end_of_document = {},", l.plan->recipe.end_of_document);
   if (l.plan->recipe.ignores_labels())
     out += fmt::format(" .ignored_label = {},", l.plan->recipe.ignored_label);
+  if (l.plan->recipe.ignore_across_documents) out += " .ignore_across_documents = true,";
   return out;
 }
 

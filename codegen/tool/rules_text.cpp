@@ -492,6 +492,20 @@ constexpr rule_text texts[]{
      "no such limit.",
      "models::gpt2{.hidden = 512, .heads = 2, ...} with clusters::h200<1>",
      "Take more and smaller heads, as .heads = 4; or clusters::cpu."},
+    {270, "labels across documents are ignored in a plan that has both",
+     "ignore_across_documents is true only with end_of_document and ignored_label.",
+     "The label of a document's last token is the first token of the next document. To leave it out, the "
+     "trainer replaces it by ignored_label where it finds the token end_of_document.",
+     "training{.end_of_document = 50256, .ignore_across_documents = true, ...}",
+     "Take .ignored_label = -100 too; or leave ignore_across_documents out: then these labels count."},
+    {271, "losses know which labels count",
+     "In a plan with ignored_label an op that reads the targets also reads the number of labels that count, "
+     "and at least one layer reads that number.",
+     "An ignored label is a negative number. A kernel that takes it for a token computes another loss, or "
+     "reads outside a table, and a loss that divides by the number of all tokens is no mean over the labels.",
+     "A model whose only loss is an op of your own, with training{.ignored_label = -100, ...}",
+     "Call cross_entropy(logits, c), or give the op label_count(c) as well and leave out negative labels in "
+     "its kernels; or leave out ignored_label."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its "
      "sentence names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, "

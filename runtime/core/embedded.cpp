@@ -61,13 +61,20 @@ void embedded::check_tokens(std::span<const std::int32_t> all) const {
   throw failure(1, "RC5004: element {} of tokens is {}; the vocabulary has 0 to {}", wrong - all.begin(),
                 *wrong, about.vocab_used - 1);
 }
-void embedded::check_labels(std::span<const std::int32_t> all) const {
+void embedded::check_labels(std::span<const std::int32_t> labels,
+                            std::span<const std::int32_t> tokens) const {
   const description& about = engine_->about();
-  check_size("targets", all.size(), about.tokens_of_microbatch());
-  if (const auto wrong = std::ranges::find_if(all, [&](std::int32_t t) { return !about.is_label(t); });
-      wrong != all.end())
-    throw failure(1, "RC5075: element {} of targets is {}; {}", wrong - all.begin(), *wrong,
+  check_size("targets", labels.size(), about.tokens_of_microbatch());
+  if (const auto wrong = std::ranges::find_if(labels, [&](std::int32_t t) { return !about.is_label(t); });
+      wrong != labels.end())
+    throw failure(1, "RC5075: element {} of targets is {}; {}", wrong - labels.begin(), *wrong,
                   legal_labels(about));
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    if (about.ignores_label_of(tokens[i]) && labels[i] != about.ignored_label)
+      throw failure(1,
+                    "RC6260: element {} of targets is {}, and its token ends a document; this plan ignores "
+                    "labels across documents: give {}",
+                    i, labels[i], about.ignored_label);
 }
 
 status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens,
@@ -75,7 +82,7 @@ status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens,
                            std::span<const named_array> inputs) noexcept {
   return told([&] {
     check_tokens(tokens);
-    check_labels(targets);
+    check_labels(targets, tokens);
     check_inputs(engine_->about(), inputs);
     const int dp = engine_->about().ranks[static_cast<std::size_t>(rank_)].dp;
     if (!tokens.empty()) engine_->set_batch(dp, microbatch, tokens.data(), targets.data());

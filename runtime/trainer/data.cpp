@@ -118,6 +118,8 @@ batch read_batch(const description& about, const read_sample& read) {
       inputs[k] = b.inputs[k].data() + i * count_of_sample(about, rows[k]);
     read(i, {b.tokens.data() + i * seq, b.targets.data() + i * seq, inputs});
   }
+  for (std::size_t i = 0; i < b.tokens.size(); ++i)
+    if (about.ignores_label_of(b.tokens[i])) b.targets[i] = about.ignored_label;
   return b;
 }
 

@@ -20,6 +20,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/model_files_test.cpp
   runtime/trainer/json/json_file_test.cpp
   runtime/trainer/injection_test.cpp
+  runtime/trainer/labels_across_documents_test.cpp
   runtime/trainer/labels_test.cpp
   runtime/trainer/learning_rate_test.cpp
   runtime/trainer/metrics_test.cpp

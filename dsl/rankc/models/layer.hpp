@@ -244,6 +244,13 @@ constexpr value self_attention(operand q, operand k, operand v, const layer_cont
   return attention(q, keys, values, c, by, scores);
 }
 
+/// The number of labels of a step that are not ignored, for a loss of your own. It needs ignored_label.
+/// Shapes: (1).
+/// Errors: RC210.
+constexpr value label_count(const layer_context& c) {
+  return c.on_one_device ? count_labels(c.input(inputs::targets.name)) : c.input(inputs::label_count.name);
+}
+
 /// The loss of the targets: the mean cross entropy over the labels of a step that are not ignored, times a
 /// factor. The vocabulary may be sharded over the region axis.
 /// Shapes: logits (tokens, vocab).
@@ -251,8 +258,7 @@ constexpr value self_attention(operand q, operand k, operand v, const layer_cont
 constexpr value cross_entropy(operand logits, const layer_context& c, double factor = 1) {
   const value targets = c.input("targets", logits.from.file, logits.from.line);
   if (!c.ignores_labels()) return cross_entropy(logits, targets, region_axis, factor * c.loss_scale);
-  const value count = c.on_one_device ? count_labels(targets) : c.input(inputs::label_count.name);
-  return masked_cross_entropy(logits, targets, count, region_axis, factor);
+  return masked_cross_entropy(logits, targets, label_count(c), region_axis, factor);
 }
 
 /// The mean of each sequence over its tokens. Over cp the means are summed, and each rank gets those of an

@@ -119,6 +119,7 @@ class layer_checks {
       typed_ = check_layer(plan_.diagnostics, t, layer.name, count);
       if (!typed_) return;
       check_traced(plan_, layer, t, given_, here_, alone_);
+      reads_label_count_ |= reads_label_count(t);
       tuned_.add(t);
       if (repeated) record_ops(t);
     }
@@ -130,7 +131,7 @@ class layer_checks {
   }
 
   /// Checks the rules of all layers together. `blocks`: the repeated layers.
-  /// Errors: RC212 and those of check_routers, tuning, check_linears and check_recompute.
+  /// Errors: RC212, RC271 and those of check_routers, tuning, check_linears and check_recompute.
   constexpr void check_all(int blocks, bool inference) const {
     if (!typed_) return;
     report& out = plan_.diagnostics;
@@ -138,6 +139,7 @@ class layer_checks {
       complaint::put_shape(refuse(out, 212) << "the last layer's result is ", x_);
       out.back().text << "; expected a loss: end the model with cross_entropy";
     }
+    check_label_count_is_read(out, plan_.recipe, reads_label_count_);
     check_routers(out, here_.routers, routers_);
     tuned_.check(out, plan_.recipe, inference);
     check_linears(out, plan_.recipe, plan_.machines, has_fp8_linear_);
@@ -168,6 +170,7 @@ class layer_checks {
   bool typed_ = true;
   bool families_[n_op_families]{};  // of the ops of repeated layers
   bool has_fp8_linear_ = false;     // of repeated layers
+  bool reads_label_count_ = false;
 };
 
 }  // namespace rankc::detail

@@ -117,9 +117,12 @@ inline constexpr int every_label_counts = std::numeric_limits<int>::min();
 /// - ignored_label: a negative number. A token with this label has no loss, and the loss is the mean over the
 ///   other labels of the step. A step in which every label is ignored changes nothing. Losses of routers
 ///   stay means over all tokens. Without it every label counts.
+/// - ignore_across_documents: a document's last token has no loss, because its label is the first token of
+///   the next document. It needs end_of_document and ignored_label.
 /// Units: seq in tokens, global_batch in sequences per step; clip 0: no clipping; decay_steps 0: lr is
 ///        constant after the warm-up.
-/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, RC264, RC265, RC267, RC268, from
+/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, RC264, RC265, RC267, RC268, RC270,
+///         RC271, from
 ///         `check_batch`, `check_recipe`, `check_recompute` and `tuning`.
 struct training {
   int seq, global_batch;
@@ -141,6 +144,7 @@ struct training {
   low_rank_adaptation lora = {};
   int end_of_document = -1;
   int ignored_label = every_label_counts;
+  bool ignore_across_documents = false;
   constexpr bool ignores_labels() const { return ignored_label != every_label_counts; }
   constexpr bool has_documents() const { return end_of_document != -1; }
   /// The pieces of its learning rate; of warmup_steps and decay_steps a warm-up and a cosine.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC260: losses that are means over a rank's own tokens. RC268: losses that count ignored labels.
+// RC260: losses that are means over a rank's own tokens. RC268, RC271: losses that count ignored labels.
 #include "reject.hpp"
 
 inline constexpr bool faulty = fault(true, false);
@@ -68,3 +68,79 @@ inline constexpr plan ignored_labels_counted{
 // error: RC268: layer 'mine' takes the mean of a loss over all tokens, and ignored_label=-100 leaves some
 //        labels out; call cross_entropy(logits, c), which divides by the number of labels that count
 static_assert(valid<ignored_labels_counted>);
+
+constexpr auto ignoring(const auto& model) {
+  return plan{.model = model,
+              .schedule = schedules::gpipe{1},
+              .recipe = training{.seq = 16, .global_batch = 8, .precision = f32, .ignored_label = -100},
+              .cluster = clusters::cpu};
+}
+
+/// Losses of a user, of a value alone, with its targets, and with the number of labels that count.
+constexpr void loss_rule(complaint&, types in, type* out, const op&) {
+  for (axis a : axes) out[0][a] = in[0][a].k == placement::V ? P : in[0][a];
+}
+inline constexpr op_row square_grad{
+    .name = "square_grad",
+    .ports = {ports::out("dx", "tokens width"), ports::in("x", "tokens width")},
+    .rule = placement_rules::elementwise<false>,
+    .kernel = "user::square_grad",
+    .sizes = "tokens*width number",
+    .header = "square.hpp"};
+constexpr void give_square_grad(backward& b) { b.give("x", b.apply(square_grad, {b["x"]})); }
+inline constexpr op_row square{.name = "square",
+                               .ports = {ports::sum("loss", ""), ports::in("x", "tokens width")},
+                               .rule = loss_rule,
+                               .dual = give_square_grad,
+                               .kernel = "user::square",
+                               .sizes = "tokens*width number",
+                               .header = "square.hpp"};
+inline constexpr op_row label_square{
+    .name = "label_square",
+    .ports = {ports::sum("loss", ""), ports::in("x", "tokens width"), ports::in("targets", "tokens").index()},
+    .rule = loss_rule,
+    .dual = give_square_grad,
+    .kernel = "user::label_square",
+    .sizes = "tokens*width number",
+    .header = "square.hpp"};
+inline constexpr op_row masked_square{
+    .name = "masked_square",
+    .ports = {ports::sum("loss", ""), ports::in("x", "tokens width"), ports::in("targets", "tokens").index(),
+              ports::in("count", "1").wide()},
+    .rule = loss_rule,
+    .dual = give_square_grad,
+    .kernel = "user::masked_square",
+    .sizes = "tokens*width number",
+    .header = "square.hpp"};
+
+enum class of_head : unsigned char { targets, sums, tokens };
+template <of_head Of>
+struct own_head {
+  static constexpr std::string_view name = "mine";
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    const operand logits = linear(enter_tp(x, c), t.parameter("out", {dim{"vocab", 64}, dim{"hidden", 32}},
+                                                              {{axis::tp, "vocab"}}, initial::ones));
+    const value targets = c.input("targets");
+    const op by{.with = {.factor = c.loss_scale}};
+    if (!faulty) return t.apply(masked_square, {logits.v, targets, label_count(c)}, logits.from, by);
+    if (Of == of_head::targets) return t.apply(label_square, {logits.v, targets}, logits.from, by);
+    const value read = Of == of_head::sums ? softmax_sums(logits, targets, axis::tp) : logits.v;
+    return t.apply(square, {read}, logits.from, by);
+  }
+};
+
+inline constexpr auto negative_labels = ignoring(ending_in<own_head<of_head::targets>>{});
+// error: RC271: label_square of layer 'mine' reads labels as if all counted, and some are
+//        ignored_label=-100; give it label_count(c) too, call cross_entropy(logits, c), or leave out
+//        ignored_label
+static_assert(valid<negative_labels>);
+
+inline constexpr auto logits_of_negative_labels = ignoring(ending_in<own_head<of_head::sums>>{});
+// error: RC271: square of layer 'mine' reads labels as if all counted, and some are ignored_label=-100; give
+//        it label_count(c) too, call cross_entropy(logits, c), or leave out ignored_label
+static_assert(valid<logits_of_negative_labels>);
+
+inline constexpr auto no_label_left_out = ignoring(ending_in<own_head<of_head::tokens>>{});
+// error: RC271: ignored_label=-100, and no loss of the model leaves labels out; call cross_entropy(logits,
+//        c), or leave out ignored_label
+static_assert(valid<no_label_left_out>);

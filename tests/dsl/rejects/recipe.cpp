@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233 to RC239, RC241 to RC249, RC264, RC265, RC267: numbers out of range, recomputation of nothing, state
-// that no optimizer keeps, an optimizer of matrices, and parameters that do not exist, or cannot be adapted
-// or trained.
+// RC233 to RC239, RC241 to RC249, RC264, RC265, RC267, RC270: numbers out of range, recomputation of nothing,
+// state that no optimizer keeps, an optimizer of matrices, and parameters that do not exist, or cannot be
+// adapted or trained.
 #include "reject.hpp"
 
 #include <rankc/schedules/looped_bfs.hpp>
@@ -250,6 +250,24 @@ inline constexpr auto rc267_a_token = trained({.seq = 8, .global_batch = 4, .ign
 // error: RC267: ignored_label=0; a label of 0 or more may be a token of the vocabulary, so take a negative
 //        number: -100 is usual
 static_assert(valid<rc267_a_token>);
+
+inline constexpr auto rc270_every_label = trained({.seq = 8,
+                                                   .global_batch = 4,
+                                                   .end_of_document = 3,
+                                                   .ignored_label = fault(every_label_counts, -100),
+                                                   .ignore_across_documents = true});
+// error: RC270: ignore_across_documents=true, and without ignored_label every label counts; leave it out, or
+//        take ignored_label: -100 is usual
+static_assert(valid<rc270_every_label>);
+
+inline constexpr auto rc270_no_documents = trained({.seq = 8,
+                                                    .global_batch = 4,
+                                                    .end_of_document = fault(-1, 3),
+                                                    .ignored_label = -100,
+                                                    .ignore_across_documents = true});
+// error: RC270: ignore_across_documents=true, and without end_of_document no token ends a document; leave it
+//        out, or take end_of_document
+static_assert(valid<rc270_no_documents>);
 
 inline constexpr auto rc242_wide_moments =
     trained({.seq = 8, .global_batch = 4, .moments = fault(f64, bf16)});

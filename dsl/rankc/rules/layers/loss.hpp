@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC260: a loss is the same mean on every layout. RC268: a loss of targets leaves out the ignored labels.
+// RC260: a loss is the same mean on every layout. RC268, RC271: a loss of targets leaves out the ignored
+// labels.
 #pragma once
 #include <rankc/models/one_device.hpp>
 
+#include <algorithm>
 #include <vector>
 
 namespace rankc::detail {
@@ -50,24 +52,68 @@ constexpr void check_loss(report& out, const auto& layer, const trace& t, const 
     }
 }
 
-/// RC268: if the recipe ignores labels, no loss of the targets is a mean over all tokens.
+/// The values of a layer that follow from the labels of its tokens alone: the targets, and the sums of
+/// exponentials with the logits of the targets.
+constexpr std::vector<char> find_values_of_labels(const trace& t) {
+  std::vector<char> found(t.values.size(), 0);
+  for (const input_value& i : t.inputs)
+    if (i.id >= 0 && i.is == inputs::targets) found[static_cast<std::size_t>(i.id)] = 1;
+  for (std::size_t i = 0; i < t.forward_ops; ++i) {
+    const op& o = t.ops[i];
+    const int read = o.kind == &ops::exp_sums ? o.in[2] : o.in[0];
+    const bool passes = o.kind == &ops::exp_sums || o.kind->converts != conversion::none;
+    if (passes && read >= 0)
+      found[static_cast<std::size_t>(o.out[0])] = found[static_cast<std::size_t>(read)];
+  }
+  return found;
+}
+
+constexpr bool reads_label_count(const trace& t, const op& o) {
+  for (int read : o.in)
+    if (read >= 0 && is_input(t, read, inputs::label_count)) return true;
+  return false;
+}
+constexpr bool reads_label_count(const trace& t) {
+  for (std::size_t i = 0; i < t.forward_ops; ++i)
+    if (reads_label_count(t, t.ops[i])) return true;
+  return false;
+}
+
+/// RC268, RC271: if the recipe ignores labels, an op that reads them reads the number of those that count.
 constexpr void check_ignored_labels(report& out, std::string_view layer, const trace& t,
                                     const training& recipe) {
   if (!recipe.ignores_labels() || !t.has_input(inputs::targets.name)) return;
-  std::vector<char> is_sum_of_targets(t.values.size(), 0);
+  const std::vector<char> is_of_labels = find_values_of_labels(t);
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
-    const bool reads_targets = o.kind == &ops::exp_sums && is_input(t, o.in[2], inputs::targets),
-               passes_sums = o.kind->converts != conversion::none &&
-                             is_sum_of_targets[static_cast<std::size_t>(o.in[0])] != 0;
-    if (reads_targets || passes_sums) is_sum_of_targets[static_cast<std::size_t>(o.out[0])] = 1;
-    if (o.kind != &ops::cross_entropy || is_sum_of_targets[static_cast<std::size_t>(o.in[0])] == 0) continue;
-    refuse(out, 268) << "layer '" << layer << "' takes the mean of a loss over all tokens, and ignored_label="
-                     << recipe.ignored_label
-                     << " leaves some labels out; call cross_entropy(logits, c), which "
-                     << "divides by the number of labels that count";
+    const bool reads_labels = std::ranges::any_of(
+        o.in, [&](int read) { return read >= 0 && is_of_labels[static_cast<std::size_t>(read)] != 0; });
+    const bool passes_them_on = is_of_labels[static_cast<std::size_t>(o.out[0])] != 0;
+    if (!reads_labels || passes_them_on || reads_label_count(t, o)) continue;
+    if (o.kind == &ops::cross_entropy)
+      refuse(out, 268) << "layer '" << layer
+                       << "' takes the mean of a loss over all tokens, and ignored_label="
+                       << recipe.ignored_label
+                       << " leaves some labels out; call cross_entropy(logits, c), which "
+                       << "divides by the number of labels that count";
+    else
+      refuse(out, 271) << o.kind->name << " of layer '" << layer << "' reads labels as if all counted, and "
+                       << "some are ignored_label=" << recipe.ignored_label
+                       << "; give it label_count(c) too, call cross_entropy(logits, c), or leave out "
+                          "ignored_label";
     return;
   }
+}
+
+/// RC271: if the recipe ignores labels, a layer reads the number of those that count. A layer that
+/// check_ignored_labels has refused would read it.
+constexpr void check_label_count_is_read(report& out, const training& recipe, bool is_read) {
+  if (!recipe.ignores_labels() || is_read) return;
+  for (const diagnostic& d : out)
+    if (d.id == 268 || d.id == 271) return;
+  refuse(out, 271) << "ignored_label=" << recipe.ignored_label
+                   << ", and no loss of the model leaves labels out; call cross_entropy(logits, c), or leave "
+                      "out ignored_label";
 }
 
 }  // namespace rankc::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233, RC234, RC237, RC242 to RC245, RC267: each number of a recipe has its range, and moments and weights
-// their types. RC239: the ops that backward recomputes.
+// RC233, RC234, RC237, RC242 to RC245, RC267, RC270: each number of a recipe has its range, and moments and
+// weights their types. RC239: the ops that backward recomputes.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/recipe/training.hpp>
@@ -125,6 +125,17 @@ inline constexpr recipe_rule recipe_rules[]{
          << "; a label of 0 or more may be a token of the vocabulary, so take a negative number: -100 is "
             "usual";
      }},
+    // RC270
+    {270, [](const training& r) { return !r.ignore_across_documents || r.has_documents(); },
+     [](sentence& t, const training&) {
+       t << "ignore_across_documents=true, and without end_of_document no token ends a document; leave it "
+            "out, or take end_of_document";
+     }},
+    {270, [](const training& r) { return !r.ignore_across_documents || r.ignores_labels(); },
+     [](sentence& t, const training&) {
+       t << "ignore_across_documents=true, and without ignored_label every label counts; leave it out, or "
+            "take ignored_label: -100 is usual";
+     }},
     // RC244
     {244, [](const training& r) { return r.reductions != f64 || r.precision == f64; },
      [](sentence& t, const training&) {
@@ -205,7 +216,7 @@ constexpr void check_recompute(report& out, const recomputation& r, int repeated
 }
 
 /// Append the faults of a recipe. `check_batch` checks seq and global_batch.
-/// Errors: RC233 to RC237, RC241 to RC245, RC264, RC265, RC267.
+/// Errors: RC233 to RC237, RC241 to RC245, RC264, RC265, RC267, RC270.
 constexpr void check_recipe(report& out, const training& recipe) {
   for (const detail::recipe_rule& r : detail::recipe_rules)
     if (!r.holds(recipe)) r.says(refuse(out, r.id), recipe);

@@ -58,7 +58,8 @@ class embedded {
   /// declared inputs takes an empty list.
   /// Shapes: (rows, seq), row-major.
   /// Errors: 1 for another size; for a token outside the vocabulary, or a label that is neither a token nor
-  /// the program's ignored label, with its position; for a missing or unknown input.
+  /// the program's ignored label, or that the plan ignores, with its position; for a missing or unknown
+  /// input.
   status set_batch(int microbatch, std::span<const std::int32_t> tokens,
                    std::span<const std::int32_t> targets, std::span<const named_array> inputs = {}) noexcept;
 
@@ -80,7 +81,7 @@ class embedded {
  private:
   status told(auto&& call) noexcept;
   void check_tokens(std::span<const std::int32_t>) const;
-  void check_labels(std::span<const std::int32_t>) const;
+  void check_labels(std::span<const std::int32_t> labels, std::span<const std::int32_t> tokens) const;
 
   std::unique_ptr<engine> engine_;
   int rank_ = 0;

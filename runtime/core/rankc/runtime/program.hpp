@@ -263,6 +263,7 @@ struct description {
   bool independent_experts = false;  // ep is a separate axis, whose ranks have the same tokens
   int end_of_document = -1;          // the token that ends a document; -1: each sequence is one document
   std::int32_t ignored_label = every_label_counts;  // the loss ignores it
+  bool ignore_across_documents = false;             // the loss ignores the label of a document's last token
   int microbatches, rows, seq, vocab;               // rows: sequences per microbatch and data-parallel rank
   int vocab_used;  // tokens are below this; the rest of the vocabulary is padding
   double flops_per_token;
@@ -338,6 +339,10 @@ struct description {
   constexpr bool is_token(std::int32_t t) const { return t >= 0 && t < vocab_used; }
   constexpr bool is_label(std::int32_t t) const {
     return is_token(t) || (ignores_labels() && t == ignored_label);
+  }
+  /// Whether the label of a token is that of the next document, which the loss leaves out.
+  constexpr bool ignores_label_of(std::int32_t token) const {
+    return ignore_across_documents && token == end_of_document;
   }
 
  private:

@@ -76,7 +76,8 @@ struct batch {
 /// Writes the values of a sample.
 using read_sample = std::function<void(std::uint64_t sample, const sample_view& to)>;
 
-/// Reads samples 0 to global_batch - 1 into a batch.
+/// Reads samples 0 to global_batch - 1 into a batch. If the plan ignores labels across documents, it replaces
+/// the labels of tokens that end a document.
 batch read_batch(const description&, const read_sample&);
 /// Read a step's batch: sample `first` is row 0 of data-parallel rank 0 in microbatch 0; rows come first,
 /// then data-parallel ranks, then microbatches. With documents, data-parallel ranks share the samples of the

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of packed plans, lowered: their certificates, and a user's own loss by another number of labels.
+#include <doctest/doctest.h>
+
+#include <rankc/codegen/certificate.hpp>
+#include <rankc/codegen/equivalence.hpp>
+#include <rankc/codegen/lowered.hpp>
+#include <rankc/codegen/verify.hpp>
+#include <rankc/plan/make_plan.hpp>
+
+#include <string>
+#include <vector>
+
+#include "../equivalence/subject.hpp"
+#include "models.hpp"
+#include "plans.hpp"
+
+namespace packed_lowering_test {
+
+using namespace rankc::codegen;
+using equivalence_tests::subject;
+
+namespace {
+
+/// The first reason that the programs of a certificate are not its model; empty where they are.
+std::string reason_of(const std::string& text) {
+  const certified c = read_certificate(text);
+  const equivalence e = check_equivalence(c.steps.at(0).program, c.steps[0].verdict, c.model);
+  return e.reasons.empty() ? "" : e.reasons.front();
+}
+
+}  // namespace
+
+TEST_CASE("certificates of packed plans are accepted") {
+  int programs = 0;
+  for (const split_plan& p : packed::plans()) {
+    CAPTURE(p.job);
+    CAPTURE(p.layout);
+    const lowered l = lower(p.plan, dtype::f64, target::host);
+    for (const program& q : {expand_train(l), expand_evaluate(l)}) {
+      const std::string text = certificate({{q, prove(q)}}, specify(p.plan));
+      CHECK(verify(text) == "");
+      CHECK(reason_of(text) == "");
+      ++programs;
+    }
+  }
+  CHECK(programs == 28);
+}
+
+TEST_CASE("a user's own loss by the number of a rank's labels is refused") {
+  for (const auto& [layout, name] :
+       {std::pair("dp2", "number of labels over dp"), std::pair("four", "labels of microbatch 2")}) {
+    CAPTURE(std::string(layout));
+    subject s(find_plan(packed::plans(), "llama", layout), target::host, dtype::f64, false);
+    REQUIRE(s.reason() == "");
+    for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+      for (op* o : s.find(r, name)) s.leave_out(r, *o);
+    CHECK(s.reason().find("masked_square: RC7428") != std::string::npos);
+  }
+}
+
+TEST_CASE("ranks that ignore labels across documents run another program") {
+  const auto hash_of = [](bool ignores) {
+    const rankc::training recipe{.seq = 16,
+                                 .global_batch = 8,
+                                 .end_of_document = 3,
+                                 .ignored_label = -100,
+                                 .ignore_across_documents = ignores};
+    const rankc::plan_data plan = rankc::make_plan("packed", packed::llama{}, {}, rankc::schedules::gpipe{1},
+                                                   recipe, rankc::clusters::cpu);
+    return lower(plan, dtype::f32, target::host).hash;
+  };
+  CHECK(hash_of(true) != hash_of(false));
+}
+
+}  // namespace packed_lowering_test
