@@ -41,6 +41,7 @@ struct op {
   const std::byte* from = nullptr;
   std::byte* second_to = nullptr;  // of a shift, whose count is of both tensors
   const std::byte* second_from = nullptr;
+  std::size_t second_count = 0;        // elements of the second tensor
   std::size_t count = 0, element = 1;  // element: bytes of one
   dtype type = dtype::f32;
   reduction reduce = reduction::sum;

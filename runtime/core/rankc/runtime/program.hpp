@@ -17,7 +17,7 @@
 namespace rankc::runtime {
 
 /// The version that generated text asserts, so that old output and a new runtime cannot meet.
-inline constexpr int interface_version = 10;
+inline constexpr int interface_version = 11;
 
 /// A byte offset into a rank's arena.
 struct at {

@@ -187,10 +187,11 @@ template <class T>
 void reduce_scatter(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>
 void all_to_all(const lane&, over, message, at to, at scratch, at from, const runtime::head_exchange&);
-/// Of two tensors of `count`, what the member before has, or the one behind; one group of calls.
+/// Receives two tensors, of `count` and `second_count` elements, from the member before or from the one
+/// behind; one group of calls.
 template <class T>
 void shift(const lane&, over, message, at to, at second_to, at from, at second_from, std::size_t count,
-           ring_way);
+           std::size_t second_count, ring_way);
 
 /// Slots of tokens to the ranks that have their experts, and back; and the offsets of what is received.
 /// Shapes: slots (slots, width), received and scratch (ranks * slab, width); offsets int32 (2, experts),

@@ -26,8 +26,9 @@ class carriage {
     const void* second_from;
     std::size_t count;
     dtype type;
-    reduction how;     // of an all_reduce
-    const char* name;  // as all ranks have it
+    reduction how;                 // of an all_reduce
+    const char* name;              // as all ranks have it
+    std::size_t second_count = 0;  // of a shift: elements of the second tensor
   };
   enum class state { under_way, done, failed };
 

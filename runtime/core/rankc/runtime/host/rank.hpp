@@ -145,8 +145,8 @@ void receive(const lane&, message, at data, std::size_t bytes);
 /// Shapes: all_reduce in place, `count` elements. all_gather: `to` is (group, count), this rank contributes
 ///         `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count).
 ///         all_to_all: all three are of the exchange's count * width; what is sent lies in `to` until all is
-///         there. On lanes that compute alone. shift: four tensors of `count`, apart from each other; one
-///         exchange.
+///         there. On lanes that compute alone. shift: to and from have `count` elements, second_to and
+///         second_from `second_count`; the four lie apart; one exchange.
 template <class T>
 void all_reduce(const lane&, over, message, at data, std::size_t count, reduction = reduction::sum);
 template <class T>
@@ -158,7 +158,7 @@ void all_to_all(const lane&, over, message, at to, at scratch, at from, const ru
 
 template <class T>
 void shift(const lane&, over, message, at to, at second_to, at from, at second_from, std::size_t count,
-           ring_way);
+           std::size_t second_count, ring_way);
 
 /// Slots of tokens to the ranks that have their experts, and back; and the offsets of what is received. On
 /// lanes that compute.
