@@ -232,10 +232,10 @@ target_link_libraries(rankc_packed_test PRIVATE rankc_packed_plans rankc::codege
 target_compile_definitions(rankc_packed_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_FAMILIES=2 RANKC_PLANS=14)
 add_test(NAME packed COMMAND rankc_packed_test)
 
-# Plans whose attention has windows, softcaps, scales and sinks.
+# Plans whose attention has windows, softcaps, scales, sinks, and value heads of another size than key heads.
 rankc_family(attention attention/plans.cpp)
-rankc_sampled_programs(attention 2 8 48)
-add_executable(rankc_attention_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp attention/lowering_test.cpp attention/oracle_test.cpp attention/sinks_test.cpp)
+rankc_sampled_programs(attention 2 11 63)
+add_executable(rankc_attention_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp attention/lowering_test.cpp attention/oracle_test.cpp attention/pytorch_test.cpp)
 target_include_directories(rankc_attention_test PRIVATE programs families)
 target_link_libraries(rankc_attention_test PRIVATE rankc_attention_plans rankc::codegen rankc::verify rankc_attention_host rankc_test_host_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_attention_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")
@@ -284,7 +284,7 @@ if(RANKC_GPU_PROGRAMS)
   rankc_gradients_cuda_test(routing 4 8 25 23)
   rankc_gradients_cuda_test(sequences 4 5 16 35)
   rankc_gradients_cuda_test(documents 2 5 8 14)
-  rankc_gradients_cuda_test(attention 3 9 21 18)
+  rankc_gradients_cuda_test(attention 3 12 27 24)
   rankc_gradients_cuda_test(masked 4 6 16 15)
   rankc_gradients_cuda_test(encoders 2 4 18 8)
   rankc_family_programs(recompute cuda 4)

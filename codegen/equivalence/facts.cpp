@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of facts. Axes: t and u tokens of a step, p positions of the queries of t, j those of the keys of
-// u, h and k heads, v vocabulary, s positions; i, o, w, l, r features; n tokens of whole sequences, whose
-// documents begin where starts says.
+// u, h and k heads, d elements of a query or key head, v vocabulary, s positions; i, o, w, l, r features, w
+// also the elements of a value head; n tokens of whole sequences, whose documents begin where starts says.
 #include "facts.hpp"
 
 namespace rankc::codegen::algebra {
@@ -19,9 +19,9 @@ constexpr line lines[]{
     {"all_gather", "y(t w) x(t w)", "y = 1 * x", "converts", "", "x = dy"},
     {"reduce_scatter", "y(t w) x(t w)", "y = 1 * x", "converts", "", "x = dy"},
     {"all_to_all", "y(t w) x(t w)", "y = 1 * x", "converts", "", "x = dy"},
-    {"shift", "first(t w) second(t w) x(t w) y(t w)", "first = 1 * x; second = 1 * y", "converts", "",
+    {"shift", "first(t w) second(t l) x(t w) y(t l)", "first = 1 * x; second = 1 * y", "converts", "",
      "x = dfirst; y = dsecond"},
-    {"shift_back", "first(t w) second(t w) x(t w) y(t w)", "first = 1 * x; second = 1 * y", "converts", "",
+    {"shift_back", "first(t w) second(t l) x(t w) y(t l)", "first = 1 * x; second = 1 * y", "converts", "",
      "x = dfirst; y = dsecond"},
     {"add", "y(t w)^a,b a(t w) b(t w)", "y = a + b", "", "", "a = dy; b = dy"},
     {"scale", "y(t w)^x x(t w)", "y = number * x", "", "", "x = scale(dy)"},
@@ -174,10 +174,10 @@ constexpr line lines[]{
     {"position", "y(t w)^x x(t w) table(s w)", "y = x + table", "positions whole(s)", "seq",
      "x = dy; table = position_grad(dy)"},
     {"position_grad", "+dtable(s w)/wide dy(t w)", "dtable = sum(t) dy'", "positions whole(s)", "seq"},
-    {"attention", "o(t h*d) lse(t h)/wide q(t h*d):q k(t k*d):k v(t k*d):k", "o = q k v'; lse = q k",
+    {"attention", "o(t h*w) lse(t h)/wide q(t h*d):q k(t k*d):k v(t k*w):v", "o = q k v'; lse = q k",
      "sequences groups", "seq attention", "q k v = attention_grad(do, q, k, v, o, lse)"},
     {"attention_grad",
-     "dq(t h*d):q dk(t k*d):k dv(t k*d):k d_o(t h*d) q(t h*d):q k(t k*d):k v(t k*d):k o(t h*d) lse(t h)/wide",
+     "dq(t h*d):q dk(t k*d):k dv(t k*w):v d_o(t h*w) q(t h*d):q k(t k*d):k v(t k*w):v o(t h*w) lse(t h)/wide",
      "dq = d_o' q k v o lse; dk = d_o' q k v o lse; dv = d_o' q k v o lse", "sequences groups",
      "seq attention"},
 
@@ -186,38 +186,38 @@ constexpr line lines[]{
      "chunks positions like position whole(s)", "seq"},
     {"chunk_position_grad", "+dtable(s w)/wide dy(t w)", "dtable = sum(t) dy'",
      "chunks positions like position_grad whole(s)", "seq"},
-    {"chunk_attention", "o(t h*d) lse(t h)/wide q(t h*d):q k(u k*d):k v(u k*d):k", "o = q k v'; lse = q k",
+    {"chunk_attention", "o(t h*w) lse(t h)/wide q(t h*d):q k(u k*d):k v(u k*w):v", "o = q k v'; lse = q k",
      "chunks like attention groups", "seq attention"},
     {"chunk_attention_grad",
-     "dq(t h*d):q dk(u k*d):k dv(u k*d):k d_o(t h*d) q(t h*d):q k(u k*d):k v(u k*d):k o(t h*d) lse(t h)/wide",
+     "dq(t h*d):q dk(u k*d):k dv(u k*w):v d_o(t h*w) q(t h*d):q k(u k*d):k v(u k*w):v o(t h*w) lse(t h)/wide",
      "dq = d_o' q k v o lse; dk = sum(p) d_o' q k v o lse; dv = sum(p) d_o' q k v o lse",
      "chunks like attention_grad groups", "seq attention"},
 
     // ---- the same of one rank's keys, in parts
-    {"ring_attention", "o(t h*d) lse(t h)/wide q(t h*d) k(u k*d) v(u k*d)",
+    {"ring_attention", "o(t h*w) lse(t h)/wide q(t h*d) k(u k*d) v(u k*w)",
      "o = parts(j) q k v; lse = parts(j) q k", "ring like attention groups", "seq attention"},
     {"merge_attention",
-     "o(t h*d)^o_before lse(t h)/wide^lse_before o_before(t h*d) lse_before(t h)/wide o_more(t h*d) "
+     "o(t h*w)^o_before lse(t h)/wide^lse_before o_before(t h*w) lse_before(t h)/wide o_more(t h*w) "
      "lse_more(t h)/wide",
      "o = merge(lse_before lse_more) o_before o_more; lse = merge(lse_before lse_more) lse_before lse_more",
      "shares"},
     {"ring_attention_grad",
-     "dq(t h*d) dk(u k*d) dv(u k*d) d_o(t h*d) q(t h*d) k(u k*d) v(u k*d) o(t h*d) lse(t h)/wide",
+     "dq(t h*d) dk(u k*d) dv(u k*w) d_o(t h*w) q(t h*d) k(u k*d) v(u k*w) o(t h*w) lse(t h)/wide",
      "dq = sum(j) d_o' q k v o lse; dk = sum(p) d_o' q k v o lse; dv = sum(p) d_o' q k v o lse",
      "ring like attention_grad groups", "seq attention"},
 
     // ---- sinks of attention
     {"sink_scores", "scores(t h) x(t h*d) sinks(h)", "scores = sinks'", "", "", "sinks = bias_grad(dscores)"},
     {"add_sinks",
-     "o(t h*d)^o_before lse(t h)/wide^lse_before o_before(t h*d) lse_before(t h)/wide scores(t h)",
+     "o(t h*w)^o_before lse(t h)/wide^lse_before o_before(t h*w) lse_before(t h)/wide scores(t h)",
      "o = o_before' lse_before scores; lse = lse_before scores", "shares"},
-    {"add_sinks_grad", "dscores(t h) d_o(t h*d) o(t h*d) lse(t h)/wide scores(t h)",
-     "dscores = sum(d) d_o' o lse scores", "shares"},
-    {"sink_attention", "o(t h*d) lse(t h)/wide q(t h*d) k(t k*d) v(t k*d) scores(t h)",
+    {"add_sinks_grad", "dscores(t h) d_o(t h*w) o(t h*w) lse(t h)/wide scores(t h)",
+     "dscores = sum(w) d_o' o lse scores", "shares"},
+    {"sink_attention", "o(t h*w) lse(t h)/wide q(t h*d) k(t k*d) v(t k*w) scores(t h)",
      "u m = attention(q, k, v); o lse = add_sinks(u, m, scores)", "sequences groups modelled",
      "seq attention",
      "q k v = attention_grad(do, q, k, v, o, lse); scores = add_sinks_grad(do, o, lse, scores)"},
-    {"document_sink_attention", "o(t h*d) lse(t h)/wide q(t h*d) k(t k*d) v(t k*d) scores(t h) starts(n)/i32",
+    {"document_sink_attention", "o(t h*w) lse(t h)/wide q(t h*d) k(t k*d) v(t k*w) scores(t h) starts(n)/i32",
      "u m = document_attention(q, k, v, starts); o lse = add_sinks(u, m, scores)",
      "sequences documents groups modelled", "seq attention",
      "q k v = document_attention_grad(do, q, k, v, o, lse, starts); "
@@ -228,11 +228,11 @@ constexpr line lines[]{
      "positions documents whole(s)", "seq", "x = dy; table = document_position_grad(dy, starts)"},
     {"document_position_grad", "+dtable(s w)/wide dy(t w) starts(n)/i32", "dtable = sum(t) dy' starts",
      "positions documents whole(s)", "seq"},
-    {"document_attention", "o(t h*d) lse(t h)/wide q(t h*d):q k(t k*d):k v(t k*d):k starts(n)/i32",
+    {"document_attention", "o(t h*w) lse(t h)/wide q(t h*d):q k(t k*d):k v(t k*w):v starts(n)/i32",
      "o = q k v' starts; lse = q k starts", "sequences documents groups", "seq attention",
      "q k v = document_attention_grad(do, q, k, v, o, lse, starts)"},
     {"document_attention_grad",
-     "dq(t h*d):q dk(t k*d):k dv(t k*d):k d_o(t h*d) q(t h*d):q k(t k*d):k v(t k*d):k o(t h*d) lse(t h)/wide "
+     "dq(t h*d):q dk(t k*d):k dv(t k*w):v d_o(t h*w) q(t h*d):q k(t k*d):k v(t k*w):v o(t h*w) lse(t h)/wide "
      "starts(n)/i32",
      "dq = d_o' q k v o lse starts; dk = d_o' q k v o lse starts; dv = d_o' q k v o lse starts",
      "sequences documents groups", "seq attention"},
@@ -240,19 +240,19 @@ constexpr line lines[]{
      "chunks positions documents like document_position whole(s)", "seq"},
     {"document_chunk_position_grad", "+dtable(s w)/wide dy(t w) starts(n)/i32", "dtable = sum(t) dy' starts",
      "chunks positions documents like document_position_grad whole(s)", "seq"},
-    {"document_chunk_attention", "o(t h*d) lse(t h)/wide q(t h*d):q k(u k*d):k v(u k*d):k starts(n)/i32",
+    {"document_chunk_attention", "o(t h*w) lse(t h)/wide q(t h*d):q k(u k*d):k v(u k*w):v starts(n)/i32",
      "o = q k v' starts; lse = q k starts", "chunks documents like document_attention groups",
      "seq attention"},
     {"document_chunk_attention_grad",
-     "dq(t h*d):q dk(u k*d):k dv(u k*d):k d_o(t h*d) q(t h*d):q k(u k*d):k v(u k*d):k o(t h*d) lse(t h)/wide "
+     "dq(t h*d):q dk(u k*d):k dv(u k*w):v d_o(t h*w) q(t h*d):q k(u k*d):k v(u k*w):v o(t h*w) lse(t h)/wide "
      "starts(n)/i32",
      "dq = d_o' q k v o lse starts; dk = sum(p) d_o' q k v o lse starts; dv = sum(p) d_o' q k v o lse starts",
      "chunks documents like document_attention_grad groups", "seq attention"},
-    {"document_ring_attention", "o(t h*d) lse(t h)/wide q(t h*d) k(u k*d) v(u k*d) starts(n)/i32",
+    {"document_ring_attention", "o(t h*w) lse(t h)/wide q(t h*d) k(u k*d) v(u k*w) starts(n)/i32",
      "o = parts(j) q k v starts; lse = parts(j) q k starts", "ring documents like document_attention groups",
      "seq attention"},
     {"document_ring_attention_grad",
-     "dq(t h*d) dk(u k*d) dv(u k*d) d_o(t h*d) q(t h*d) k(u k*d) v(u k*d) o(t h*d) lse(t h)/wide "
+     "dq(t h*d) dk(u k*d) dv(u k*w) d_o(t h*w) q(t h*d) k(u k*d) v(u k*w) o(t h*w) lse(t h)/wide "
      "starts(n)/i32",
      "dq = sum(j) d_o' q k v o lse starts; dk = sum(p) d_o' q k v o lse starts; dv = sum(p) d_o' q k v o lse "
      "starts",

@@ -135,7 +135,7 @@ struct derivative {
   std::vector<factor> from;
 };
 
-inline constexpr std::size_t max_letters = 8;  // of a row
+inline constexpr std::size_t max_letters = 9;  // of a row
 
 struct fact {
   std::string row;

@@ -40,6 +40,7 @@ attention_shape shape_of(const op& o, const kernel_set& calls) {
           .heads = heads("q"),
           .kv_heads = heads("k"),
           .dim = static_cast<int>(port_of(o, "q").unit),
+          .value_dim = static_cast<int>(port_of(o, "v").unit),
           .element = element_of(o),
           .deterministic = calls.deterministic};
 }

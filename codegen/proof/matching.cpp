@@ -12,9 +12,14 @@ namespace rankc::codegen::proof {
 
 namespace {
 
+/// The bytes of the first of a shift's two tensors; 0 for all other ops.
+std::size_t first_bytes(const op& o) {
+  return is_shift(o.does) && !o.reads.empty() ? o.reads[0].end - o.reads[0].begin : 0;
+}
+
 bool same_message(const op& a, const op& b) {
-  return a.message == b.message && a.bytes == b.bytes && a.name == b.name && a.does == b.does &&
-         a.in_bf16 == b.in_bf16 && a.by_rows == b.by_rows;
+  return a.message == b.message && a.bytes == b.bytes && first_bytes(a) == first_bytes(b) &&
+         a.name == b.name && a.does == b.does && a.in_bf16 == b.in_bf16 && a.by_rows == b.by_rows;
 }
 
 bool same_values(const std::vector<access>& sent, const std::vector<access>& received) {
@@ -28,7 +33,7 @@ void add_other_message(const op_table& table, int a, int b, const std::string& c
   const op &x = *table.ops[a], &y = *table.ops[b];
   wrong.add(
       "RC7060: rank {}: op \"{}\" (message {}, {} bytes) meets op \"{}\" (message {}, {} bytes) of rank {} "
-      "on communicator \"{}\": name, message, bytes and kind must agree",
+      "on communicator \"{}\": name, message, kind and the bytes of each tensor must agree",
       table.rank[a], x.name, x.message, x.bytes, y.name, y.message, y.bytes, table.rank[b], communicator);
 }
 

@@ -218,8 +218,7 @@ class schedule_checker {
       for (std::size_t i = 0; right && i < s.reads.size(); ++i)
         right = s.reads[i].end - s.reads[i].begin == s.writes[i].end - s.writes[i].begin &&
                 s.reads[i].type == s.writes[i].type;
-    if (s.does == collective_kind::shift || s.does == collective_kind::shift_back)
-      right = right && s.reads.size() == 2;
+    if (is_shift(s.does)) right = right && s.reads.size() == 2;
     if (!right)
       refuse(me,
              "RC7170: certificate, rank {}: op \"{}\" reads {} bytes and writes {}: sizes, types or number "
@@ -323,13 +322,19 @@ class schedule_checker {
     }
   }
 
+  /// The bytes of the first of a shift's two tensors; 0 for all other ops.
+  static std::uint64_t first_bytes(const listed_op& s) {
+    return is_shift(s.does) && !s.reads.empty() ? s.reads[0].end - s.reads[0].begin : 0;
+  }
+
   void check_meeting(id a, id b) const {
     const listed_op &x = at(a), &y = at(b);
-    if (x.name != y.name || x.message != y.message || x.bytes != y.bytes || x.does != y.does ||
-        x.in_bf16 != y.in_bf16 || x.by_rows != y.by_rows)
+    if (x.name != y.name || x.message != y.message || x.bytes != y.bytes ||
+        first_bytes(x) != first_bytes(y) || x.does != y.does || x.in_bf16 != y.in_bf16 ||
+        x.by_rows != y.by_rows)
       refuse(a,
-             "RC7181: certificate, rank {}: op \"{}\" meets op \"{}\" of rank {}: name, message, bytes and "
-             "kind must agree",
+             "RC7181: certificate, rank {}: op \"{}\" meets op \"{}\" of rank {}: name, message, kind and "
+             "the bytes of each tensor must agree",
              y.name, b.rank);
     if (x.position != y.position)
       refuse(a,

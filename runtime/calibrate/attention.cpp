@@ -19,7 +19,7 @@ void write(const char* kernel, const cuda::attention_shape& a, double seconds) {
 
 /// With q, k and v as columns of one buffer, as programs have them.
 void of_shape(stand& s, int rows, int seq, int heads, int kv_heads, int dim) {
-  const cuda::attention_shape a{rows, seq, heads, kv_heads, dim, sizeof(bf16), false};
+  const cuda::attention_shape a{rows, seq, heads, kv_heads, dim, dim, sizeof(bf16), false};
   const std::size_t tokens = static_cast<std::size_t>(rows) * seq,
                     width = static_cast<std::size_t>(heads + 2 * kv_heads) * dim,
                     output = tokens * heads * dim;
@@ -31,14 +31,15 @@ void of_shape(stand& s, int rows, int seq, int heads, int kv_heads, int dim) {
     const at qkv = o.take(tokens * width), out = o.take(output), lse = o.take(tokens * heads, 4),
              scratch = o.take(cuda::attention_scratch(a), 1);
     cuda::attention<bf16>(on, out, lse, scratch, qkv, column(qkv, k), column(qkv, v), rows, seq, heads,
-                          kv_heads, dim, stride, stride);
+                          kv_heads, dim, dim, stride, stride, stride);
   }));
   write("attention_grad", a, s.time([=](const lane& on, operands& o) {
     const at qkv = o.take(tokens * width), d = o.take(tokens * width), out = o.take(output),
              d_out = o.take(output), lse = o.take(tokens * heads, 4),
              scratch = o.take(cuda::attention_grad_scratch(a), 1);
     cuda::attention_grad<bf16>(on, d, column(d, k), column(d, v), scratch, d_out, qkv, column(qkv, k),
-                               column(qkv, v), out, lse, rows, seq, heads, kv_heads, dim, stride, stride);
+                               column(qkv, v), out, lse, rows, seq, heads, kv_heads, dim, dim, stride, stride,
+                               stride);
   }));
 }
 

@@ -41,7 +41,7 @@ void product(stand& s, int tokens, int in, int out) {
 }
 
 void attention(stand& s, int rows, int seq, int heads, int kv_heads, int dim) {
-  const cuda::attention_shape a{rows, seq, heads, kv_heads, dim, sizeof(bf16), false};
+  const cuda::attention_shape a{rows, seq, heads, kv_heads, dim, dim, sizeof(bf16), false};
   const std::size_t tokens = static_cast<std::size_t>(rows) * seq, q = tokens * heads * dim,
                     kv = tokens * kv_heads * dim;
   const double operations = 2.0 * static_cast<double>(q) * seq;  // causal: half of both products
@@ -50,8 +50,8 @@ void attention(stand& s, int rows, int seq, int heads, int kv_heads, int dim) {
     const at out = o.take(q), lse = o.take(tokens * heads, 4),
              scratch = o.take(cuda::attention_scratch(a), 1), from = o.take(q), k = o.take(kv),
              v = o.take(kv);
-    cuda::attention<bf16>(on, out, lse, scratch, from, k, v, rows, seq, heads, kv_heads, dim, heads * dim,
-                          kv_heads * dim);
+    cuda::attention<bf16>(on, out, lse, scratch, from, k, v, rows, seq, heads, kv_heads, dim, dim,
+                          heads * dim, kv_heads * dim, kv_heads * dim);
   });
   write(s, "attention_grad", {2.5 * operations, 4 * rows_of_q + 4 * rows_of_kv, dim},
         [=](const lane& on, operands& o) {
@@ -59,7 +59,7 @@ void attention(stand& s, int rows, int seq, int heads, int kv_heads, int dim) {
                    scratch = o.take(cuda::attention_grad_scratch(a), 1), d_out = o.take(q), from = o.take(q),
                    k = o.take(kv), v = o.take(kv), out = o.take(q), lse = o.take(tokens * heads, 4);
           cuda::attention_grad<bf16>(on, dq, dk, dv, scratch, d_out, from, k, v, out, lse, rows, seq, heads,
-                                     kv_heads, dim, heads * dim, kv_heads * dim);
+                                     kv_heads, dim, dim, heads * dim, kv_heads * dim, kv_heads * dim);
         });
 }
 

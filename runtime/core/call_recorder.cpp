@@ -38,7 +38,7 @@ std::size_t element_bytes(const detail::member_type& tensor) {
 std::size_t moved_bytes(std::string_view name, const operand_list& list) {
   const bool is_of_second = name == "all_gather" || name == "gather_offsets" || name == "from_experts";
   const std::size_t bytes = member(list, member_kind::tensor, is_of_second).of.bytes;
-  return name.starts_with("shift") ? 2 * bytes : bytes;
+  return name.starts_with("shift") ? bytes + member(list, member_kind::tensor, 1).of.bytes : bytes;
 }
 
 std::vector<hashed_range> hashed_ranges(std::span<const range> all) {

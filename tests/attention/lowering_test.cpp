@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention with a window, a softcap and a scale, lowered: its certificates, its text, and programs and
-// models that have another setting.
+// Attention with a window, a softcap, a scale, sinks, and value heads of another size than key heads: its
+// certificates, its text, and programs and models with other attributes.
 #include <doctest/doctest.h>
 
 #include <emit/emit.hpp>
@@ -136,6 +136,66 @@ TEST_CASE("a program is refused if sinks are missing, of another layer, or not i
       }
     CHECK_FALSE(check_equivalence(sound, order, without).holds);
   }
+}
+
+TEST_CASE("a program is refused if its value heads have another size than the model's") {
+  const std::vector<split_plan> all = attention_family::plans();
+  const auto view_of = [](program& p, std::string_view row, std::string_view port) -> view& {
+    for (op& o : p.ranks[0].ops)
+      if (o.row.ends_with(row))
+        for (view& v : o.views)
+          if (v.port == port) return v;
+    throw std::logic_error("no such view");
+  };
+  const std::vector<std::pair<const char*, std::function<void(program&)>>> mutants{
+      {"more and smaller value heads", [&](program& p) { view_of(p, "attention", "v").unit = 1; }},
+      {"more and smaller heads of gradients",
+       [&](program& p) { view_of(p, "attention_grad", "dv").unit = 1; }},
+      {"a call with another size of value heads", [](program& p) {
+         for (op& o : p.ranks[0].ops)
+           if (o.row.ends_with("attention"))
+             for (double& given : o.given) given = given == 2 ? 3 : given;
+       }}};
+  for (const char* layout : {"one", "gathered", "ring", "ulysses"}) {
+    CAPTURE(layout);
+    const rankc::plan_data& plan = plan_of(all, "values", layout);
+    const program sound = expand_train(lower(plan, dtype::f64, target::host));
+    const specification model = specify(plan);
+    const verdict order = prove(sound);
+    REQUIRE(check_equivalence(sound, order, model).holds);
+    for (const auto& [what, change] : mutants) {
+      CAPTURE(what);
+      program p = sound;
+      change(p);
+      CHECK_FALSE(check_equivalence(p, order, model).holds);
+    }
+    specification with_equal_heads = specify(plan_of(all, "local", layout));
+    CHECK_FALSE(check_equivalence(sound, order, with_equal_heads).holds);
+    specification more_heads = model;
+    for (const specification::op& o : model.layers[1].ops)
+      if (o.row == "attention") more_heads.layers[1].values[static_cast<std::size_t>(o.in[2])].unit = 1;
+    CHECK(reason(sound, more_heads).find("RC7708") != std::string::npos);
+  }
+}
+
+TEST_CASE("bytes of messages and operations are those of keys and of values") {
+  const std::vector<split_plan> all = attention_family::plans();
+  const program ring = expand_train(lower(plan_of(all, "values", "ring"), dtype::f64, target::host));
+  std::vector<std::size_t> bytes;  // of the first shift of each kind of layer
+  for (const op& o : ring.ranks[0].ops)
+    if (o.kind == op_kind::collective && o.does == collective_kind::shift && bytes.size() < 6)
+      bytes.push_back(o.bytes);
+  // A rank has 4 sequences of 4 tokens, with 4 key heads of 4 elements and 4 value heads of 2, then of 6.
+  constexpr std::size_t of_two = 16 * 4 * (4 + 2) * 8, of_six = 16 * 4 * (4 + 6) * 8;
+  CHECK(bytes == std::vector{of_two, of_two, of_two, of_six, of_six, of_six});
+
+  const rankc::plan_data& plan = plan_of(all, "values", "one");
+  std::vector<double> found;
+  const rankc::trace& t = plan.kinds[2].ops;  // value heads of 6 elements, no window
+  for (const rankc::op& o : t.ops)
+    if (o.kind->find("lse") >= 0) found.push_back(o.kind->flops_of(rankc::sizes_of(t, o)));
+  constexpr double pairs = 192.0 * 8 * 16;  // 12 sequences of 16 tokens, 8 heads; pairs counted twice
+  CHECK(found == std::vector{2 * pairs * (4 + 6), 2 * pairs * (3 * 4 + 2 * 6)});
 }
 
 TEST_CASE("a program has no op that only a model has") {

@@ -52,8 +52,9 @@ struct mistral {
   }
 };
 
-/// The decoder of oracles/sinks.
-struct sunk_oracle {
+/// The decoder of oracles/sinks and of oracles/value_heads.
+struct small_oracle {
+  models::block_attention first, second;
   int vocab = 16, vocab_used = 0;
 
   constexpr void check(report& out) const { describe().check(out); }
@@ -70,8 +71,7 @@ struct sunk_oracle {
   constexpr models::decoder describe() const { return {.sizes = sizes(), .norm_eps = 1e-5, .theta = 100}; }
   constexpr auto stack() const {
     const models::decoder d = describe();
-    return sequential(d.embedding(),
-                      pattern{2, d.block({.window = 5, .sinks = true}), d.block({.sinks = true})}, d.head());
+    return sequential(d.embedding(), pattern{2, d.block(first), d.block(second)}, d.head());
   }
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr training recipe{.seq = 16, .global_batch = 12, .precision = f64},
     packed{.seq = 16, .global_batch = 12, .precision = f64, .end_of_document = 3};
 constexpr training of_oracle{.seq = 32, .global_batch = 4, .precision = f64};
-constexpr training of_sinks{.seq = 16, .global_batch = 4, .precision = f64};
+constexpr training of_small_oracle{.seq = 16, .global_batch = 4, .precision = f64};
 constexpr schedules::gpipe once{1};
 constexpr schedules::one_f_one_b three{3};
 constexpr auto ring = cp_attention::ring;
@@ -24,7 +24,12 @@ constexpr auto ring = cp_attention::ring;
 constexpr alternating local{.first = {.window = 5}, .second = {}},
     narrow{.first = {.window = 3, .scale = 0.8}, .second = {.window = 1}},
     capped{.first = {.window = 6, .softcap = 0.5}, .second = {.softcap = 0.3, .scale = 1.25}},
-    sunk{.first = {.window = 5, .sinks = true}, .second = {.sinks = true}};
+    sunk{.first = {.window = 5, .sinks = true}, .second = {.sinks = true}},
+    values{.first = {.window = 5, .value_dim = 2}, .second = {.value_dim = 6}},
+    sunk_values{.first = {.window = 6, .softcap = 0.5, .sinks = true, .value_dim = 6},
+                .second = {.scale = 1.25, .sinks = true, .value_dim = 2}};
+constexpr small_oracle oracle_of_sinks{.first = {.window = 5, .sinks = true}, .second = {.sinks = true}},
+    oracle_of_values{.first = {.window = 5, .value_dim = 2}, .second = {.value_dim = 6}};
 
 }  // namespace
 
@@ -80,11 +85,33 @@ std::vector<split_plan> plans() {
   l.add("sunk_packed", "ring", sunk, {.world = 2, .cp = 2, .cp_attention = ring}, once, packed);
   l.add("sunk_packed", "ulysses", sunk, {.world = 2, .cp = 2, .ulysses = 2}, three, packed);
 
-  l.add("sunk_oracle", "one", sunk_oracle{}, {}, once, of_sinks);
-  l.add("sunk_oracle", "gathered_tp", sunk_oracle{}, {.world = 4, .cp = 2, .tp = 2}, once, of_sinks);
-  l.add("sunk_oracle", "ring", sunk_oracle{}, {.world = 2, .cp = 2, .cp_attention = ring},
-        schedules::gpipe{2}, of_sinks);
-  l.add("sunk_oracle", "ulysses", sunk_oracle{}, {.world = 2, .cp = 2, .ulysses = 2}, once, of_sinks);
+  l.add("sunk_oracle", "one", oracle_of_sinks, {}, once, of_small_oracle);
+  l.add("sunk_oracle", "gathered_tp", oracle_of_sinks, {.world = 4, .cp = 2, .tp = 2}, once, of_small_oracle);
+  l.add("sunk_oracle", "ring", oracle_of_sinks, {.world = 2, .cp = 2, .cp_attention = ring},
+        schedules::gpipe{2}, of_small_oracle);
+  l.add("sunk_oracle", "ulysses", oracle_of_sinks, {.world = 2, .cp = 2, .ulysses = 2}, once,
+        of_small_oracle);
+
+  l.add("values", "one", values, {}, once);
+  l.add("values", "sp", values, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true}, three);
+  l.add("values", "gathered", values, {.world = 2, .cp = 2}, once);
+  l.add("values", "ring", values, {.world = 4, .cp = 4, .cp_attention = ring}, three);
+  l.add("values", "ulysses", values, {.world = 2, .cp = 2, .ulysses = 2}, once);
+  l.add("values", "pairs", values, {.world = 4, .cp = 4, .ulysses = 2, .cp_attention = ring}, once);
+  l.add("values", "pp", values, {.world = 4, .dp_shard = 2, .pp = 2}, three);
+
+  l.add("values_packed", "one", sunk_values, {}, once, packed);
+  l.add("values_packed", "gathered_tp", sunk_values, {.world = 4, .cp = 2, .tp = 2}, three, packed);
+  l.add("values_packed", "ring", sunk_values, {.world = 2, .cp = 2, .cp_attention = ring}, once, packed);
+  l.add("values_packed", "ulysses", sunk_values, {.world = 2, .cp = 2, .ulysses = 2}, three, packed);
+
+  l.add("values_oracle", "one", oracle_of_values, {}, once, of_small_oracle);
+  l.add("values_oracle", "gathered_tp", oracle_of_values, {.world = 4, .cp = 2, .tp = 2}, once,
+        of_small_oracle);
+  l.add("values_oracle", "ring", oracle_of_values, {.world = 2, .cp = 2, .cp_attention = ring},
+        schedules::gpipe{2}, of_small_oracle);
+  l.add("values_oracle", "ulysses", oracle_of_values, {.world = 2, .cp = 2, .ulysses = 2}, once,
+        of_small_oracle);
 
   l.add("mistral", "one", mistral{}, {}, once, of_oracle);
   l.add("mistral", "gathered_tp", mistral{}, {.world = 4, .cp = 2, .tp = 2}, once, of_oracle);

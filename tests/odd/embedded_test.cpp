@@ -114,8 +114,8 @@ class exchange {
       case carriage::kind::shift_back:
         for (std::size_t taker = 0; taker < size; ++taker) {
           const std::size_t giver = (taker + (first.kind == carriage::kind::shift ? size - 1 : 1)) % size;
-          std::copy_n(from(giver), count / 2, to(taker));
-          std::copy_n(static_cast<const T*>(calls.at(ranks[giver]).second_from), count / 2,
+          std::copy_n(from(giver), count - first.second_count, to(taker));
+          std::copy_n(static_cast<const T*>(calls.at(ranks[giver]).second_from), first.second_count,
                       static_cast<T*>(calls.at(ranks[taker]).second_to));
         }
         break;

@@ -132,20 +132,20 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("a shift hands two tensors to the next, or back to the one before") {
+TEST_CASE("a shift sends two tensors of different sizes to the next rank, or back to the one before") {
   for (const ring_way way : {ring_way::next, ring_way::back})
     for (const std::size_t group : {2, 3, 5}) {
       CAPTURE(group);
-      const std::size_t count = 7 * 11;
-      const parts given = random_parts_of(group, 2 * count);
+      const std::size_t count = 7 * 11, second_count = 7 * 5, all = count + second_count;
+      const parts given = random_parts_of(group, all);
       parts made(group);
       plan p(1, static_cast<int>(group), 1);
       train_body = [&](rank& r) {
         const auto me = static_cast<std::size_t>(r.index);
-        const at x = data<double>(0), y = x + 8 * count, first = y + 8 * count, second = first + 8 * count;
+        const at x = data<double>(0), y = x + 8 * count, first = x + 8 * all, second = first + 8 * count;
         std::copy(given[me].begin(), given[me].end(), r.at<double>(x));
-        shift<double>(r[compute], over::dp, {0, "shift"}, first, second, x, y, count, way);
-        made[me].assign(r.at<double>(first), r.at<double>(first) + 2 * count);
+        shift<double>(r[compute], over::dp, {0, "shift"}, first, second, x, y, count, second_count, way);
+        made[me].assign(r.at<double>(first), r.at<double>(first) + all);
       };
       p.install()->step(input(1));
       for (std::size_t m = 0; m < group; ++m)

@@ -103,82 +103,84 @@ void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen
 }
 template <class T>
 void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-               int kv_heads, int dim, int q_stride, int kv_stride, const attention_setting& by) {
-  const attention_shape shape{
-      rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
-  const std::size_t tokens = product(rows, seq), kv_width = product(kv_heads, dim);
+               int kv_heads, int dim, int value_dim, int q_stride, int k_stride, int v_stride,
+               const attention_setting& by) {
+  const attention_shape shape{rows, seq,       heads,     kv_heads,
+                              dim,  value_dim, sizeof(T), recorder::active().about().deterministic};
+  const std::size_t tokens = product(rows, seq);
   kernel(on, "attention")
       .with(by)
-      .out(o, all<T>(tokens, heads, dim))
+      .out(o, all<T>(tokens, heads, value_dim))
       .out(lse, all<float>(rows, heads, seq))
       .out(scratch, all<std::byte>(attention_scratch(shape)))
       .in(q, columns<T>(tokens, product(heads, dim), q_stride))
-      .in(k, columns<T>(tokens, kv_width, kv_stride))
-      .in(v, columns<T>(tokens, kv_width, kv_stride));
+      .in(k, columns<T>(tokens, product(kv_heads, dim), k_stride))
+      .in(v, columns<T>(tokens, product(kv_heads, value_dim), v_stride));
 }
 template <class T>
 void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                    int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
-                    const attention_setting& by) {
-  const attention_shape shape{
-      rows, seq, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
-  const std::size_t tokens = product(rows, seq), width = product(heads, dim),
-                    kv_width = product(kv_heads, dim);
+                    int rows, int seq, int heads, int kv_heads, int dim, int value_dim, int q_stride,
+                    int k_stride, int v_stride, const attention_setting& by) {
+  const attention_shape shape{rows, seq,       heads,     kv_heads,
+                              dim,  value_dim, sizeof(T), recorder::active().about().deterministic};
+  const std::size_t tokens = product(rows, seq), width = product(heads, dim);
   kernel(on, "attention_grad")
       .with(by)
       .out(dq, columns<T>(tokens, width, q_stride))
-      .out(dk, columns<T>(tokens, kv_width, kv_stride))
-      .out(dv, columns<T>(tokens, kv_width, kv_stride))
+      .out(dk, columns<T>(tokens, product(kv_heads, dim), k_stride))
+      .out(dv, columns<T>(tokens, product(kv_heads, value_dim), v_stride))
       .out(scratch, all<std::byte>(attention_grad_scratch(shape)))
-      .in(dout, all<T>(tokens, width))
+      .in(dout, all<T>(tokens, heads, value_dim))
       .in(q, columns<T>(tokens, width, q_stride))
-      .in(k, columns<T>(tokens, kv_width, kv_stride))
-      .in(v, columns<T>(tokens, kv_width, kv_stride))
-      .in(o, all<T>(tokens, width))
+      .in(k, columns<T>(tokens, product(kv_heads, dim), k_stride))
+      .in(v, columns<T>(tokens, product(kv_heads, value_dim), v_stride))
+      .in(o, all<T>(tokens, heads, value_dim))
       .in(lse, all<float>(rows, heads, seq));
 }
 
 /// Attention of a rank's tokens of each sequence, which `ranks` share out.
 template <class T>
-attention_shape chunk_shape_of(int rows, int seq, int heads, int kv_heads, int dim, int ranks) {
-  return {rows, seq / ranks, heads, kv_heads, dim, sizeof(T), recorder::active().about().deterministic};
+attention_shape chunk_shape_of(int rows, int seq, int heads, int kv_heads, int dim, int value_dim,
+                               int ranks) {
+  return {rows, seq / ranks, heads,     kv_heads,
+          dim,  value_dim,   sizeof(T), recorder::active().about().deterministic};
 }
 
 template <class T>
 void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first,
-                     const attention_setting& by) {
-  const std::size_t tokens = product(rows, seq / ranks), keys = product(rows, seq),
-                    kv_width = product(kv_heads, dim);
+                     int kv_heads, int dim, int value_dim, int q_stride, int k_stride, int v_stride,
+                     int ranks, int first, const attention_setting& by) {
+  const std::size_t tokens = product(rows, seq / ranks), keys = product(rows, seq);
   kernel(on, "chunk_attention")
       .with(by)
-      .out(o, all<T>(tokens, heads, dim))
+      .out(o, all<T>(tokens, heads, value_dim))
       .out(lse, all<float>(rows, heads, seq / ranks))
-      .out(scratch,
-           all<std::byte>(chunk_attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks))))
+      .out(scratch, all<std::byte>(chunk_attention_scratch(
+                        chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, value_dim, ranks))))
       .in(q, columns<T>(tokens, product(heads, dim), q_stride))
-      .in(k, columns<T>(keys, kv_width, kv_stride))
-      .in(v, columns<T>(keys, kv_width, kv_stride));
+      .in(k, columns<T>(keys, product(kv_heads, dim), k_stride))
+      .in(v, columns<T>(keys, product(kv_heads, value_dim), v_stride));
   expect_chunks(rows * (seq / ranks), rows, seq, ranks, first);
 }
 template <class T>
 void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
-                          int kv_stride, int ranks, int first, const attention_setting& by) {
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int value_dim,
+                          int q_stride, int k_stride, int v_stride, int ranks, int first,
+                          const attention_setting& by) {
   const std::size_t tokens = product(rows, seq / ranks), keys = product(rows, seq),
-                    width = product(heads, dim), kv_width = product(kv_heads, dim);
+                    width = product(heads, dim);
   kernel(on, "chunk_attention_grad")
       .with(by)
       .out(dq, columns<T>(tokens, width, q_stride))
-      .out(dk, columns<T>(keys, kv_width, kv_stride))
-      .out(dv, columns<T>(keys, kv_width, kv_stride))
+      .out(dk, columns<T>(keys, product(kv_heads, dim), k_stride))
+      .out(dv, columns<T>(keys, product(kv_heads, value_dim), v_stride))
       .out(scratch, all<std::byte>(chunk_attention_grad_scratch(
-                        chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks))))
-      .in(dout, all<T>(tokens, width))
+                        chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, value_dim, ranks))))
+      .in(dout, all<T>(tokens, heads, value_dim))
       .in(q, columns<T>(tokens, width, q_stride))
-      .in(k, columns<T>(keys, kv_width, kv_stride))
-      .in(v, columns<T>(keys, kv_width, kv_stride))
-      .in(o, all<T>(tokens, width))
+      .in(k, columns<T>(keys, product(kv_heads, dim), k_stride))
+      .in(v, columns<T>(keys, product(kv_heads, value_dim), v_stride))
+      .in(o, all<T>(tokens, heads, value_dim))
       .in(lse, all<float>(rows, heads, seq / ranks));
   expect_chunks(rows * (seq / ranks), rows, seq, ranks, first);
 }
@@ -186,36 +188,37 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
 /// A part of attention around a ring: to the keys of one rank.
 template <class T>
 void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                    int kv_heads, int dim, int ring, double step, int first, const attention_setting& by) {
+                    int kv_heads, int dim, int value_dim, int ring, double step, int first,
+                    const attention_setting& by) {
   const int own = seq / ring;
   kernel(on, "ring_attention")
       .with(by)
-      .out(o, all<T>(rows, own, heads, dim))
+      .out(o, all<T>(rows, own, heads, value_dim))
       .out(lse, all<float>(rows, heads, own))
-      .out(scratch,
-           all<std::byte>(attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring))))
+      .out(scratch, all<std::byte>(attention_scratch(
+                        chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, value_dim, ring))))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, own, kv_heads, dim))
-      .in(v, all<T>(rows, own, kv_heads, dim));
+      .in(v, all<T>(rows, own, kv_heads, value_dim));
   expect_step(rows * own, rows, seq, ring, step, first);
 }
 template <class T>
 void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                         int first, const attention_setting& by) {
+                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int value_dim, int ring,
+                         double step, int first, const attention_setting& by) {
   const int own = seq / ring;
   kernel(on, "ring_attention_grad")
       .with(by)
       .out(dq, all<T>(rows, own, heads, dim))
       .out(dk, all<T>(rows, own, kv_heads, dim))
-      .out(dv, all<T>(rows, own, kv_heads, dim))
-      .out(scratch,
-           all<std::byte>(attention_grad_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring))))
-      .in(dout, all<T>(rows, own, heads, dim))
+      .out(dv, all<T>(rows, own, kv_heads, value_dim))
+      .out(scratch, all<std::byte>(attention_grad_scratch(
+                        chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, value_dim, ring))))
+      .in(dout, all<T>(rows, own, heads, value_dim))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, own, kv_heads, dim))
-      .in(v, all<T>(rows, own, kv_heads, dim))
-      .in(o, all<T>(rows, own, heads, dim))
+      .in(v, all<T>(rows, own, kv_heads, value_dim))
+      .in(o, all<T>(rows, own, heads, value_dim))
       .in(lse, all<float>(rows, heads, own));
   expect_step(rows * own, rows, seq, ring, step, first);
 }
@@ -314,56 +317,62 @@ void swiglu_grad_e4m3_rows(const lane& on, at dgate, at dup, at dy, at gate, at 
 // Attention within documents: as whole sequences are, and told of starts.
 template <class T>
 void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                        int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
-                        const attention_setting& by) {
-  attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, q_stride, kv_stride, by);
+                        int seq, int heads, int kv_heads, int dim, int value_dim, int q_stride, int k_stride,
+                        int v_stride, const attention_setting& by) {
+  attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, value_dim, q_stride, k_stride,
+               v_stride, by);
   within_documents("document_attention", starts, product(rows, seq), scratch,
-                   attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, 1)));
+                   attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, value_dim, 1)));
 }
 template <class T>
 void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                              at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
-                             int q_stride, int kv_stride, const attention_setting& by) {
-  attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, q_stride,
-                    kv_stride, by);
+                             int value_dim, int q_stride, int k_stride, int v_stride,
+                             const attention_setting& by) {
+  attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
+                    value_dim, q_stride, k_stride, v_stride, by);
   within_documents("document_attention_grad", starts, product(rows, seq), scratch,
-                   attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, 1)));
+                   attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, value_dim, 1)));
 }
 template <class T>
 void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                              int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
-                              int ranks, int first, const attention_setting& by) {
-  chunk_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, q_stride, kv_stride,
-                     ranks, first, by);
+                              int seq, int heads, int kv_heads, int dim, int value_dim, int q_stride,
+                              int k_stride, int v_stride, int ranks, int first, const attention_setting& by) {
+  chunk_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, value_dim, q_stride,
+                     k_stride, v_stride, ranks, first, by);
   within_documents("document_chunk_attention", starts, product(rows, seq), scratch,
-                   attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks)));
+                   attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, value_dim, ranks)));
 }
 template <class T>
 void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                    at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                   int dim, int q_stride, int kv_stride, int ranks, int first,
-                                   const attention_setting& by) {
+                                   int dim, int value_dim, int q_stride, int k_stride, int v_stride,
+                                   int ranks, int first, const attention_setting& by) {
   chunk_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
-                          q_stride, kv_stride, ranks, first, by);
-  within_documents("document_chunk_attention_grad", starts, product(rows, seq), scratch,
-                   attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ranks)));
+                          value_dim, q_stride, k_stride, v_stride, ranks, first, by);
+  within_documents(
+      "document_chunk_attention_grad", starts, product(rows, seq), scratch,
+      attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, value_dim, ranks)));
 }
 template <class T>
 void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first,
-                             const attention_setting& by) {
-  ring_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ring, step, first, by);
+                             int seq, int heads, int kv_heads, int dim, int value_dim, int ring, double step,
+                             int first, const attention_setting& by) {
+  ring_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, value_dim, ring, step,
+                    first, by);
   within_documents("document_ring_attention", starts, product(rows, seq), scratch,
-                   attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring)));
+                   attention_scratch(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, value_dim, ring)));
 }
 template <class T>
 void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                  int dim, int ring, double step, int first, const attention_setting& by) {
+                                  int dim, int value_dim, int ring, double step, int first,
+                                  const attention_setting& by) {
   ring_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
-                         ring, step, first, by);
-  within_documents("document_ring_attention_grad", starts, product(rows, seq), scratch,
-                   attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, ring)));
+                         value_dim, ring, step, first, by);
+  within_documents(
+      "document_ring_attention_grad", starts, product(rows, seq), scratch,
+      attention_delta_bytes(chunk_shape_of<T>(rows, seq, heads, kv_heads, dim, value_dim, ring)));
 }
 
 #include "fused_kernels.ipp"

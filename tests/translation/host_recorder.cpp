@@ -59,63 +59,65 @@ void sigmoid_statistics(const lane& on, at own, at scratch, at logits, at chosen
 }
 template <class T>
 void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-               int kv_heads, int dim, const attention_setting& by) {
+               int kv_heads, int dim, int value_dim, const attention_setting& by) {
   kernel(on, "attention")
       .with(by)
-      .out(o, all<T>(rows, seq, heads, dim))
+      .out(o, all<T>(rows, seq, heads, value_dim))
       .out(lse, all<T>(rows, heads, seq))
       .out(scratch, all<T>(attention_scratch(seq, seq, 1, static_cast<std::size_t>(by.window))))
       .in(q, all<T>(rows, seq, heads, dim))
       .in(k, all<T>(rows, seq, kv_heads, dim))
-      .in(v, all<T>(rows, seq, kv_heads, dim));
+      .in(v, all<T>(rows, seq, kv_heads, value_dim));
 }
 template <class T>
 void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                    int rows, int seq, int heads, int kv_heads, int dim, const attention_setting& by) {
+                    int rows, int seq, int heads, int kv_heads, int dim, int value_dim,
+                    const attention_setting& by) {
   kernel(on, "attention_grad")
       .with(by)
       .out(dq, all<T>(rows, seq, heads, dim))
       .out(dk, all<T>(rows, seq, kv_heads, dim))
-      .out(dv, all<T>(rows, seq, kv_heads, dim))
+      .out(dv, all<T>(rows, seq, kv_heads, value_dim))
       .out(scratch, all<T>(attention_grad_scratch(seq, seq, 1, static_cast<std::size_t>(by.window))))
-      .in(dout, all<T>(rows, seq, heads, dim))
+      .in(dout, all<T>(rows, seq, heads, value_dim))
       .in(q, all<T>(rows, seq, heads, dim))
       .in(k, all<T>(rows, seq, kv_heads, dim))
-      .in(v, all<T>(rows, seq, kv_heads, dim))
-      .in(o, all<T>(rows, seq, heads, dim))
+      .in(v, all<T>(rows, seq, kv_heads, value_dim))
+      .in(o, all<T>(rows, seq, heads, value_dim))
       .in(lse, all<T>(rows, heads, seq));
 }
 
 template <class T>
 void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int ranks, int first, const attention_setting& by) {
+                     int kv_heads, int dim, int value_dim, int ranks, int first,
+                     const attention_setting& by) {
   const int own = seq / ranks;
   kernel(on, "chunk_attention")
       .with(by)
-      .out(o, all<T>(rows, own, heads, dim))
+      .out(o, all<T>(rows, own, heads, value_dim))
       .out(lse, all<T>(rows, heads, own))
       .out(scratch, all<T>(attention_scratch(own, seq, 1, static_cast<std::size_t>(by.window))))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, seq, kv_heads, dim))
-      .in(v, all<T>(rows, seq, kv_heads, dim));
+      .in(v, all<T>(rows, seq, kv_heads, value_dim));
   expect_chunks(rows * own, rows, seq, ranks, first);
 }
 template <class T>
 void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first,
-                          const attention_setting& by) {
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int value_dim,
+                          int ranks, int first, const attention_setting& by) {
   const int own = seq / ranks;
   kernel(on, "chunk_attention_grad")
       .with(by)
       .out(dq, all<T>(rows, own, heads, dim))
       .out(dk, all<T>(rows, seq, kv_heads, dim))
-      .out(dv, all<T>(rows, seq, kv_heads, dim))
+      .out(dv, all<T>(rows, seq, kv_heads, value_dim))
       .out(scratch, all<T>(attention_grad_scratch(own, seq, 1, static_cast<std::size_t>(by.window))))
-      .in(dout, all<T>(rows, own, heads, dim))
+      .in(dout, all<T>(rows, own, heads, value_dim))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, seq, kv_heads, dim))
-      .in(v, all<T>(rows, seq, kv_heads, dim))
-      .in(o, all<T>(rows, own, heads, dim))
+      .in(v, all<T>(rows, seq, kv_heads, value_dim))
+      .in(o, all<T>(rows, own, heads, value_dim))
       .in(lse, all<T>(rows, heads, own));
   expect_chunks(rows * own, rows, seq, ranks, first);
 }
@@ -123,34 +125,35 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
 /// A part of attention around a ring: to the keys of one rank.
 template <class T>
 void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                    int kv_heads, int dim, int ring, double step, int first, const attention_setting& by) {
+                    int kv_heads, int dim, int value_dim, int ring, double step, int first,
+                    const attention_setting& by) {
   const int own = seq / ring;
   kernel(on, "ring_attention")
       .with(by)
-      .out(o, all<T>(rows, own, heads, dim))
+      .out(o, all<T>(rows, own, heads, value_dim))
       .out(lse, all<T>(rows, heads, own))
       .out(scratch, all<T>(attention_scratch(own, own, 1)))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, own, kv_heads, dim))
-      .in(v, all<T>(rows, own, kv_heads, dim));
+      .in(v, all<T>(rows, own, kv_heads, value_dim));
   expect_step(rows * own, rows, seq, ring, step, first);
 }
 template <class T>
 void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                         int first, const attention_setting& by) {
+                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int value_dim, int ring,
+                         double step, int first, const attention_setting& by) {
   const int own = seq / ring;
   kernel(on, "ring_attention_grad")
       .with(by)
       .out(dq, all<T>(rows, own, heads, dim))
       .out(dk, all<T>(rows, own, kv_heads, dim))
-      .out(dv, all<T>(rows, own, kv_heads, dim))
+      .out(dv, all<T>(rows, own, kv_heads, value_dim))
       .out(scratch, all<T>(attention_grad_scratch(own, own, 1)))
-      .in(dout, all<T>(rows, own, heads, dim))
+      .in(dout, all<T>(rows, own, heads, value_dim))
       .in(q, all<T>(rows, own, heads, dim))
       .in(k, all<T>(rows, own, kv_heads, dim))
-      .in(v, all<T>(rows, own, kv_heads, dim))
-      .in(o, all<T>(rows, own, heads, dim))
+      .in(v, all<T>(rows, own, kv_heads, value_dim))
+      .in(o, all<T>(rows, own, heads, value_dim))
       .in(lse, all<T>(rows, heads, own));
   expect_step(rows * own, rows, seq, ring, step, first);
 }
@@ -172,45 +175,51 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, std::s
 // Attention within documents: as whole sequences are, and told of starts.
 template <class T>
 void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                        int seq, int heads, int kv_heads, int dim, const attention_setting& by) {
-  attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, by);
+                        int seq, int heads, int kv_heads, int dim, int value_dim,
+                        const attention_setting& by) {
+  attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, value_dim, by);
   within_documents("document_attention", starts, product(rows, seq));
 }
 template <class T>
 void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                              at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
-                             const attention_setting& by) {
-  attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim, by);
+                             int value_dim, const attention_setting& by) {
+  attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
+                    value_dim, by);
   within_documents("document_attention_grad", starts, product(rows, seq));
 }
 template <class T>
 void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                              int seq, int heads, int kv_heads, int dim, int ranks, int first,
+                              int seq, int heads, int kv_heads, int dim, int value_dim, int ranks, int first,
                               const attention_setting& by) {
-  chunk_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ranks, first, by);
+  chunk_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, value_dim, ranks, first,
+                     by);
   within_documents("document_chunk_attention", starts, product(rows, seq));
 }
 template <class T>
 void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                    at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                   int dim, int ranks, int first, const attention_setting& by) {
+                                   int dim, int value_dim, int ranks, int first,
+                                   const attention_setting& by) {
   chunk_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
-                          ranks, first, by);
+                          value_dim, ranks, first, by);
   within_documents("document_chunk_attention_grad", starts, product(rows, seq));
 }
 template <class T>
 void document_ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first,
-                             const attention_setting& by) {
-  ring_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, ring, step, first, by);
+                             int seq, int heads, int kv_heads, int dim, int value_dim, int ring, double step,
+                             int first, const attention_setting& by) {
+  ring_attention<T>(on, o, lse, scratch, q, k, v, rows, seq, heads, kv_heads, dim, value_dim, ring, step,
+                    first, by);
   within_documents("document_ring_attention", starts, product(rows, seq));
 }
 template <class T>
 void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                  int dim, int ring, double step, int first, const attention_setting& by) {
+                                  int dim, int value_dim, int ring, double step, int first,
+                                  const attention_setting& by) {
   ring_attention_grad<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, rows, seq, heads, kv_heads, dim,
-                         ring, step, first, by);
+                         value_dim, ring, step, first, by);
   within_documents("document_ring_attention_grad", starts, product(rows, seq));
 }
 

@@ -101,13 +101,13 @@ void all_to_all(const lane& on, over what, message m, at to, at scratch, at from
 
 template <class T>
 void shift(const lane& on, over what, message m, at to, at second_to, at from, at second_from,
-           std::size_t count, ring_way way) {
-  const std::size_t bytes = count * sizeof(T);
+           std::size_t count, std::size_t second_count, ring_way way) {
+  const std::size_t bytes = count * sizeof(T), second_bytes = second_count * sizeof(T);
   call& c = recorder::active().add(way == ring_way::next ? "shift" : "shift_back", on.index);
-  c.communicates = {recorder::active().meet(on.index, what, m, 2 * bytes)};
+  c.communicates = {recorder::active().meet(on.index, what, m, bytes + second_bytes)};
   c.operands = {to.byte, second_to.byte, from.byte, second_from.byte};
-  c.reads = {{from.byte, bytes}, {second_from.byte, bytes}};
-  c.writes = {{to.byte, bytes}, {second_to.byte, bytes}};
+  c.reads = {{from.byte, bytes}, {second_from.byte, second_bytes}};
+  c.writes = {{to.byte, bytes}, {second_to.byte, second_bytes}};
 }
 /// Slots, or offsets: `blocks` bytes go to the members and come from them, by way of scratch.
 static call& exchange_slots(const lane& on, const char* function, over what, message m, std::size_t blocks,

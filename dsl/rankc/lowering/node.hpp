@@ -327,10 +327,9 @@ constexpr element_kind sent_elements(const node& n) {
 /// The buffer size of a conversion on one rank.
 /// Units: bytes.
 constexpr std::size_t message_bytes(const layer_program& l, const node& n, const layer_setting& s) {
-  const conversion by = n.row->converts;
-  const bool shifts = by == conversion::shift || by == conversion::shift_back;  // two tensors in one message
-  return static_cast<std::size_t>(shifts ? n.row->count(false) : 1) *
-         static_cast<std::size_t>(l.part(n).elements()) * s.bytes(sent_elements(n));
+  long long elements = l.part(n).elements();
+  if (n.is_beside()) elements = l.shape(n["x"]).elements() + l.shape(n["y"]).elements();
+  return static_cast<std::size_t>(elements) * s.bytes(sent_elements(n));
 }
 
 /// A slice that a node reads or writes.

@@ -173,8 +173,12 @@ class packer {
     return share_strides(parts);
   }
 
-  /// True if operands of one node that share a stride are all columns of the pack, or none is: keys and
-  /// values, gate and up.
+  /// True for two strides of operands that are packed together or not at all: equal ones, as of gate and up,
+  /// and those of keys and values, because fused attention kernels take one stride for both.
+  static constexpr bool belong_together(std::string_view a, std::string_view b) {
+    return a == b || (a == "k_stride" && b == "v_stride") || (a == "v_stride" && b == "k_stride");
+  }
+  /// True if operands of one node whose strides belong together are all columns of the pack, or none is.
   constexpr bool share_strides(const std::vector<part>& parts) const {
     std::vector<char> is_part(p_.values.size(), 0);
     for (const part& q : parts)
@@ -186,7 +190,8 @@ class packer {
           const std::string_view stride = n.row->ports[p].shape.stride;
           if (stride.empty() || !is_part[n.ports[p].at.value]) continue;
           for (std::size_t q = 0; q < n.ports.size(); ++q)
-            if (!is_part[n.ports[q].at.value] && n.row->ports[q].shape.stride == stride) return false;
+            if (!is_part[n.ports[q].at.value] && belong_together(n.row->ports[q].shape.stride, stride))
+              return false;
         }
     return true;
   }

@@ -98,6 +98,7 @@ struct attention_half {
   bool qkv_biases = false;  // q, k and v have biases without `of.biases`, too
   attention_setting setting{};
   bool has_sinks = false;  // each head has a sink
+  int value_dim = 0;       // elements of a value head; 0: as many as a key head has
 
   constexpr value add_to(trace& t, value x, const layer_context& c) const {
     value h1 = of.enter(t, x, attention_names, c);
@@ -112,12 +113,15 @@ struct attention_half {
     const bool has_bias = of.biases || qkv_biases;
     value q = as("q", turn(of.column(t, h1, "wq", "wq.bias", heads, has_bias), q_gain, c));
     value k = as("k", turn(of.column(t, h1, "wk", "wk.bias", kv_heads, has_bias), k_gain, c));
-    value v = as("v", of.column(t, h1, "wv", "wv.bias", kv_heads, has_bias));
+    value v = as("v", of.column(t, h1, "wv", "wv.bias", value_heads(), has_bias));
     value o = as("o", self_attention(q, k, v, c, setting, sinks));
     return as("x_mid", x + of.leave(t, o, attention_names, hidden, c));
   }
 
  private:
+  constexpr dim value_heads() const {
+    return value_dim ? dim{kv_heads.name, kv_heads.count() * value_dim, value_dim, "value_dim"} : kv_heads;
+  }
   constexpr value declare_sinks(trace& t) const {
     return t.parameter("sinks", {dim{heads.name, heads.count()}}, {{region_axis, heads.name}},
                        initial::normal, initial_std);

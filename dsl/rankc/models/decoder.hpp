@@ -7,11 +7,13 @@
 
 namespace rankc::models {
 
-/// The attention of one block: an attention_setting, and whether each head has a sink.
+/// The attention of one block: an attention_setting, whether each head has a sink, and the elements of a
+/// value head; 0: as many as a key head has.
 struct block_attention {
   int window = 0;
   double softcap = 0, scale = 0;
   bool sinks = false;
+  int value_dim = 0;
 };
 
 struct decoder {
@@ -69,7 +71,8 @@ struct decoder {
             .head_norms = head_norms,
             .qkv_biases = qkv_biases,
             .setting = {.window = a.window, .softcap = a.softcap, .scale = a.scale},
-            .has_sinks = a.sinks};
+            .has_sinks = a.sinks,
+            .value_dim = a.value_dim};
   }
 };
 

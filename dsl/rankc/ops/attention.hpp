@@ -58,6 +58,7 @@ constexpr void ring_attention(complaint& c, types in, type* out, const op& o) {
   for (int i = 0; i < 3; ++i)
     if (!rows(c, who[i], in[i])) return;
   out[0] = out[1] = in[0];
+  out[0].shape[1] = heads_of_result(in[0].shape[1], in[2].shape[1]);
   out[1].shape[1] = dim{in[0].shape[1].name, in[0].shape[1].count()};
   out[1].holds = element::wide;
   for (axis a : axes)
@@ -101,9 +102,14 @@ namespace ops {
 /// The shape on a rank, with the number of the rank's tokens of each sequence.
 constexpr cuda::attention_shape attention_shape(const op_sizes& s, const kernel_setting& k) {
   const auto size = [&](std::string_view symbol) { return static_cast<int>(s(symbol)); };
-  return {
-      size("rows"),   size("tokens") / size("rows"), size("heads"), size("kv_heads"), size("dim"), k.element,
-      k.deterministic};
+  return {.rows = size("rows"),
+          .seq = size("tokens") / size("rows"),
+          .heads = size("heads"),
+          .kv_heads = size("kv_heads"),
+          .dim = size("dim"),
+          .value_dim = size("value_dim"),
+          .element = k.element,
+          .deterministic = k.deterministic};
 }
 
 /// Twice the number of keys that a query sees on average: of causal attention without a window the length
@@ -113,11 +119,12 @@ constexpr double doubled_keys_per_query(const op_sizes& s) {
   if (!s.is_causal()) return 2 * seq;
   return window < seq ? window * (2 * seq - window) / seq : seq;
 }
-/// Floating-point operations: two matrix products forward, five backward.
+/// Floating-point operations. Forward multiplies queries by keys, and weights by values. Backward has three
+/// products of the size of keys, and two of the size of values.
 template <attention_form Form>
 constexpr double attention_flops(const op_sizes& s) {
-  const double all =
-      (Form.gradient ? 10 : 4) * s("tokens") * s("heads") * s("dim") * doubled_keys_per_query(s);
+  const double elements = Form.gradient ? 3 * s("dim") + 2 * s("value_dim") : s("dim") + s("value_dim");
+  const double all = 2 * s("tokens") * s("heads") * elements * doubled_keys_per_query(s);
   return Form.layout == attention_layout::ring ? all / s("ring") : all;
 }
 
@@ -161,12 +168,19 @@ constexpr port_shape queries() {
   if (Form.layout == attention_layout::chunks) return "tokens@first heads*dim : q_stride";
   return "tokens heads*dim : q_stride";
 }
-/// Shape of k, v and their gradients.
+/// Shape of k and dk. A row has a stride where one of q has.
 template <attention_form Form>
 constexpr port_shape keys() {
   if (Form.layout == attention_layout::ring) return "keys kv_heads*dim";
-  if (Form.layout == attention_layout::chunks) return "keys kv_heads*dim : kv_stride";
-  return "tokens kv_heads*dim : kv_stride";
+  if (Form.layout == attention_layout::chunks) return "keys kv_heads*dim : k_stride";
+  return "tokens kv_heads*dim : k_stride";
+}
+/// Shape of v and dv.
+template <attention_form Form>
+constexpr port_shape values() {
+  if (Form.layout == attention_layout::ring) return "keys kv_heads*value_dim";
+  if (Form.layout == attention_layout::chunks) return "keys kv_heads*value_dim : v_stride";
+  return "tokens kv_heads*value_dim : v_stride";
 }
 
 template <attention_form Form>
@@ -177,24 +191,26 @@ inline constexpr op_row attention_row = make_attention<Form>();
 
 template <attention_form Form>
 constexpr op_row make_attention() {
-  constexpr port_shape q = queries<Form>(), kv = keys<Form>(), o = "tokens heads*dim";
-  constexpr std::string_view sizes[]{"rows seq heads kv_heads dim", "rows seq heads kv_heads dim cp first",
-                                     "rows seq heads kv_heads dim ring number first"},
-      with_strides[]{"rows seq heads kv_heads dim q_stride kv_stride",
-                     "rows seq heads kv_heads dim q_stride kv_stride cp first",
-                     "rows seq heads kv_heads dim ring number first"};
+  constexpr port_shape q = queries<Form>(), k = keys<Form>(), v = values<Form>(),
+                       o = "tokens heads*value_dim";
+  constexpr std::string_view sizes[]{"rows seq heads kv_heads dim value_dim",
+                                     "rows seq heads kv_heads dim value_dim cp first",
+                                     "rows seq heads kv_heads dim value_dim ring number first"},
+      with_strides[]{"rows seq heads kv_heads dim value_dim q_stride k_stride v_stride",
+                     "rows seq heads kv_heads dim value_dim q_stride k_stride v_stride cp first",
+                     "rows seq heads kv_heads dim value_dim ring number first"};
   constexpr auto layout = static_cast<std::size_t>(Form.layout);
   op_row row{.name = attention_name<Form>(),
              .ports = {out("o", o), out("lse", "tokens heads").wide(), scratch("scratch"), in("q", q),
-                       in("k", kv), in("v", kv)},
+                       in("k", k), in("v", v)},
              .flops = attention_flops<Form>,
              .sizes = sizes[layout],
              .host = {.scratch = host_scratch<Form>},
              .cuda = {.sizes = with_strides[layout], .scratch = cuda_scratch<Form>}};
   if constexpr (Form.gradient) {
     const port gradient[]{
-        out("dq", q), out("dk", kv), out("dv", kv), scratch("scratch"), in("d_o", o),
-        in("q", q),   in("k", kv),   in("v", kv),   in("o", o),         in("lse", "tokens heads").wide()};
+        out("dq", q), out("dk", k), out("dv", v), scratch("scratch"), in("d_o", o),
+        in("q", q),   in("k", k),   in("v", v),   in("o", o),         in("lse", "tokens heads").wide()};
     std::copy(std::begin(gradient), std::end(gradient), row.ports);
   } else row.family = op_family::attention;
   if constexpr (Form.documents) row.ports[row.count_ports()] = in("starts", "places").index();
@@ -251,8 +267,10 @@ constexpr void attention_backward(backward& b) {
 }
 }  // namespace ops
 
-/// Attention of each sequence, with grouped key-value heads.
-/// Shapes: q (tokens, heads), k and v (tokens, kv_heads); all heads have one size; tokens = rows * seq.
+/// Attention of each sequence, with grouped key-value heads. The scale of the scores is 1 / sqrt(size of a
+/// key head) unless `by` has one.
+/// Shapes: q (tokens, heads), k and v (tokens, kv_heads); heads of q and k have one size, and those of v may
+///         have another; result (tokens, heads), with heads of the size of v's; tokens = rows * seq.
 /// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.
 constexpr value attention(operand q, value k, value v, int rows, int seq, const attention_setting& by = {}) {
   return k.in->apply(ops::attention, {q.v, k, v}, q.from,
@@ -268,9 +286,9 @@ constexpr value attention(operand q, value k, value v, value starts, int rows, i
 }
 /// Causal attention around a ring: a rank's chunks of each sequence attend to the keys of all ranks of the
 /// ring. In a ring of Ulysses groups these are the keys of all groups.
-/// Shapes: q (tokens, heads), k and v (tokens, kv_heads); all heads have one size. All three are sharded over
-/// cp along the tokens. In a ring of groups they are sharded by heads inside a group and by tokens over the
-/// groups. With a window, keys are still sent to ranks none of whose queries sees them.
+/// With a window, keys are still sent to ranks none of whose queries sees them.
+/// Shapes: as for attention. q, k and v are sharded over cp along the tokens. In a ring of groups they are
+/// sharded by heads inside a group and by tokens over the groups.
 /// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.
 constexpr value ring_attention(operand q, value k, value v, int rows, int seq, int ring,
                                const attention_setting& by = {}) {

@@ -79,10 +79,10 @@ constexpr void hand_on(complaint& c, types in, type* out, const op& o, int by) {
   for (int i = 0; i < 2; ++i)
     if (in[i][o.over] != V(0) && in[i][o.over] != heads_in_ring)
       c.found(o.over, who[i], in[i], "sharded along the tokens (V)", "there is nothing to hand on");
-  if (!c.said && (!placement_rules::same_shape(in[0], in[1]) || in[0].holds != in[1].holds)) {
+  if (!c.said && (in[0].shape[0] != in[1].shape[0] || in[0].holds != in[1].holds)) {
     complaint::put_shape(c.begin() << "one value is ", in[0]);
     complaint::put_shape(c.text << " and the other ", in[1]);
-    c.text << "; expected two of one shape, as keys and values are";
+    c.text << "; expected two with the same tokens, as keys and values have";
   }
   if (!c.said && o.with.ring < 2) c.begin() << "the ring has " << o.with.ring << " ranks; expected 2 or more";
   for (int i = 0; i < 2 && !c.said; ++i) {
@@ -163,8 +163,8 @@ inline constexpr op_row all_to_all{
     .converts = conversion::all_to_all};
 inline constexpr op_row shift{
     .name = "shift",
-    .ports = {out("first", "tokens width"), out("second", "tokens width"), in("x", "tokens width"),
-              in("y", "tokens width")},
+    .ports = {out("first", "tokens width"), out("second", "tokens second_width"), in("x", "tokens width"),
+              in("y", "tokens second_width")},
     .rule = [](complaint& c, types in, type* out, const op& o) { detail::hand_on(c, in, out, o, 1); },
     .dual = [](backward& b) { detail::give_back(b, rankc::shift_back); },
     .converts = conversion::shift,
@@ -172,8 +172,8 @@ inline constexpr op_row shift{
     .of_rings = true};
 inline constexpr op_row shift_back{
     .name = "shift_back",
-    .ports = {out("first", "tokens width"), out("second", "tokens width"), in("x", "tokens width"),
-              in("y", "tokens width")},
+    .ports = {out("first", "tokens width"), out("second", "tokens second_width"), in("x", "tokens width"),
+              in("y", "tokens second_width")},
     .rule = [](complaint& c, types in, type* out, const op& o) { detail::hand_on(c, in, out, o, -1); },
     .dual = [](backward& b) { detail::give_back(b, rankc::shift); },
     .converts = conversion::shift_back,
@@ -239,7 +239,7 @@ constexpr value all_to_all(operand x, axis over, std::string_view to, int seq, i
 }
 /// V -> V: each rank sends two tensors to the next rank of the ring and receives those of the previous one;
 /// backward shifts the gradients back.
-/// Shapes: x and y of one shape, sharded along the tokens over cp.
+/// Shapes: x and y with the same tokens, sharded along these over cp.
 /// Errors: RC210.
 constexpr value_pair shift(operand x, value y, axis over, int ring) {
   const value first =

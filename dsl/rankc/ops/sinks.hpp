@@ -78,8 +78,9 @@ inline constexpr op_row add_sinks{
 /// Attention and add_sinks as one op of a model. Programs have the two ops, so it has no kernel.
 inline constexpr op_row sink_attention{
     .name = "sink_attention",
-    .ports = {out("o", "tokens heads*dim"), out("lse", "tokens heads").wide(), in("q", "tokens heads*dim"),
-              in("k", "tokens kv_heads*dim"), in("v", "tokens kv_heads*dim"), in("scores", "tokens heads")}};
+    .ports = {out("o", "tokens heads*value_dim"), out("lse", "tokens heads").wide(),
+              in("q", "tokens heads*dim"), in("k", "tokens kv_heads*dim"),
+              in("v", "tokens kv_heads*value_dim"), in("scores", "tokens heads")}};
 inline constexpr op_row document_sink_attention = [] {
   op_row row = sink_attention;
   row.name = "document_sink_attention";

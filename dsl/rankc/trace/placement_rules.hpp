@@ -222,11 +222,15 @@ constexpr void rope(complaint& c, types in, type* out, const op&) {
 /// Complains if the heads of q, k and v do not match.
 constexpr void heads_of_attention(complaint& c, types in) {
   const dim &q = in[0].shape[1], &k = in[1].shape[1], &v = in[2].shape[1];
-  if (!c.said && (k != v || k.unit != q.unit || q.count() % k.count()))
+  if (!c.said && (k.count() != v.count() || k.unit != q.unit || q.count() % k.count()))
     c.begin() << "q, k and v have " << q.count() << ", " << k.count() << " and " << v.count() << " heads of "
               << q.unit << ", " << k.unit << " and " << v.unit
-              << " elements; expected heads of one size, k like v, "
-              << "and their number in k to divide that in q";
+              << " elements; expected heads of one size in q and k, as many heads in v as in k, "
+              << "and their number to divide that in q";
+}
+/// The heads of attention's result: as many as those of q, each with the size of a value head.
+constexpr dim heads_of_result(const dim& q, const dim& v) {
+  return q.unit == v.unit ? q : dim{q.name, q.count() * v.unit, v.unit, v.unit_name};
 }
 
 /// The rule of attention: output and log-sum-exp. Heads may be sharded, and whole sequences may be
@@ -237,6 +241,7 @@ constexpr void attention(complaint& c, types in, type* out, const op&) {
     if (!rows(c, who[i], in[i])) return;
   const int last = in[0].last();
   out[0] = out[1] = in[0];
+  out[0].shape[1] = heads_of_result(in[0].shape[last], in[2].shape[last]);
   out[1].shape[1] = dim{in[0].shape[last].name, in[0].shape[last].count()};
   out[1].holds = element::wide;
   for (axis a : axes)

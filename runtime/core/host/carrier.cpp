@@ -23,6 +23,7 @@ greeting::greeting(const op& o)
     : plan_hash(o.plan_hash),
       step(o.step),
       count(o.count),
+      second_count(o.second_count),
       rank(o.rank),
       kind(static_cast<std::int32_t>(o.kind)),
       index(o.what.index),
@@ -39,6 +40,7 @@ op greeting::as_op() const {
   o.plan_hash = plan_hash;
   o.step = step;
   o.count = count;
+  o.second_count = second_count;
   o.rank = rank;
   o.kind = static_cast<op_kind>(kind);
   o.what = {index, site};
@@ -181,10 +183,10 @@ void carrier::all_to_all(const op& mine) {
 // members both are the same rank.
 void carrier::shift(const op& mine) {
   const std::size_t n = members(), step = mine.kind == op_kind::shift ? 1 : n - 1,
-                    bytes = sum_bytes(mine) / 2;
+                    second_bytes = mine.second_count * mine.element, bytes = sum_bytes(mine) - second_bytes;
   const int to = ranks_[(own_ + step) % n], from = ranks_[(own_ + n - step) % n];
   exchange({{to, mine.from, bytes}}, {{from, mine.to, bytes}});
-  exchange({{to, mine.second_from, bytes}}, {{from, mine.second_to, bytes}});
+  exchange({{to, mine.second_from, second_bytes}}, {{from, mine.second_to, second_bytes}});
 }
 
 }  // namespace rankc::runtime::host

@@ -15,11 +15,11 @@
 
 namespace rankc::runtime::host {
 
-/// A member's description of its communication. `site` and `action` are truncated to fit.
+/// A member's description of its next communication. `site` and `action` are truncated to fit.
 struct greeting {
   std::uint64_t plan_hash = 0;
   std::int64_t step = 0;
-  std::uint64_t count = 0;
+  std::uint64_t count = 0, second_count = 0;
   std::int32_t rank = 0, kind = 0, index = 0, element = 0, type = 0, how = 0, communicator = 0;
   char site[120] = {}, action[32] = {};
 

@@ -4,6 +4,7 @@
 // of these keys. A query sees all keys if attention is not causal. Keys that no query of a block sees are not
 // read.
 #include "gemm.hpp"
+#include "head_sizes.hpp"
 #include "scores.hpp"
 
 #include <rankc/runtime/host/kernels.hpp>
@@ -44,26 +45,24 @@ void each_chunk(const runtime::chunks& has, const queries& b, auto visit) {
 
 template <class T>
 void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v, const documents& of,
-                      int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first,
-                      const attention_setting& setting) {
+                      int rows, int seq, int heads, int kv_heads, int dim, int value_dim, int ranks,
+                      int first, const attention_setting& setting) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
-  const int q_width = heads * dim, kv_width = kv_heads * dim;
+  const head_sizes s{heads, kv_heads, dim, value_dim};
   const score_form<T> by(setting, dim);
   T* scores = on.at<T>(scratch);
   for (int row = 0; row < rows; ++row)
     for (int h = 0; h < heads; ++h) {
-      const std::size_t head =
-          static_cast<std::size_t>(row) * has.count() * q_width + static_cast<std::size_t>(h) * dim;
-      const std::size_t kv_head = static_cast<std::size_t>(h / (heads / kv_heads)) * dim;
+      const std::size_t token = static_cast<std::size_t>(row) * has.count();
       T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * has.count();
-      const auto here = [&](const queries& b) { return head + static_cast<std::size_t>(b.place) * q_width; };
       const auto key = [&](int position) {
-        return static_cast<std::size_t>(has.gathered_row(position, row, rows)) * kv_width + kv_head;
+        return static_cast<std::size_t>(has.gathered_row(position, row, rows));
       };
       each_block(has, setting, [&](const queries& b) {
         each_chunk(has, b, [&](int begin, int keys) {
-          gemm(form::plain, form::transposed, b.count, keys, dim, by.scale, on.at<T>(q) + here(b), q_width,
-               on.at<T>(k) + key(begin), kv_width, T(0), scores + (begin - b.first), b.columns());
+          gemm(form::plain, form::transposed, b.count, keys, dim, by.scale,
+               on.at<T>(q) + s.in_q(token + b.place, h), s.q_width(), on.at<T>(k) + s.in_k(key(begin), h),
+               s.k_width(), T(0), scores + (begin - b.first), b.columns());
         });
         for (int n = 0; n < b.count; ++n) {
           T* line = scores + static_cast<std::size_t>(n) * b.columns();
@@ -73,9 +72,9 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
           sums[b.place + n] = seen_softmax(line, begin, last, b.columns());
         }
         each_chunk(has, b, [&](int begin, int keys) {
-          gemm(form::plain, form::plain, b.count, dim, keys, T(1), scores + (begin - b.first), b.columns(),
-               on.at<T>(v) + key(begin), kv_width, T(begin == b.first ? 0 : 1), on.at<T>(o) + here(b),
-               q_width);
+          gemm(form::plain, form::plain, b.count, value_dim, keys, T(1), scores + (begin - b.first),
+               b.columns(), on.at<T>(v) + s.in_v(key(begin), h), s.v_width(), T(begin == b.first ? 0 : 1),
+               on.at<T>(o) + s.in_o(token + b.place, h), s.o_width());
         });
       });
     }
@@ -84,34 +83,34 @@ void attention_within(const lane& on, at o, at lse, at scratch, at q, at k, at v
 template <class T>
 void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                            at lse, const documents& of, int rows, int seq, int heads, int kv_heads, int dim,
-                           int ranks, int first, const attention_setting& setting) {
+                           int value_dim, int ranks, int first, const attention_setting& setting) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
-  const int q_width = heads * dim, kv_width = kv_heads * dim;
+  const head_sizes s{heads, kv_heads, dim, value_dim};
   const score_form<T> by(setting, dim);
   T* scores = on.at<T>(scratch);
   const std::size_t of_block =
       attention_scratch(has.count(), seq, 1, static_cast<std::size_t>(setting.window));
   T *dscores = scores + of_block, *delta = dscores + of_block;
-  const std::size_t keys_of_all = static_cast<std::size_t>(rows) * seq * kv_width;
-  std::fill_n(on.at<T>(dk), keys_of_all, T(0));
-  std::fill_n(on.at<T>(dv), keys_of_all, T(0));
+  const std::size_t all_keys = static_cast<std::size_t>(rows) * seq;
+  std::fill_n(on.at<T>(dk), all_keys * s.k_width(), T(0));
+  std::fill_n(on.at<T>(dv), all_keys * s.v_width(), T(0));
   for (int row = 0; row < rows; ++row)
     for (int h = 0; h < heads; ++h) {
-      const std::size_t head =
-          static_cast<std::size_t>(row) * has.count() * q_width + static_cast<std::size_t>(h) * dim;
-      const std::size_t kv_head = static_cast<std::size_t>(h / (heads / kv_heads)) * dim;
+      const std::size_t token = static_cast<std::size_t>(row) * has.count();
       const T* sums = on.at<T>(lse) + (static_cast<std::size_t>(row) * heads + h) * has.count();
-      const auto here = [&](const queries& b) { return head + static_cast<std::size_t>(b.place) * q_width; };
       const auto key = [&](int position) {
-        return static_cast<std::size_t>(has.gathered_row(position, row, rows)) * kv_width + kv_head;
+        return static_cast<std::size_t>(has.gathered_row(position, row, rows));
       };
-      output_dots(delta, on.at<T>(dout) + head, on.at<T>(o) + head, has.count(), q_width, dim);
+      output_dots(delta, on.at<T>(dout) + s.in_o(token, h), on.at<T>(o) + s.in_o(token, h), has.count(),
+                  s.o_width(), value_dim);
       each_block(has, setting, [&](const queries& b) {
         each_chunk(has, b, [&](int begin, int keys) {
-          gemm(form::plain, form::transposed, b.count, keys, dim, by.scale, on.at<T>(q) + here(b), q_width,
-               on.at<T>(k) + key(begin), kv_width, T(0), scores + (begin - b.first), b.columns());
-          gemm(form::plain, form::transposed, b.count, keys, dim, T(1), on.at<T>(dout) + here(b), q_width,
-               on.at<T>(v) + key(begin), kv_width, T(0), dscores + (begin - b.first), b.columns());
+          gemm(form::plain, form::transposed, b.count, keys, dim, by.scale,
+               on.at<T>(q) + s.in_q(token + b.place, h), s.q_width(), on.at<T>(k) + s.in_k(key(begin), h),
+               s.k_width(), T(0), scores + (begin - b.first), b.columns());
+          gemm(form::plain, form::transposed, b.count, keys, value_dim, T(1),
+               on.at<T>(dout) + s.in_o(token + b.place, h), s.o_width(), on.at<T>(v) + s.in_v(key(begin), h),
+               s.v_width(), T(0), dscores + (begin - b.first), b.columns());
         });
         for (int n = 0; n < b.count; ++n) {
           const std::size_t line = static_cast<std::size_t>(n) * b.columns();
@@ -123,12 +122,15 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
         }
         each_chunk(has, b, [&](int begin, int keys) {
           const int column = begin - b.first;
-          gemm(form::transposed, form::plain, keys, dim, b.count, T(1), scores + column, b.columns(),
-               on.at<T>(dout) + here(b), q_width, T(1), on.at<T>(dv) + key(begin), kv_width);
+          gemm(form::transposed, form::plain, keys, value_dim, b.count, T(1), scores + column, b.columns(),
+               on.at<T>(dout) + s.in_o(token + b.place, h), s.o_width(), T(1),
+               on.at<T>(dv) + s.in_v(key(begin), h), s.v_width());
           gemm(form::transposed, form::plain, keys, dim, b.count, T(1), dscores + column, b.columns(),
-               on.at<T>(q) + here(b), q_width, T(1), on.at<T>(dk) + key(begin), kv_width);
+               on.at<T>(q) + s.in_q(token + b.place, h), s.q_width(), T(1),
+               on.at<T>(dk) + s.in_k(key(begin), h), s.k_width());
           gemm(form::plain, form::plain, b.count, dim, keys, T(1), dscores + column, b.columns(),
-               on.at<T>(k) + key(begin), kv_width, T(column == 0 ? 0 : 1), on.at<T>(dq) + here(b), q_width);
+               on.at<T>(k) + s.in_k(key(begin), h), s.k_width(), T(column == 0 ? 0 : 1),
+               on.at<T>(dq) + s.in_q(token + b.place, h), s.q_width());
         });
       });
     }
@@ -138,30 +140,33 @@ void attention_grad_within(const lane& on, at dq, at dk, at dv, at scratch, at d
 
 template <class T>
 void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int ranks, int first, const attention_setting& by) {
-  attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim, ranks, first, by);
+                     int kv_heads, int dim, int value_dim, int ranks, int first,
+                     const attention_setting& by) {
+  attention_within<T>(on, o, lse, scratch, q, k, v, {}, rows, seq, heads, kv_heads, dim, value_dim, ranks,
+                      first, by);
 }
 template <class T>
 void document_chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                              int seq, int heads, int kv_heads, int dim, int ranks, int first,
+                              int seq, int heads, int kv_heads, int dim, int value_dim, int ranks, int first,
                               const attention_setting& by) {
   attention_within<T>(on, o, lse, scratch, q, k, v, {on.at<std::int32_t>(starts), seq}, rows, seq, heads,
-                      kv_heads, dim, ranks, first, by);
+                      kv_heads, dim, value_dim, ranks, first, by);
 }
 
 template <class T>
 void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first,
-                          const attention_setting& by) {
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int value_dim,
+                          int ranks, int first, const attention_setting& by) {
   attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {}, rows, seq, heads, kv_heads,
-                           dim, ranks, first, by);
+                           dim, value_dim, ranks, first, by);
 }
 template <class T>
 void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                    at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                   int dim, int ranks, int first, const attention_setting& by) {
+                                   int dim, int value_dim, int ranks, int first,
+                                   const attention_setting& by) {
   attention_grad_within<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {on.at<std::int32_t>(starts), seq},
-                           rows, seq, heads, kv_heads, dim, ranks, first, by);
+                           rows, seq, heads, kv_heads, dim, value_dim, ranks, first, by);
 }
 
 template decltype(chunk_attention<float>) chunk_attention<float>;

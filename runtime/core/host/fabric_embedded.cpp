@@ -39,7 +39,8 @@ void fabric::hand_to_application(meeting& m) {
                     .count = o.count,
                     .type = o.type,
                     .how = o.reduce,
-                    .name = o.what.name});
+                    .name = o.what.name,
+                    .second_count = o.second_count});
   for (worker& each : workers_)
     if (each.blocked) wake(each);
 }

@@ -195,9 +195,10 @@ void all_to_all(const lane& on, over what_over, message what, at to, at scratch,
 
 template <class T>
 void shift(const lane& on, over what_over, message what, at to, at second_to, at from, at second_from,
-           std::size_t count, ring_way way) {
+           std::size_t count, std::size_t second_count, ring_way way) {
   op o = collective<T>(on, way == ring_way::next ? op_kind::shift : op_kind::shift_back, what_over, what, to,
-                       from, 2 * count);
+                       from, count + second_count);
+  o.second_count = second_count;
   o.second_to = on.at<std::byte>(second_to);
   o.second_from = on.at<std::byte>(second_from);
   post(on, o);

@@ -13,8 +13,9 @@ bool agree(const op& a, const op& b) {
                     (a.kind == op_kind::receive && b.kind == op_kind::send);
   const bool alike = a.kind == b.kind && a.kind != op_kind::send && a.kind != op_kind::receive;
   return (pair || alike) && a.plan_hash == b.plan_hash && a.what.index == b.what.index &&
-         std::string_view(a.what.name) == b.what.name && a.count == b.count && a.element == b.element &&
-         a.type == b.type && a.reduce == b.reduce;
+         std::string_view(a.what.name) == b.what.name && a.count == b.count &&
+         a.second_count == b.second_count && a.element == b.element && a.type == b.type &&
+         a.reduce == b.reduce;
 }
 
 std::size_t extent(std::span<op* const> members) {
@@ -105,18 +106,20 @@ void exchange(std::span<op* const> members, std::size_t first, std::size_t last)
   });
 }
 
-// Moves the same elements of two tensors to the neighbour of each member.
+// Sends elements [first, last) of the two tensors, counted through both, from each member to its neighbour.
 void hand_on(std::span<op* const> members, std::size_t first, std::size_t last) {
   const op& any = *members.front();
-  const std::size_t n = members.size(), part = any.count / 2, element = any.element;
-  for_each_part(part, first, last, [&](std::size_t tensor, std::size_t begin, std::size_t count) {
-    for (std::size_t taker = 0; taker < n; ++taker) {
-      const std::size_t giver = (taker + (any.kind == op_kind::shift ? n - 1 : 1)) % n;
-      std::memcpy((tensor == 0 ? members[taker]->to : members[taker]->second_to) + begin * element,
-                  (tensor == 0 ? members[giver]->from : members[giver]->second_from) + begin * element,
-                  count * element);
-    }
-  });
+  const std::size_t n = members.size(), ahead = any.count - any.second_count, element = any.element,
+                    middle = std::clamp(ahead, first, last);
+  for (std::size_t taker = 0; taker < n; ++taker) {
+    const std::size_t giver = (taker + (any.kind == op_kind::shift ? n - 1 : 1)) % n;
+    const op &to = *members[taker], &from = *members[giver];
+    if (first < middle)
+      std::memcpy(to.to + first * element, from.from + first * element, (middle - first) * element);
+    if (middle < last)
+      std::memcpy(to.second_to + (middle - ahead) * element, from.second_from + (middle - ahead) * element,
+                  (last - middle) * element);
+  }
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ struct op {
   const std::byte* from = nullptr;
   std::byte* second_to = nullptr;  // for a shift, whose count includes both tensors
   const std::byte* second_from = nullptr;
+  std::size_t second_count = 0;        // elements of the second tensor
   std::size_t count = 0, element = 1;  // element: bytes of an element
   dtype type = dtype::f32;
   reduction reduce = reduction::sum;

@@ -60,7 +60,8 @@ double milliseconds(context& owner, int times, F call) {
 }
 
 void run(const shape& s, bool deterministic) {
-  const attention_shape planned{s.rows, s.seq, s.heads, s.kv_heads, s.dim, sizeof(bf16), deterministic};
+  const attention_shape planned{s.rows, s.seq, s.heads,      s.kv_heads,
+                                s.dim,  s.dim, sizeof(bf16), deterministic};
   const std::size_t tokens = std::size_t{1} * s.rows * s.seq, width = (s.heads + 2 * s.kv_heads) * s.dim,
                     output = s.heads * s.dim;
   std::size_t end = 0;
@@ -93,17 +94,19 @@ void run(const shape& s, bool deterministic) {
   const double forward = milliseconds(owner, 10, [&] {
     if (s.documents > 0)
       return document_attention<bf16>(on, o, lse, scratch, qkv, column(qkv, k), column(qkv, v), starts,
-                                      s.rows, s.seq, s.heads, s.kv_heads, s.dim, stride, stride);
+                                      s.rows, s.seq, s.heads, s.kv_heads, s.dim, s.dim, stride, stride,
+                                      stride);
     attention<bf16>(on, o, lse, scratch, qkv, column(qkv, k), column(qkv, v), s.rows, s.seq, s.heads,
-                    s.kv_heads, s.dim, stride, stride);
+                    s.kv_heads, s.dim, s.dim, stride, stride, stride);
   });
   const double backward = milliseconds(owner, 10, [&] {
     if (s.documents > 0)
       return document_attention_grad<bf16>(on, dqkv, column(dqkv, k), column(dqkv, v), scratch, dout, qkv,
                                            column(qkv, k), column(qkv, v), o, lse, starts, s.rows, s.seq,
-                                           s.heads, s.kv_heads, s.dim, stride, stride);
+                                           s.heads, s.kv_heads, s.dim, s.dim, stride, stride, stride);
     attention_grad<bf16>(on, dqkv, column(dqkv, k), column(dqkv, v), scratch, dout, qkv, column(qkv, k),
-                         column(qkv, v), o, lse, s.rows, s.seq, s.heads, s.kv_heads, s.dim, stride, stride);
+                         column(qkv, v), o, lse, s.rows, s.seq, s.heads, s.kv_heads, s.dim, s.dim, stride,
+                         stride, stride);
   });
   const double flops = 2.0 * tokens * s.seq * output;  // two products of 2 flops each, half of them masked
   std::printf(

@@ -24,6 +24,7 @@ struct shape {
 /// Layers with a setting of attention, and layers without one, by turns.
 struct alternating {
   rankc::attention_setting setting;
+  int value_dim = 0;
   int vocab = 64, vocab_used = 0;
   constexpr void check(rankc::report&) const {}
   constexpr auto stack() const {
@@ -36,7 +37,8 @@ struct alternating {
                                              .rotary = true,
                                              .head_dim = 64},
                                    .theta = 10000};
-    const rankc::models::block_attention first{setting.window, setting.softcap, setting.scale};
+    const rankc::models::block_attention first{
+        .window = setting.window, .softcap = setting.softcap, .scale = setting.scale, .value_dim = value_dim};
     return rankc::sequential(d.embedding(), rankc::pattern{4, d.block(first), d.block()}, d.head());
   }
 };
@@ -88,6 +90,27 @@ TEST_CASE("attention with a window or a scale is rankc's on Hopper, with a softc
         CHECK(slow_attention(l).empty() == fast);
         CHECK((fast || slow_attention(l).find("several times slower") != std::string::npos));
       }
+    }
+}
+
+TEST_CASE(
+    "value heads of another size than key heads are computed without tensor cores, and the program notes "
+    "it") {
+  for (const int cp : {1, 2})
+    for (const int value_dim : {32, 128}) {
+      const rankc::training recipe{.seq = 512, .global_batch = 2, .precision = rankc::bf16};
+      const rankc::plan_data plan =
+          rankc::make_plan("engines", alternating{{}, value_dim}, {.world = cp, .cp = cp},
+                           rankc::schedules::gpipe{1}, recipe, rankc::clusters::h200<8>);
+      REQUIRE_MESSAGE(plan.diagnostics.empty(), plan.diagnostics.front().text);
+      const lowered l = lower(plan, dtype::bf16, target::cuda);
+      const std::string slow =
+          "2 layers by rankc's own kernels: their key heads have 64 elements and their value heads " +
+          std::to_string(value_dim) + ", and cuDNN's take one size";
+      CHECK(attention_text(l) ==
+            "attention: " + slow +
+                "\nattention: 2 layers by rankc's kernels for H100s and H200s, on other GPUs by cuDNN\n");
+      CHECK(slow_attention(l) == "attention of " + slow + "; these are several times slower");
     }
 }
 

@@ -131,7 +131,8 @@ TEST_CASE("Llama on one rank: rope turns packed rows in place, in one call") {
   CHECK(attention["k"].at.offset == 64 * 2);
   CHECK(attention["v"].at.offset == 96 * 2);
   CHECK(size_of(block, attention, "q_stride").value == 128);
-  CHECK(size_of(block, attention, "kv_stride").value == 128);
+  CHECK(size_of(block, attention, "k_stride").value == 128);
+  CHECK(size_of(block, attention, "v_stride").value == 128);
 }
 
 TEST_CASE("experts: what gate and up give back is one product") {

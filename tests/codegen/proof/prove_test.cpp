@@ -156,6 +156,20 @@ TEST_CASE("messages that meet must be the same") {
     longer.writes[0].end = 308;
     CHECK(s.refusal() == said{7060, {"0", "x", "120", "4", "x", "120", "8", "1", "a"}});
   }
+  SUBCASE("sizes of the two tensors of a shift") {
+    for (int r = 0; r < 2; ++r) {
+      const std::size_t first = r == 0 ? 8 : 4;
+      s.add(r, {.kind = op_kind::collective,
+                .name = "x",
+                .reads = {{0, first, 0}, {first, 12, 0}},
+                .writes = {{300, 300 + first, 100}, {300 + first, 312, 101}},
+                .communicator = 0,
+                .bytes = 12,
+                .message = 'x',
+                .does = collective_kind::shift});
+    }
+    CHECK(s.refusal() == said{7060, {"0", "x", "120", "12", "x", "120", "12", "1", "a"}});
+  }
   SUBCASE("sizes of the values in a message") {
     s.compute(0, "make", 0, {}, {{100, 104, 1}, {104, 108, 2}});
     s.send(0, "x", 0, 1, {100, 108, 1}).reads = {{100, 104, 1}, {104, 108, 2}};

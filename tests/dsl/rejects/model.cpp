@@ -231,3 +231,22 @@ inline constexpr auto rc269_wide_heads = with_heads(fault(2, 4), clusters::h200<
 // error: RC269: a head of layer 'block' has 256 elements, and the attention kernels for GPUs take at most
 //        128; take more and smaller heads, or clusters::cpu
 static_assert(valid<rc269_wide_heads>);
+
+/// A decoder whose value heads have another size than its key heads.
+struct with_values {
+  int value_dim, vocab = 64, vocab_used = 0;
+  constexpr void check(report&) const {}
+  constexpr auto stack() const {
+    const models::decoder d{
+        .sizes = {.layers = 1, .hidden = 64, .heads = 2, .ffn = 64, .vocab = vocab, .rotary = true},
+        .theta = 10000};
+    return sequential(d.embedding(), d.block({.value_dim = value_dim}), d.head());
+  }
+};
+inline constexpr plan rc269_wide_value_heads{.model = with_values{fault(192, 128)},
+                                             .schedule = one_microbatch,
+                                             .recipe = recipe,
+                                             .cluster = clusters::h200<1>};
+// error: RC269: a head of layer 'block' has 192 elements, and the attention kernels for GPUs take at most
+//        128; take more and smaller heads, or clusters::cpu
+static_assert(valid<rc269_wide_value_heads>);

@@ -288,7 +288,8 @@ struct heads_that_differ : layer {
 };
 inline constexpr auto kv_heads_that_do_not_divide_heads = layered<heads_that_differ>;
 // error: RC210: typed.cpp:@heads_that_differ@: attention: q, k and v have 4, 3 and 3 heads of 8, 8 and 8
-//        elements; expected heads of one size, k like v, and their number in k to divide that in q
+//        elements; expected heads of one size in q and k, as many heads in v as in k, and their number to
+//        divide that in q
 static_assert(valid<kv_heads_that_do_not_divide_heads>);
 
 struct rope_without_heads : layer {
@@ -808,20 +809,20 @@ inline constexpr auto shift_over_tp = layered<handed_on_over_tp>;
 //        hand on over cp
 static_assert(valid<shift_over_tp>);
 
-struct of_two_shapes : layer {
+struct of_two_ranks : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value k = features(t, x, "wk"), v = features(t, x, "wv");
-    // @of_two_shapes@
-    const value_pair next = shift(k, faulty ? linear(x, whole(t, "w", hidden)) : v, axis::cp, c.ring);
-    const value_pair own = shift_back(next.first, next.second, axis::cp, c.ring);
-    return x + linear(own.first + v, whole(t, "wo", hidden, heads)) +
-           (faulty ? own.second : linear(own.second, whole(t, "w2", hidden, heads)));
+    const value_pair next = shift(k, v, axis::cp, c.ring);
+    // @of_two_ranks@
+    const value_pair own = shift_back(next.first, faulty ? v : next.second, axis::cp, c.ring);
+    return x + linear(own.first + own.second, whole(t, "wo", hidden, heads));
   }
 };
-inline constexpr auto shift_of_two_shapes = on_ring<of_two_shapes>;
-// error: RC210: typed.cpp:@of_two_shapes@: shift: one value is (tokens=32, heads=32) and the other
-//        (tokens=32, hidden=32); expected two of one shape, as keys and values are
-static_assert(valid<shift_of_two_shapes>);
+inline constexpr auto shift_of_tokens_of_two_ranks = on_ring<of_two_ranks>;
+// error: RC210: typed.cpp:@of_two_ranks@: shift_back: one value is (tokens=32 come 1 ranks around the ring,
+//        heads=32) and the other (tokens=32, heads=32); expected two with the same tokens, as keys and values
+//        have
+static_assert(valid<shift_of_tokens_of_two_ranks>);
 
 struct turned_on_the_way : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {

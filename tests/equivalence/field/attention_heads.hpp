@@ -5,25 +5,30 @@
 
 namespace field::attentions {
 
-/// Heads of queries, and of the keys and values that they share.
+/// Heads of queries, and of the keys and values that they share. A head of values has `value_dim` elements,
+/// and all others `dim`.
 struct heads {
-  std::int64_t dim, of_q, of_kv;
+  std::int64_t dim, value_dim, of_q, of_kv;
   std::int64_t kv(std::int64_t h) const { return h / (of_q / of_kv); }
 };
+inline heads count_heads(const matrix& q, const matrix& k, const matrix& v) {
+  const std::int64_t dim = q.is.unit, value_dim = v.is.unit;
+  expect(dim > 0 && value_dim > 0 && k.is.unit == dim && q.is.cols % dim == 0 && k.is.cols % dim == 0,
+         "attention: heads of queries and of keys differ in size");
+  const heads all{dim, value_dim, q.is.cols / dim, k.is.cols / dim};
+  expect(all.of_kv > 0 && all.of_q % all.of_kv == 0,
+         "attention: heads of queries do not share out among those of keys");
+  expect(v.is.cols == all.of_kv * value_dim, "attention: other heads of values than of keys");
+  return all;
+}
 inline heads heads_of(const call& c, const matrix& q, const matrix& k, const matrix& v,
                       std::int64_t ranks = 1) {
   expect(
       c.rows > 0 && c.seq > 0 && ranks > 0 && q.is.rows * ranks == c.rows * c.seq && q.is.rows % c.rows == 0,
       "attention: q is not of whole sequences");
-  expect(k.is.rows == q.is.rows * ranks && v.is.rows == k.is.rows && k.is.cols == v.is.cols,
+  expect(k.is.rows == q.is.rows * ranks && v.is.rows == k.is.rows,
          "attention: keys are not of the queries' tokens");
-  const std::int64_t dim = q.is.unit;
-  expect(dim > 0 && k.is.unit == dim && v.is.unit == dim && q.is.cols % dim == 0 && k.is.cols % dim == 0,
-         "attention: heads differ in size");
-  const heads all{dim, q.is.cols / dim, k.is.cols / dim};
-  expect(all.of_kv > 0 && all.of_q % all.of_kv == 0,
-         "attention: heads of queries do not share out among those of keys");
-  return all;
+  return count_heads(q, k, v);
 }
 /// Of a rank's chunks of sequences, and the keys of all ranks.
 inline heads heads_of_chunks(const call& c, const matrix& q, const matrix& k, const matrix& v) {
@@ -38,19 +43,12 @@ inline heads heads_of_ring(const call& c, const matrix& q, const matrix& k, cons
   expect(c.rows > 0 && c.seq > 0 && q.is.rows > 0 && c.rows * c.seq % q.is.rows == 0,
          "attention: queries that are no share of sequences");
   const std::int64_t ranks = c.rows * c.seq / q.is.rows;
-  expect(ranks > 1 && c.seq % (2 * ranks) == 0 && k.is.rows == q.is.rows && v.is.rows == k.is.rows &&
-             v.is.cols == k.is.cols,
+  expect(ranks > 1 && c.seq % (2 * ranks) == 0 && k.is.rows == q.is.rows && v.is.rows == k.is.rows,
          "attention: keys are not of a rank of the ring");
   expect(c.number >= 0 && c.number < static_cast<double>(ranks) && c.first("q") >= 0 &&
              c.first("q") % q.is.rows == 0 && c.first("q") / q.is.rows < ranks,
          "attention: a step, or queries, of no rank");
-  const std::int64_t dim = q.is.unit;
-  expect(dim > 0 && k.is.unit == dim && v.is.unit == dim && q.is.cols % dim == 0 && k.is.cols % dim == 0,
-         "attention: heads differ in size");
-  const heads all{dim, q.is.cols / dim, k.is.cols / dim};
-  expect(all.of_kv > 0 && all.of_q % all.of_kv == 0,
-         "attention: heads of queries do not share out among those of keys");
-  return all;
+  return count_heads(q, k, v);
 }
 /// Where the log-sum-exp of a token and a head lies: head by head of each sequence, as kernels lay it.
 inline std::size_t statistic(const matrix& lse, std::int64_t rows, std::int64_t token, std::int64_t head) {
@@ -86,8 +84,9 @@ inline void copy_sinks(call& c) {
 }
 inline void expect_gradient(const heads& n, const matrix& q, const matrix& d_o, const matrix& o,
                             const matrix& lse) {
-  expect(d_o.is.rows == q.is.rows && d_o.is.cols == q.is.cols && o.is.rows == q.is.rows &&
-             o.is.cols == q.is.cols && lse.is.rows == q.is.rows && lse.is.cols == n.of_q,
+  const std::int64_t width = n.of_q * n.value_dim;
+  expect(d_o.is.rows == q.is.rows && d_o.is.cols == width && o.is.rows == q.is.rows && o.is.cols == width &&
+             lse.is.rows == q.is.rows && lse.is.cols == n.of_q,
          "attention_grad: sizes do not fit");
 }
 

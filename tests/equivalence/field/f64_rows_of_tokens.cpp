@@ -14,7 +14,8 @@ namespace attentions {
 template <bool Documents = false>
 void forward(call& c, const heads& n, auto&& kernel) {
   const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");
-  matrix &o = c.out("o", q.is.rows, q.is.cols, q.is.unit), &lse = c.out("lse", q.is.rows, n.of_q);
+  matrix &o = c.out("o", q.is.rows, n.of_q * n.value_dim, n.value_dim),
+         &lse = c.out("lse", q.is.rows, n.of_q);
   kernel_memory m;
   const rankc::runtime::at to_o = m.room(o), to_lse = m.room(lse),
                            scratch = m.room(host::attention_scratch(whole(c.seq), whole(c.seq), 1)),
@@ -57,7 +58,7 @@ void attention(call& c) {
   const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
   forward(c, n, [&](const auto&... operands) {
     host::attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
-                            whole(n.dim), c.attention);
+                            whole(n.dim), whole(n.value_dim), c.attention);
   });
 }
 
@@ -65,7 +66,7 @@ void attention_grad(call& c) {
   const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
   backward(c, n, [&](const auto&... operands) {
     host::attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
-                                 whole(n.dim), c.attention);
+                                 whole(n.dim), whole(n.value_dim), c.attention);
   });
 }
 
@@ -73,7 +74,8 @@ void chunk_attention(call& c) {
   const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
   forward(c, n, [&](const auto&... operands) {
     host::chunk_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
-                                  whole(n.dim), static_cast<int>(c.number), whole(c.first("q")), c.attention);
+                                  whole(n.dim), whole(n.value_dim), static_cast<int>(c.number),
+                                  whole(c.first("q")), c.attention);
   });
 }
 
@@ -81,8 +83,8 @@ void chunk_attention_grad(call& c) {
   const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
   backward(c, n, [&](const auto&... operands) {
     host::chunk_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
-                                       whole(n.of_kv), whole(n.dim), static_cast<int>(c.number),
-                                       whole(c.first("q")), c.attention);
+                                       whole(n.of_kv), whole(n.dim), whole(n.value_dim),
+                                       static_cast<int>(c.number), whole(c.first("q")), c.attention);
   });
 }
 
@@ -91,7 +93,8 @@ void ring_attention(call& c) {
   const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
   forward(c, n, [&](const auto&... operands) {
     host::ring_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
-                                 whole(n.dim), ring, c.number, whole(c.first("q")), c.attention);
+                                 whole(n.dim), whole(n.value_dim), ring, c.number, whole(c.first("q")),
+                                 c.attention);
   });
 }
 
@@ -100,7 +103,8 @@ void ring_attention_grad(call& c) {
   const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
   backward(c, n, [&](const auto&... operands) {
     host::ring_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
-                                      whole(n.dim), ring, c.number, whole(c.first("q")), c.attention);
+                                      whole(n.dim), whole(n.value_dim), ring, c.number, whole(c.first("q")),
+                                      c.attention);
   });
 }
 
@@ -108,7 +112,7 @@ void document_attention(call& c) {
   const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
   forward<true>(c, n, [&](const auto&... operands) {
     host::document_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q), whole(n.of_kv),
-                                     whole(n.dim), c.attention);
+                                     whole(n.dim), whole(n.value_dim), c.attention);
   });
 }
 
@@ -116,7 +120,7 @@ void document_attention_grad(call& c) {
   const heads n = heads_of(c, c.in("q"), c.in("k"), c.in("v"));
   backward<true>(c, n, [&](const auto&... operands) {
     host::document_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
-                                          whole(n.of_kv), whole(n.dim), c.attention);
+                                          whole(n.of_kv), whole(n.dim), whole(n.value_dim), c.attention);
   });
 }
 
@@ -124,8 +128,8 @@ void document_chunk_attention(call& c) {
   const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
   forward<true>(c, n, [&](const auto&... operands) {
     host::document_chunk_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
-                                           whole(n.of_kv), whole(n.dim), static_cast<int>(c.number),
-                                           whole(c.first("q")), c.attention);
+                                           whole(n.of_kv), whole(n.dim), whole(n.value_dim),
+                                           static_cast<int>(c.number), whole(c.first("q")), c.attention);
   });
 }
 
@@ -133,8 +137,8 @@ void document_chunk_attention_grad(call& c) {
   const heads n = heads_of_chunks(c, c.in("q"), c.in("k"), c.in("v"));
   backward<true>(c, n, [&](const auto&... operands) {
     host::document_chunk_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
-                                                whole(n.of_kv), whole(n.dim), static_cast<int>(c.number),
-                                                whole(c.first("q")), c.attention);
+                                                whole(n.of_kv), whole(n.dim), whole(n.value_dim),
+                                                static_cast<int>(c.number), whole(c.first("q")), c.attention);
   });
 }
 
@@ -143,8 +147,8 @@ void document_ring_attention(call& c) {
   const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
   forward<true>(c, n, [&](const auto&... operands) {
     host::document_ring_attention<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
-                                          whole(n.of_kv), whole(n.dim), ring, c.number, whole(c.first("q")),
-                                          c.attention);
+                                          whole(n.of_kv), whole(n.dim), whole(n.value_dim), ring, c.number,
+                                          whole(c.first("q")), c.attention);
   });
 }
 
@@ -153,8 +157,8 @@ void document_ring_attention_grad(call& c) {
   const int ring = whole(c.rows * c.seq / c.in("q").is.rows);
   backward<true>(c, n, [&](const auto&... operands) {
     host::document_ring_attention_grad<double>(operands..., whole(c.rows), whole(c.seq), whole(n.of_q),
-                                               whole(n.of_kv), whole(n.dim), ring, c.number,
-                                               whole(c.first("q")), c.attention);
+                                               whole(n.of_kv), whole(n.dim), whole(n.value_dim), ring,
+                                               c.number, whole(c.first("q")), c.attention);
   });
 }
 

@@ -60,7 +60,8 @@ constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
                            {1, 1, 1, false, fuzz::order::gpipe, 1, 1, 1, 4, true, true},
                            {1, 1, 2, false, fuzz::order::one_f_one_b, 2, 1, 1, 6, true, true}};
 
-/// A decoder whose layers alternate between a window with a softcap, and attention with a scale and sinks.
+/// A decoder whose layers alternate between a window with a softcap and larger value heads than key heads,
+/// and a scale with sinks and smaller value heads.
 struct alternating {
   int layers, vocab = 12, vocab_used = 0;
   constexpr void check(report&) const {}
@@ -76,10 +77,10 @@ struct alternating {
   }
   constexpr auto stack() const {
     const models::decoder d{.sizes = sizes(), .theta = 100};
-    return sequential(
-        d.embedding(),
-        pattern{layers, d.block({.window = 3, .softcap = 0.5}), d.block({.scale = 0.75, .sinks = true})},
-        d.head());
+    return sequential(d.embedding(),
+                      pattern{layers, d.block({.window = 3, .softcap = 0.5, .value_dim = 6}),
+                              d.block({.scale = 0.75, .sinks = true, .value_dim = 2})},
+                      d.head());
   }
 };
 

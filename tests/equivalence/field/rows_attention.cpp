@@ -70,18 +70,19 @@ void each_key(const call& c, const matrix& k, const auto& by, const matrix* star
 
 void attend(call& c, const heads& n, const auto& by, const matrix* starts = nullptr) {
   const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");
-  matrix &o = c.out("o", q.is.rows, q.is.cols, q.is.unit), &lse = c.out("lse", q.is.rows, n.of_q);
+  matrix &o = c.out("o", q.is.rows, n.of_q * n.value_dim, n.value_dim),
+         &lse = c.out("lse", q.is.rows, n.of_q);
   for (std::int64_t t = 0; t < q.is.rows; ++t)
     for (std::int64_t h = 0; h < n.of_q; ++h) {
-      element *result = o.row(t) + h * n.dim, sum = 0;
+      element *result = o.row(t) + h * n.value_dim, sum = 0;
       each_key(c, k, by, starts, t, [&](std::int64_t s) {
         const element weight =
             pair{q.row(t) + h * n.dim, k.row(s) + n.kv(h) * n.dim, n.dim}.weight(c.attention);
         sum = add(sum, weight);
-        add_multiple(result, weight, v.row(s) + n.kv(h) * n.dim, n.dim);
+        add_multiple(result, weight, v.row(s) + n.kv(h) * n.value_dim, n.value_dim);
       });
       const element share = inverse(sum);
-      for (std::int64_t j = 0; j < n.dim; ++j) result[j] = multiply(result[j], share);
+      for (std::int64_t j = 0; j < n.value_dim; ++j) result[j] = multiply(result[j], share);
       lse.of[statistic(lse, c.rows, t, h)] = sum;
     }
 }
@@ -95,15 +96,17 @@ void attend_back(call& c, const heads& n, const auto& by, const matrix* starts =
          &dv = c.out("dv", v.is.rows, v.is.cols, v.is.unit);
   for (std::int64_t t = 0; t < q.is.rows; ++t)
     for (std::int64_t h = 0; h < n.of_q; ++h) {
-      const std::int64_t at = h * n.dim, at_kv = n.kv(h) * n.dim;
+      const std::int64_t at = h * n.dim, at_k = n.kv(h) * n.dim, at_v = n.kv(h) * n.value_dim,
+                         at_o = h * n.value_dim;
       const element share = inverse(lse.of[statistic(lse, c.rows, t, h)]),
-                    before = dot(d_o.row(t) + at, o.row(t) + at, n.dim);
+                    before = dot(d_o.row(t) + at_o, o.row(t) + at_o, n.value_dim);
       each_key(c, k, by, starts, t, [&](std::int64_t s) {
-        const element p = multiply(share, pair{q.row(t) + at, k.row(s) + at_kv, n.dim}.weight(c.attention));
-        const element ds = multiply(p, add(dot(d_o.row(t) + at, v.row(s) + at_kv, n.dim), negate(before)));
-        add_multiple(dq.row(t) + at, ds, k.row(s) + at_kv, n.dim);
-        add_multiple(dk.row(s) + at_kv, ds, q.row(t) + at, n.dim);
-        add_multiple(dv.row(s) + at_kv, p, d_o.row(t) + at, n.dim);
+        const element p = multiply(share, pair{q.row(t) + at, k.row(s) + at_k, n.dim}.weight(c.attention));
+        const element ds =
+            multiply(p, add(dot(d_o.row(t) + at_o, v.row(s) + at_v, n.value_dim), negate(before)));
+        add_multiple(dq.row(t) + at, ds, k.row(s) + at_k, n.dim);
+        add_multiple(dk.row(s) + at_k, ds, q.row(t) + at, n.dim);
+        add_multiple(dv.row(s) + at_v, p, d_o.row(t) + at_o, n.value_dim);
       });
     }
 }

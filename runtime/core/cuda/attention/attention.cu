@@ -17,13 +17,13 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// Shapes: as attention's; grid (tiles of queries, heads, rows), block (16, 16); D: dim rounded up to 32, 64,
-/// 128.
+/// Shapes: as attention's; grid (tiles of queries, heads, rows), block (16, 16); D: the larger of dim and
+/// value_dim, rounded up to 32, 64, 128.
 template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
     attention_forward(T* o, float* lse, const T* q, const T* k, const T* v, attention_sizes s, Order order,
                       score_form by) {
-  const int seq = order.queries(), dim = s.dim;
+  const int seq = order.queries(), dim = s.dim, value_dim = s.value_dim;
   float* q_tile = dynamic_shared();                 // (tile, D)
   float* k_tile = q_tile + tile * tile_stride<D>;   // (tile, D)
   float* v_tile = k_tile + tile * tile_stride<D>;   // (tile, D)
@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(lanes* lanes)
   // The last tile sees the most keys: it goes first, so that the grid ends evenly.
   const int begin = (gridDim.x - 1 - blockIdx.x) * tile;
   const int head = blockIdx.y, row = blockIdx.z, kv_head = head / (s.heads / s.kv_heads);
-  const auto k_view = order.keys_of(k, row, kv_head, s);
-  const auto v_view = order.keys_of(v, row, kv_head, s);
+  const auto k_view = key_view(k, order.row_of_keys(row), kv_head, s);
+  const auto v_view = value_view(v, order.row_of_keys(row), kv_head, s);
   const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
   const float scale = by.scale_of(dim);
 
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(lanes* lanes)
   for (int keys = by.first_key(order, begin, row) / tile * tile; keys <= last; keys += tile) {
     __syncthreads();  // all have read the last tiles
     load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
-    load_tile<D, T>(v_tile, v_view, keys, order.keys(), dim, row_of_key);
+    load_tile<D, T>(v_tile, v_view, keys, order.keys(), value_dim, row_of_key);
     __syncthreads();
     float score[rows_each][rows_each];
     products<D>(score, q_tile, k_tile);
@@ -78,7 +78,7 @@ __global__ void __launch_bounds__(lanes* lanes)
     if (threadIdx.x == 0 && query < seq)
       lse[(static_cast<std::size_t>(row) * s.heads + head) * seq + query] = top[i] + logf(total[i]);
   }
-  store_tile<D>(output_view(o, row, head, s), sum, inverse, begin, seq, dim);
+  store_tile<D>(output_view(o, row, head, s), sum, inverse, begin, seq, value_dim);
 }
 
 template <int D, class T, class Order>
@@ -89,7 +89,7 @@ void run(const lane& on, T* o, float* lse, const T* q, const T* k, const T* v, c
          dim3(lanes, lanes), shared, o, lse, q, k, v, s, order, by);
 }
 
-/// The kernel for a head's dim.
+/// The kernel for the size of a head.
 template <class T, class Order>
 void run(const lane& on, at o, at lse, at q, at k, at v, const attention_sizes& s, const Order& order,
          const attention_setting& by) {
@@ -97,10 +97,11 @@ void run(const lane& on, at o, at lse, at q, at k, at v, const attention_sizes& 
     run_d(on, on.at<T>(o), on.at<float>(lse), on.at<T>(q), on.at<T>(k), on.at<T>(v), s, order,
           score_form(by));
   };
-  if (s.dim <= 32) with(run<32, T, Order>);
-  else if (s.dim <= 64) with(run<64, T, Order>);
-  else if (s.dim <= 128) with(run<128, T, Order>);
-  else refuse_head_dim(on, "attention", s.dim);
+  const int largest = std::max(s.dim, s.value_dim);
+  if (largest <= 32) with(run<32, T, Order>);
+  else if (largest <= 64) with(run<64, T, Order>);
+  else if (largest <= 128) with(run<128, T, Order>);
+  else refuse_head_dim(on, "attention", largest);
 }
 
 }  // namespace
@@ -117,33 +118,47 @@ bool has_fused_attention(const lane& on, bool gradient, std::initializer_list<at
 
 template <class T>
 void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-               int kv_heads, int dim, int q_stride, int kv_stride, const attention_setting& by) {
-  const attention_sizes s{rows,     seq,       heads,       kv_heads,        dim,
-                          q_stride, kv_stride, heads * dim, keys_of(seq, by)};
+               int kv_heads, int dim, int value_dim, int q_stride, int k_stride, int v_stride,
+               const attention_setting& by) {
+  const attention_sizes s{rows,
+                          seq,
+                          heads,
+                          kv_heads,
+                          dim,
+                          value_dim,
+                          q_stride,
+                          k_stride,
+                          v_stride,
+                          heads * value_dim,
+                          keys_of(seq, by)};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.has_plain_scores()
-            ? attention_fused(on, o, lse, scratch, q, k, v, s)
-            : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, {seq}, {seq}, true}, s, by))
+    if (may_be_fused(s) &&
+        (by.has_plain_scores()
+             ? attention_fused(on, o, lse, scratch, q, k, v, s)
+             : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, {seq}, {seq}, true}, s, by)))
       return;
   run<T>(on, o, lse, q, k, v, s, whole_sequences{seq}, by);
 }
 
 template <class T>
 void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first,
-                     const attention_setting& by) {
+                     int kv_heads, int dim, int value_dim, int q_stride, int k_stride, int v_stride,
+                     int ranks, int first, const attention_setting& by) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
-  const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  const attention_sizes s{rows,      has.count(), heads,    kv_heads, dim,
+                          value_dim, q_stride,    k_stride, v_stride, heads * value_dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.is_plain() ? chunk_attention_fused(on, o, lse, scratch, q, k, v, has, s)
-                      : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, has, has, true}, s, by))
+    if (may_be_fused(s) &&
+        (by.is_plain() ? chunk_attention_fused(on, o, lse, scratch, q, k, v, has, s)
+                       : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, has, has, true}, s, by)))
       return;
   run<T>(on, o, lse, q, k, v, s, chunks_of_sequences{has, rows}, by);
 }
 
 template <class T>
 void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                    int kv_heads, int dim, int ring, double step, int first, const attention_setting& by) {
+                    int kv_heads, int dim, int value_dim, int ring, double step, int first,
+                    const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const step_of_ring order{{has, static_cast<int>(step), by.causal}, has};
   const attention_sizes s{rows,
@@ -151,77 +166,83 @@ void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, 
                           heads,
                           kv_heads,
                           dim,
+                          value_dim,
                           heads * dim,
                           kv_heads * dim,
-                          heads * dim,
+                          kv_heads * value_dim,
+                          heads * value_dim,
                           keys_of(order.sees.count, by)};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.has_plain_scores()
-            ? ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)
-            : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, has, order.sees.of_keys, false}, s, by))
+    if (may_be_fused(s) &&
+        (by.has_plain_scores() ? ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)
+                               : masked_attention_hopper(on, o, lse, q, k, v,
+                                                         {nullptr, has, order.sees.of_keys, false}, s, by)))
       return;
   run<T>(on, o, lse, q, k, v, s, order, by);
 }
 
 template <class T>
 void document_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq,
-                        int heads, int kv_heads, int dim, int q_stride, int kv_stride,
-                        const attention_setting& by) {
-  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+                        int heads, int kv_heads, int dim, int value_dim, int q_stride, int k_stride,
+                        int v_stride, const attention_setting& by) {
+  const attention_sizes s{rows,      seq,      heads,    kv_heads, dim,
+                          value_dim, q_stride, k_stride, v_stride, heads * value_dim};
   const auto* from = on.at<std::int32_t>(starts);
   if constexpr (std::is_same_v<T, bf16>)
-    if (masked_attention_hopper(on, o, lse, q, k, v, {from, {seq}, {seq}, true}, s, by)) return;
+    if (may_be_fused(s) && masked_attention_hopper(on, o, lse, q, k, v, {from, {seq}, {seq}, true}, s, by))
+      return;
   run<T>(on, o, lse, q, k, v, s, within_documents<whole_sequences>{{seq}, from, {seq}}, by);
 }
 
 template <class T>
 void document_chunk_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows,
-                              int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
-                              int ranks, int first, const attention_setting& by) {
+                              int seq, int heads, int kv_heads, int dim, int value_dim, int q_stride,
+                              int k_stride, int v_stride, int ranks, int first, const attention_setting& by) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
-  const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  const attention_sizes s{rows,      has.count(), heads,    kv_heads, dim,
+                          value_dim, q_stride,    k_stride, v_stride, heads * value_dim};
   const auto* from = on.at<std::int32_t>(starts);
   if constexpr (std::is_same_v<T, bf16>)
-    if (masked_attention_hopper(on, o, lse, q, k, v, {from, has, has, true}, s, by)) return;
+    if (may_be_fused(s) && masked_attention_hopper(on, o, lse, q, k, v, {from, has, has, true}, s, by))
+      return;
   run<T>(on, o, lse, q, k, v, s, within_documents<chunks_of_sequences>{{has, rows}, from, has}, by);
 }
 
 template <class T>
 void document_ring_attention(const lane& on, at o, at lse, at, at q, at k, at v, at starts, int rows, int seq,
-                             int heads, int kv_heads, int dim, int ring, double step, int first,
-                             const attention_setting& by) {
+                             int heads, int kv_heads, int dim, int value_dim, int ring, double step,
+                             int first, const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees{has, static_cast<int>(step)};
-  const attention_sizes s{rows, sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
+  const attention_sizes s{rows,
+                          sees.count,
+                          heads,
+                          kv_heads,
+                          dim,
+                          value_dim,
+                          heads * dim,
+                          kv_heads * dim,
+                          kv_heads * value_dim,
+                          heads * value_dim};
   const auto* from = on.at<std::int32_t>(starts);
   if constexpr (std::is_same_v<T, bf16>)
-    if (masked_attention_hopper(on, o, lse, q, k, v, {from, has, sees.of_keys, false}, s, by)) return;
+    if (may_be_fused(s) &&
+        masked_attention_hopper(on, o, lse, q, k, v, {from, has, sees.of_keys, false}, s, by))
+      return;
   run<T>(on, o, lse, q, k, v, s, within_documents<step_of_ring>{{sees, has}, from, has}, by);
 }
 
-template void attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,
-                               const attention_setting&);
-template void document_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int,
-                                        int, const attention_setting&);
-template void attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,
-                              const attention_setting&);
-template void document_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int, int,
-                                       int, const attention_setting&);
-template void chunk_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,
-                                     int, int, const attention_setting&);
-template void document_chunk_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int,
-                                              int, int, int, int, int, const attention_setting&);
-template void chunk_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, int,
-                                    int, int, const attention_setting&);
-template void document_chunk_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
-                                             int, int, int, int, const attention_setting&);
-template void ring_attention<float>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double,
-                                    int, const attention_setting&);
-template void document_ring_attention<float>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
-                                             int, double, int, const attention_setting&);
-template void ring_attention<bf16>(const lane&, at, at, at, at, at, at, int, int, int, int, int, int, double,
-                                   int, const attention_setting&);
-template void document_ring_attention<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, int, int,
-                                            int, double, int, const attention_setting&);
+template decltype(attention<float>) attention<float>;
+template decltype(attention<bf16>) attention<bf16>;
+template decltype(document_attention<float>) document_attention<float>;
+template decltype(document_attention<bf16>) document_attention<bf16>;
+template decltype(chunk_attention<float>) chunk_attention<float>;
+template decltype(chunk_attention<bf16>) chunk_attention<bf16>;
+template decltype(document_chunk_attention<float>) document_chunk_attention<float>;
+template decltype(document_chunk_attention<bf16>) document_chunk_attention<bf16>;
+template decltype(ring_attention<float>) ring_attention<float>;
+template decltype(ring_attention<bf16>) ring_attention<bf16>;
+template decltype(document_ring_attention<float>) document_ring_attention<float>;
+template decltype(document_ring_attention<bf16>) document_ring_attention<bf16>;
 
 }  // namespace rankc::runtime::cuda

@@ -59,32 +59,37 @@ struct score_form {
 template <int D>
 inline constexpr int tile_stride = D + 4;
 
-/// Tokens of one head within (rows * seq, heads, dim): where its first token is, and how far the next.
+/// Tokens of one head within (rows * seq, heads, dim): the first token, and the distance to the next.
 template <class T>
 struct head_view {
   T* first;
   std::size_t stride;
 };
 template <class T>
-__device__ head_view<T> view_of(T* all, int row, int head, const attention_sizes& s, int stride) {
+__device__ head_view<T> view_of(T* all, int row, int head, int seq, int dim, int stride) {
   const std::size_t next = static_cast<std::size_t>(stride);
-  return {all + static_cast<std::size_t>(row) * s.seq * next + static_cast<std::size_t>(head) * s.dim, next};
+  return {all + static_cast<std::size_t>(row) * seq * next + static_cast<std::size_t>(head) * dim, next};
 }
 template <class T>
 __device__ head_view<T> query_view(T* q, int row, int head, const attention_sizes& s) {
-  return view_of(q, row, head, s, s.q_stride);
+  return view_of(q, row, head, s.seq, s.dim, s.q_stride);
 }
 template <class T>
 __device__ head_view<T> key_view(T* k, int row, int kv_head, const attention_sizes& s) {
-  return view_of(k, row, kv_head, s, s.kv_stride);
+  return view_of(k, row, kv_head, s.seq, s.dim, s.k_stride);
+}
+template <class T>
+__device__ head_view<T> value_view(T* v, int row, int kv_head, const attention_sizes& s) {
+  return view_of(v, row, kv_head, s.seq, s.value_dim, s.v_stride);
 }
 template <class T>
 __device__ head_view<T> output_view(T* o, int row, int head, const attention_sizes& s) {
-  return view_of(o, row, head, s, s.o_stride);
+  return view_of(o, row, head, s.seq, s.value_dim, s.o_stride);
 }
 
 /// The order of queries and keys. Both are sequence after sequence. `first_from` is the first key at a
-/// position of the sequence, or after it. `place` is the position of a query in the sequence.
+/// position of the sequence, or after it. `place` is the position of a query in the sequence. `row_of_keys`
+/// is the row whose first key has number 0 in `row_of_key`.
 struct whole_sequences {
   int seq;
   __device__ int first_key(int, int) const { return 0; }  // that a query sees
@@ -94,10 +99,7 @@ struct whole_sequences {
   __device__ int position(int query) const { return query; }
   __device__ int place(int query) const { return query; }
   __device__ int first_query(int key) const { return key; }  // that sees it
-  template <class T>
-  __device__ head_view<T> keys_of(T* k, int row, int kv_head, const attention_sizes& s) const {
-    return key_view(k, row, kv_head, s);
-  }
+  __device__ int row_of_keys(int row) const { return row; }
   __device__ int row_of_key(int key, int) const { return key; }
 };
 
@@ -116,10 +118,7 @@ struct chunks_of_sequences {
     if (key < front + n) return key < front ? 0 : key - front;
     return key < back ? n : n + key - back;
   }
-  template <class T>
-  __device__ head_view<T> keys_of(T* k, int, int kv_head, const attention_sizes& s) const {
-    return key_view(k, 0, kv_head, s);
-  }
+  __device__ int row_of_keys(int) const { return 0; }
   __device__ int row_of_key(int key, int row) const { return has.gathered_row(key, row, rows); }
 };
 
@@ -134,10 +133,7 @@ struct step_of_ring {
   __device__ int position(int query) const { return sees.last_key(query); }
   __device__ int place(int query) const { return rank.position(query); }
   __device__ int first_query(int key) const { return sees.causal ? key : sees.first_query; }
-  template <class T>
-  __device__ head_view<T> keys_of(T* k, int row, int kv_head, const attention_sizes& s) const {
-    return key_view(k, row, kv_head, s);
-  }
+  __device__ int row_of_keys(int row) const { return row; }
   __device__ int row_of_key(int key, int) const { return key; }
 };
 

@@ -40,7 +40,7 @@ struct operands {
   extents scores() const { return {s.rows, s.heads, s.seq, s.n_keys()}; }
   extents per_token() const { return {s.rows, s.heads, s.seq, 1}; }
   std::int64_t row(std::int64_t stride) const { return s.queries_apart() * stride; }
-  std::int64_t row_of_keys() const { return s.keys_apart() * s.kv_stride; }
+  std::int64_t row_of_keys() const { return s.keys_apart() * s.k_stride; }
 
   tensor queries(std::int64_t id) {
     return g.operand(id, CUDNN_DATA_BFLOAT16, query(), {row(s.q_stride), s.dim, s.q_stride, 1});
@@ -50,11 +50,11 @@ struct operands {
   }
   tensor keys(std::int64_t id) {
     return g.operand(id, CUDNN_DATA_BFLOAT16, {s.rows, s.kv_heads, s.n_keys(), s.dim},
-                     {row_of_keys(), s.dim, s.kv_stride, 1});
+                     {row_of_keys(), s.dim, s.k_stride, 1});
   }
   tensor keys_transposed(std::int64_t id) {
     return g.operand(id, CUDNN_DATA_BFLOAT16, {s.rows, s.kv_heads, s.dim, s.n_keys()},
-                     {row_of_keys(), s.dim, 1, s.kv_stride});
+                     {row_of_keys(), s.dim, 1, s.k_stride});
   }
   tensor statistics(std::int64_t id) {
     return g.operand(id, CUDNN_DATA_FLOAT, per_token(), {row(s.o_stride / s.dim), s.queries_apart(), 1, 1});
@@ -113,7 +113,7 @@ void describe_gradient(attention_graph& g, const attention_sizes& s, bool determ
   const tensor ds = g.pointwise(CUDNN_POINTWISE_MUL, weighted, scale);
   into_keys(of.keys(id_dk), g.transposed(ds, flipped), q);
 
-  const tensor k_again = g.transposed(k, {of.row_of_keys(), s.dim, s.kv_stride, 1});
+  const tensor k_again = g.transposed(k, {of.row_of_keys(), s.dim, s.k_stride, 1});
   if (deterministic) return g.matmul_to(of.queries(id_dq), ds, k_again);
   const tensor dq_sum =
       g.operand(id_dq_sum, CUDNN_DATA_FLOAT, of.query(),
@@ -246,7 +246,7 @@ bool attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at do
       const int head = kv_head * (s.heads / s.kv_heads);
       const std::size_t token = static_cast<std::size_t>(row * s.queries_apart()),
                         query = token * s.q_stride + head * s.dim,
-                        key = static_cast<std::size_t>(row * s.keys_apart()) * s.kv_stride + kv_head * s.dim,
+                        key = static_cast<std::size_t>(row * s.keys_apart()) * s.k_stride + kv_head * s.dim,
                         output = token * s.o_stride + head * s.dim,
                         statistic = (static_cast<std::size_t>(row) * s.heads + head) *
                                     static_cast<std::size_t>(s.queries_apart());

@@ -15,7 +15,7 @@ namespace rankc::runtime::cuda {
 /// The sizes of a call to attention. Units: strides in elements, from one token to the next; that of o and
 /// dout is o_stride.
 struct attention_sizes {
-  int rows, seq, heads, kv_heads, dim, q_stride, kv_stride, o_stride;
+  int rows, seq, heads, kv_heads, dim, value_dim, q_stride, k_stride, v_stride, o_stride;
   // that every query sees; 0: as many as there are queries, of which each sees its own and those before
   int keys = 0;
   int apart = 0;  // tokens from one row to the next, of queries and of keys; 0: as many as there are
@@ -31,8 +31,19 @@ constexpr int keys_of(int seq, const attention_setting& by) { return by.causal ?
 
 /// What the generator has planned a call by.
 inline attention_shape shape_of(const lane& on, const attention_sizes& s) {
-  return {s.rows,       std::max(s.seq, s.n_keys()), s.heads, s.kv_heads, s.dim,
-          sizeof(bf16), on.of->about->deterministic};
+  return {.rows = s.rows,
+          .seq = std::max(s.seq, s.n_keys()),
+          .heads = s.heads,
+          .kv_heads = s.kv_heads,
+          .dim = s.dim,
+          .value_dim = s.value_dim,
+          .element = sizeof(bf16),
+          .deterministic = on.of->about->deterministic};
+}
+
+/// Whether fused kernels may take a call: its heads have one size, and its keys and values one stride.
+inline bool may_be_fused(const attention_sizes& s) {
+  return s.value_dim == s.dim && s.v_stride == s.k_stride;
 }
 
 /// Whether loads of 16 bytes fit: addresses, and strides.
@@ -42,7 +53,7 @@ inline bool is_aligned(const lane& on, std::initializer_list<at> operands) {
   return true;
 }
 inline bool is_aligned(const lane& on, const attention_sizes& s, std::initializer_list<at> operands) {
-  return is_aligned(on, operands) && s.q_stride % 8 == 0 && s.kv_stride % 8 == 0;
+  return is_aligned(on, operands) && s.q_stride % 8 == 0 && s.k_stride % 8 == 0;
 }
 
 /// Enqueue attention, or its gradient. False where neither can do it: then nothing was enqueued.

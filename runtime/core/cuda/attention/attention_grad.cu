@@ -10,6 +10,7 @@
 #include "attention_plans.hpp"
 #include "../device/documents.cuh"
 
+#include <algorithm>
 #include <string>
 #include <type_traits>
 
@@ -24,7 +25,7 @@ template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
     attention_dq(T* dq, float* delta, const T* dout, const T* q, const T* k, const T* v, const T* o,
                  const float* lse, attention_sizes z, Order order, score_form by) {
-  const int seq = order.queries(), heads = z.heads, dim = z.dim;
+  const int seq = order.queries(), heads = z.heads, dim = z.dim, value_dim = z.value_dim;
   float* q_tile = dynamic_shared();                   // (tile, D)
   float* dout_tile = q_tile + tile * tile_stride<D>;  // (tile, D)
   float* k_tile = dout_tile + tile * tile_stride<D>;  // (tile, D)
@@ -33,15 +34,15 @@ __global__ void __launch_bounds__(lanes* lanes)
 
   const int begin = (gridDim.x - 1 - blockIdx.x) * tile;
   const int head = blockIdx.y, row = blockIdx.z, kv_head = head / (z.heads / z.kv_heads);
-  const auto k_view = order.keys_of(k, row, kv_head, z);
-  const auto v_view = order.keys_of(v, row, kv_head, z);
+  const auto k_view = key_view(k, order.row_of_keys(row), kv_head, z);
+  const auto v_view = value_view(v, order.row_of_keys(row), kv_head, z);
   const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
   const auto o_view = output_view(o, row, head, z);
   const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
   const float scale = by.scale_of(dim);
 
   load_tile<D, T>(q_tile, query_view(q, row, head, z), begin, seq, dim);
-  load_tile<D, T>(dout_tile, output_view(dout, row, head, z), begin, seq, dim);
+  load_tile<D, T>(dout_tile, output_view(dout, row, head, z), begin, seq, value_dim);
   __syncthreads();
 
   float row_lse[rows_each], row_delta[rows_each];
@@ -49,7 +50,7 @@ __global__ void __launch_bounds__(lanes* lanes)
     const int t = threadIdx.y * rows_each + i, query = begin + t;
     float part = 0.0f;
     if (query < seq)
-      for (int d = threadIdx.x; d < dim; d += lanes)
+      for (int d = threadIdx.x; d < value_dim; d += lanes)
         part += dout_tile[t * tile_stride<D> + d] * to_float(o_view.first[query * o_view.stride + d]);
     row_delta[i] = group_sum(part);
     row_lse[i] = query < seq ? lse[statistics + query] : 0.0f;
@@ -61,7 +62,7 @@ __global__ void __launch_bounds__(lanes* lanes)
   for (int keys = by.first_key(order, begin, row) / tile * tile; keys <= last; keys += tile) {
     __syncthreads();
     load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
-    load_tile<D, T>(v_tile, v_view, keys, order.keys(), dim, row_of_key);
+    load_tile<D, T>(v_tile, v_view, keys, order.keys(), value_dim, row_of_key);
     __syncthreads();
     float s[rows_each][rows_each], dp[rows_each][rows_each];
     products<D>(s, q_tile, k_tile);
@@ -82,13 +83,14 @@ __global__ void __launch_bounds__(lanes* lanes)
 }
 
 /// dv = sum over queries of p dout, dk = scale * sum over queries of ds q, over the query heads of the group
-/// in order. Everything is transposed against the other kernel: rows are keys, columns queries. Shapes: dk,
-/// dv, k, v (rows * seq, kv_heads, dim), others as above; grid (tiles of keys, kv_heads, rows).
+/// in order. Everything is transposed against the other kernel: rows are keys, columns queries.
+/// Shapes: dk, k (rows * seq, kv_heads, dim); dv, v (rows * seq, kv_heads, value_dim); others as above; grid
+///         (tiles of keys, kv_heads, rows).
 template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
     attention_dkv(T* dk, T* dv, const T* dout, const T* q, const T* k, const T* v, const float* lse,
                   const float* delta, attention_sizes z, Order order, score_form by) {
-  const int seq = order.queries(), heads = z.heads, dim = z.dim;
+  const int seq = order.queries(), heads = z.heads, dim = z.dim, value_dim = z.value_dim;
   float* k_tile = dynamic_shared();                    // (tile, D)
   float* v_tile = k_tile + tile * tile_stride<D>;      // (tile, D)
   float* q_tile = v_tile + tile * tile_stride<D>;      // (tile, D)
@@ -99,8 +101,9 @@ __global__ void __launch_bounds__(lanes* lanes)
   const int kv_head = blockIdx.y, row = blockIdx.z, group = z.heads / z.kv_heads;
   const float scale = by.scale_of(dim);
   const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
-  load_tile<D, T>(k_tile, order.keys_of(k, row, kv_head, z), begin, order.keys(), dim, row_of_key);
-  load_tile<D, T>(v_tile, order.keys_of(v, row, kv_head, z), begin, order.keys(), dim, row_of_key);
+  const int keys_of = order.row_of_keys(row);
+  load_tile<D, T>(k_tile, key_view(k, keys_of, kv_head, z), begin, order.keys(), dim, row_of_key);
+  load_tile<D, T>(v_tile, value_view(v, keys_of, kv_head, z), begin, order.keys(), value_dim, row_of_key);
 
   float sum_k[rows_each][D / lanes] = {}, sum_v[rows_each][D / lanes] = {};
   for (int head = kv_head * group; head < (kv_head + 1) * group; ++head) {
@@ -111,7 +114,7 @@ __global__ void __launch_bounds__(lanes* lanes)
       if (by.window > 0 && by.first_key(order, queries, row) >= begin + tile) break;  // nor do later queries
       __syncthreads();
       load_tile<D, T>(q_tile, q_view, queries, seq, dim);
-      load_tile<D, T>(dout_tile, dout_view, queries, seq, dim);
+      load_tile<D, T>(dout_tile, dout_view, queries, seq, value_dim);
       __syncthreads();
       float s[rows_each][rows_each], ds[rows_each][rows_each];
       products<D>(s, k_tile, q_tile);
@@ -136,8 +139,8 @@ __global__ void __launch_bounds__(lanes* lanes)
     }
   }
   const float ones[rows_each] = {1.0f, 1.0f, 1.0f, 1.0f}, factor[rows_each] = {scale, scale, scale, scale};
-  store_tile<D>(order.keys_of(dv, row, kv_head, z), sum_v, ones, begin, order.keys(), dim, row_of_key);
-  store_tile<D>(order.keys_of(dk, row, kv_head, z), sum_k, factor, begin, order.keys(), dim, row_of_key);
+  store_tile<D>(value_view(dv, keys_of, kv_head, z), sum_v, ones, begin, order.keys(), value_dim, row_of_key);
+  store_tile<D>(key_view(dk, keys_of, kv_head, z), sum_k, factor, begin, order.keys(), dim, row_of_key);
 }
 
 template <int D, class T, class Order>
@@ -151,7 +154,7 @@ void run(const lane& on, T* dq, T* dk, T* dv, float* delta, const T* dout, const
          dim3(lanes, lanes), shared, dk, dv, dout, q, k, v, lse, delta, s, order, by);
 }
 
-/// The kernels for a head's dim.
+/// The kernels for the size of a head.
 template <class T, class Order>
 void run(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
          const attention_sizes& s, int keys, const Order& order, const attention_setting& by) {
@@ -159,10 +162,11 @@ void run(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, a
     run_d(on, on.at<T>(dq), on.at<T>(dk), on.at<T>(dv), on.at<float>(scratch), on.at<T>(dout), on.at<T>(q),
           on.at<T>(k), on.at<T>(v), on.at<T>(o), on.at<float>(lse), s, keys, order, score_form(by));
   };
-  if (s.dim <= 32) with(run<32, T, Order>);
-  else if (s.dim <= 64) with(run<64, T, Order>);
-  else if (s.dim <= 128) with(run<128, T, Order>);
-  else refuse_head_dim(on, "attention_grad", s.dim);
+  const int largest = std::max(s.dim, s.value_dim);
+  if (largest <= 32) with(run<32, T, Order>);
+  else if (largest <= 64) with(run<64, T, Order>);
+  else if (largest <= 128) with(run<128, T, Order>);
+  else refuse_head_dim(on, "attention_grad", largest);
 }
 
 }  // namespace
@@ -175,36 +179,49 @@ bool attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, at do
 
 template <class T>
 void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                    int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
-                    const attention_setting& by) {
-  const attention_sizes s{rows,     seq,       heads,       kv_heads,        dim,
-                          q_stride, kv_stride, heads * dim, keys_of(seq, by)};
+                    int rows, int seq, int heads, int kv_heads, int dim, int value_dim, int q_stride,
+                    int k_stride, int v_stride, const attention_setting& by) {
+  const attention_sizes s{rows,
+                          seq,
+                          heads,
+                          kv_heads,
+                          dim,
+                          value_dim,
+                          q_stride,
+                          k_stride,
+                          v_stride,
+                          heads * value_dim,
+                          keys_of(seq, by)};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.has_plain_scores() ? attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)
-                              : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                                                             {nullptr, {seq}, {seq}, true}, s, by))
+    if (may_be_fused(s) &&
+        (by.has_plain_scores() ? attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)
+                               : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                                              {nullptr, {seq}, {seq}, true}, s, by)))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, whole_sequences{seq}, by);
 }
 
 template <class T>
 void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
-                          int kv_stride, int ranks, int first, const attention_setting& by) {
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int value_dim,
+                          int q_stride, int k_stride, int v_stride, int ranks, int first,
+                          const attention_setting& by) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
-  const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  const attention_sizes s{rows,      has.count(), heads,    kv_heads, dim,
+                          value_dim, q_stride,    k_stride, v_stride, heads * value_dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.is_plain() ? chunk_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, has, s)
-                      : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                                                     {nullptr, has, has, true}, s, by))
+    if (may_be_fused(s) &&
+        (by.is_plain() ? chunk_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, has, s)
+                       : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                                      {nullptr, has, has, true}, s, by)))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, chunks_of_sequences{has, rows}, by);
 }
 
 template <class T>
 void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                         int first, const attention_setting& by) {
+                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int value_dim, int ring,
+                         double step, int first, const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const step_of_ring order{{has, static_cast<int>(step), by.causal}, has};
   const attention_sizes s{rows,
@@ -212,15 +229,18 @@ void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dou
                           heads,
                           kv_heads,
                           dim,
+                          value_dim,
                           heads * dim,
                           kv_heads * dim,
-                          heads * dim,
+                          kv_heads * value_dim,
+                          heads * value_dim,
                           keys_of(order.sees.count, by)};
   if constexpr (std::is_same_v<T, bf16>)
-    if (by.has_plain_scores()
-            ? ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s)
-            : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                                           {nullptr, has, order.sees.of_keys, false}, s, by))
+    if (may_be_fused(s) &&
+        (by.has_plain_scores()
+             ? ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s)
+             : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                            {nullptr, has, order.sees.of_keys, false}, s, by)))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, order.sees.count, order, by);
 }
@@ -228,12 +248,14 @@ void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dou
 template <class T>
 void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                              at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
-                             int q_stride, int kv_stride, const attention_setting& by) {
-  const attention_sizes s{rows, seq, heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+                             int value_dim, int q_stride, int k_stride, int v_stride,
+                             const attention_setting& by) {
+  const attention_sizes s{rows,      seq,      heads,    kv_heads, dim,
+                          value_dim, q_stride, k_stride, v_stride, heads * value_dim};
   const auto* from = on.at<std::int32_t>(starts);
   if constexpr (std::is_same_v<T, bf16>)
-    if (masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                                     {from, {seq}, {seq}, true}, s, by))
+    if (may_be_fused(s) && masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                                        {from, {seq}, {seq}, true}, s, by))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
          within_documents<whole_sequences>{{seq}, from, {seq}}, by);
@@ -242,14 +264,15 @@ void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at
 template <class T>
 void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                    at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                   int dim, int q_stride, int kv_stride, int ranks, int first,
-                                   const attention_setting& by) {
+                                   int dim, int value_dim, int q_stride, int k_stride, int v_stride,
+                                   int ranks, int first, const attention_setting& by) {
   const runtime::chunks has{seq, ranks, first / (rows * (seq / ranks))};
-  const attention_sizes s{rows, has.count(), heads, kv_heads, dim, q_stride, kv_stride, heads * dim};
+  const attention_sizes s{rows,      has.count(), heads,    kv_heads, dim,
+                          value_dim, q_stride,    k_stride, v_stride, heads * value_dim};
   const auto* from = on.at<std::int32_t>(starts);
   if constexpr (std::is_same_v<T, bf16>)
-    if (masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {from, has, has, true},
-                                     s, by))
+    if (may_be_fused(s) && masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                                        {from, has, has, true}, s, by))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
          within_documents<chunks_of_sequences>{{has, rows}, from, has}, by);
@@ -258,46 +281,40 @@ void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scrat
 template <class T>
 void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                  int dim, int ring, double step, int first, const attention_setting& by) {
+                                  int dim, int value_dim, int ring, double step, int first,
+                                  const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees{has, static_cast<int>(step)};
-  const attention_sizes s{rows, sees.count, heads, kv_heads, dim, heads * dim, kv_heads * dim, heads * dim};
+  const attention_sizes s{rows,
+                          sees.count,
+                          heads,
+                          kv_heads,
+                          dim,
+                          value_dim,
+                          heads * dim,
+                          kv_heads * dim,
+                          kv_heads * value_dim,
+                          heads * value_dim};
   const auto* from = on.at<std::int32_t>(starts);
   if constexpr (std::is_same_v<T, bf16>)
-    if (masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                                     {from, has, sees.of_keys, false}, s, by))
+    if (may_be_fused(s) && masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                                        {from, has, sees.of_keys, false}, s, by))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, sees.count,
          within_documents<step_of_ring>{{sees, has}, from, has}, by);
 }
 
-template void attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int,
-                                    int, int, int, const attention_setting&);
-template void attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int, int,
-                                   int, int, int, const attention_setting&);
-template void chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
-                                          int, int, int, int, int, int, const attention_setting&);
-template void chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
-                                         int, int, int, int, int, int, const attention_setting&);
-template void ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
-                                         int, int, int, double, int, const attention_setting&);
-template void ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, int, int, int,
-                                        int, int, int, double, int, const attention_setting&);
-template void document_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int,
-                                             int, int, int, int, int, int, const attention_setting&);
-template void document_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int, int,
-                                            int, int, int, int, int, const attention_setting&);
-template void document_chunk_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at,
-                                                   int, int, int, int, int, int, int, int, int,
-                                                   const attention_setting&);
-template void document_chunk_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at,
-                                                  int, int, int, int, int, int, int, int, int,
-                                                  const attention_setting&);
-template void document_ring_attention_grad<float>(const lane&, at, at, at, at, at, at, at, at, at, at, at,
-                                                  int, int, int, int, int, int, double, int,
-                                                  const attention_setting&);
-template void document_ring_attention_grad<bf16>(const lane&, at, at, at, at, at, at, at, at, at, at, at, int,
-                                                 int, int, int, int, int, double, int,
-                                                 const attention_setting&);
+template decltype(attention_grad<float>) attention_grad<float>;
+template decltype(attention_grad<bf16>) attention_grad<bf16>;
+template decltype(chunk_attention_grad<float>) chunk_attention_grad<float>;
+template decltype(chunk_attention_grad<bf16>) chunk_attention_grad<bf16>;
+template decltype(ring_attention_grad<float>) ring_attention_grad<float>;
+template decltype(ring_attention_grad<bf16>) ring_attention_grad<bf16>;
+template decltype(document_attention_grad<float>) document_attention_grad<float>;
+template decltype(document_attention_grad<bf16>) document_attention_grad<bf16>;
+template decltype(document_chunk_attention_grad<float>) document_chunk_attention_grad<float>;
+template decltype(document_chunk_attention_grad<bf16>) document_chunk_attention_grad<bf16>;
+template decltype(document_ring_attention_grad<float>) document_ring_attention_grad<float>;
+template decltype(document_ring_attention_grad<bf16>) document_ring_attention_grad<bf16>;
 
 }  // namespace rankc::runtime::cuda

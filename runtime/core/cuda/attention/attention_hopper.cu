@@ -18,7 +18,7 @@ CUtensorMap map_of_queries(const lane& on, at x, const attention_sizes& s, int s
   return map_of(on, x, s.queries_apart(), s.seq, s, s.heads, stride);
 }
 CUtensorMap map_of_keys(const lane& on, at x, const attention_sizes& s) {
-  return map_of(on, x, s.keys_apart(), s.n_keys(), s, s.kv_heads, s.kv_stride);
+  return map_of(on, x, s.keys_apart(), s.n_keys(), s, s.kv_heads, s.k_stride);
 }
 
 plain_sight sight_of(const attention_sizes& s) {

@@ -39,8 +39,8 @@ attention_maps maps_of(const lane& on, const attention_operands& x, const masked
     return tensor_map(on, on.at<bf16>(where), std::size_t{1} * s.rows * tokens, heads * s.dim, stride);
   };
   return {.q = map(x.q, s.seq, s.heads, s.q_stride),
-          .k = map(x.k, count_keys(in), s.kv_heads, s.kv_stride),
-          .v = map(x.v, count_keys(in), s.kv_heads, s.kv_stride)};
+          .k = map(x.k, count_keys(in), s.kv_heads, s.k_stride),
+          .v = map(x.v, count_keys(in), s.kv_heads, s.k_stride)};
 }
 
 /// Calls `run` with the number of boxes of a head.

@@ -37,7 +37,7 @@ struct blocks : attention_blocks {
 
 /// Rows lie one after the other in what is not strided here.
 bool is_dense(const attention_sizes& s) {
-  return s.q_stride == s.heads * s.dim && s.kv_stride == s.kv_heads * s.dim;
+  return s.q_stride == s.heads * s.dim && s.k_stride == s.kv_heads * s.dim;
 }
 
 /// Where things lie, in bytes: the second half of the queries, and their statistics; the keys of a rank.
@@ -46,7 +46,7 @@ struct places {
   explicit places(const attention_sizes& s)
       : half_queries(static_cast<std::size_t>(s.seq / 2) * s.heads * s.dim * sizeof(bf16)),
         half_statistics(static_cast<std::size_t>(s.seq / 2) * sizeof(float)),
-        keys_of_rank(static_cast<std::size_t>(s.rows) * s.seq * s.kv_stride * sizeof(bf16)) {}
+        keys_of_rank(static_cast<std::size_t>(s.rows) * s.seq * s.k_stride * sizeof(bf16)) {}
 };
 
 }  // namespace
@@ -96,7 +96,7 @@ bool chunk_attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch,
            block, 0, on.at<bf16>(dq), on.at<bf16>(more), some);
     if (behind) continue;
     const std::size_t row =
-        static_cast<std::size_t>(s.seq) * s.kv_stride * sizeof(bf16);  // nobody here sees the second half
+        static_cast<std::size_t>(s.seq) * s.k_stride * sizeof(bf16);  // nobody here sees the second half
     for (const at d : {keys(dk, rank), keys(dv, rank)})
       check(on,
             cudaMemset2DAsync(on.at<std::byte>(d) + row / 2, row, 0, row / 2,

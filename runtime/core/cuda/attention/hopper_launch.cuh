@@ -70,7 +70,7 @@ void run_gradient(const lane& on, const attention_maps& of, const attention_oper
       queries_gradient<Parts, Sight>(z, sight, on.at<bf16>(x.dq), on.at<bf16>(x.dout), on.at<bf16>(x.o),
                                      on.at<float>(x.lse), statistics, s.q_stride, s.o_stride));
   run(on, "attention_grad", of,
-      keys_gradient<Parts, Sight>(z, sight, on.at<bf16>(x.dk), on.at<bf16>(x.dv), statistics, s.kv_stride));
+      keys_gradient<Parts, Sight>(z, sight, on.at<bf16>(x.dk), on.at<bf16>(x.dv), statistics, s.k_stride));
 }
 
 }  // namespace rankc::runtime::cuda::hopper

@@ -69,7 +69,7 @@ bool ring_attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch, 
   const second_half to(s);
   const std::size_t from = behind ? to.queries : 0, statistic = behind ? to.statistics : 0;
   if (behind) clear_half_rows(on, dq, 2 * to.queries, s.rows);
-  const std::size_t keys = static_cast<std::size_t>(s.seq) * s.kv_stride * sizeof(bf16);
+  const std::size_t keys = static_cast<std::size_t>(s.seq) * s.k_stride * sizeof(bf16);
   for (const at d : {dk, dv})
     if (sees.keys < sees.count) clear_half_rows(on, d + keys / 2, keys, s.rows);
   return attention_grad_fused(on, dq + from, dk, dv, scratch, dout + from, q + from, k, v, o + from,

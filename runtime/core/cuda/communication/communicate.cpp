@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -259,7 +260,7 @@ void all_to_all(const lane& on, over what, message m, at to, at scratch, at from
 
 template <class T>
 void shift(const lane& on, over what, message m, at to, at second_to, at from, at second_from,
-           std::size_t count, ring_way way) {
+           std::size_t count, std::size_t second_count, ring_way way) {
   const lane_link& k = link_of(on, what, m);
   const stamped times(on, tracer::what::alone, m.name);
   const marked place(on, k, m.name);
@@ -268,10 +269,10 @@ void shift(const lane& on, over what, message m, at to, at second_to, at from, a
   const int taker = (k.place + by) % members, giver = (k.place + members - by) % members;
   const std::string call = std::string(m.name) + ": shift";
   check(on, ncclGroupStart(), k.nccl, call);
-  for (const auto& [there, here] : {std::pair(to, from), {second_to, second_from}}) {
-    check(on, ncclSend(on.at<T>(here), count * sizeof(T), ncclUint8, taker, k.nccl, on.stream), k.nccl, call);
-    check(on, ncclRecv(on.at<T>(there), count * sizeof(T), ncclUint8, giver, k.nccl, on.stream), k.nccl,
-          call);
+  for (const auto& [there, here, some] :
+       {std::tuple(to, from, count), {second_to, second_from, second_count}}) {
+    check(on, ncclSend(on.at<T>(here), some * sizeof(T), ncclUint8, taker, k.nccl, on.stream), k.nccl, call);
+    check(on, ncclRecv(on.at<T>(there), some * sizeof(T), ncclUint8, giver, k.nccl, on.stream), k.nccl, call);
   }
   check(on, ncclGroupEnd(), k.nccl, call);
 }
@@ -426,8 +427,8 @@ template void scatter_sums<bf16>(const lane&, over, message, at, at, std::span<c
                                  std::size_t runtime::shard_range::*);
 template void all_to_all<float>(const lane&, over, message, at, at, at, const runtime::head_exchange&);
 template void all_to_all<bf16>(const lane&, over, message, at, at, at, const runtime::head_exchange&);
-template void shift<float>(const lane&, over, message, at, at, at, at, std::size_t, ring_way);
-template void shift<bf16>(const lane&, over, message, at, at, at, at, std::size_t, ring_way);
+template decltype(shift<float>) shift<float>;
+template decltype(shift<bf16>) shift<bf16>;
 template void to_experts<float>(const lane&, over, message, at, at, at, at, const runtime::slot_exchange&);
 template void to_experts<bf16>(const lane&, over, message, at, at, at, at, const runtime::slot_exchange&);
 template void from_experts<float>(const lane&, over, message, at, at, at, at, const runtime::slot_exchange&);

@@ -8,17 +8,20 @@
 
 namespace rankc::runtime::cuda {
 
-/// The shape of an attention call. `element` is the size of an activation in bytes. `deterministic` is set by
-/// the program's description.
+/// The shape of an attention call. A head of queries or keys has `dim` elements, and a head of values
+/// `value_dim`. `element` is the size of an activation in bytes. `deterministic` is set by the program's
+/// description.
 struct attention_shape {
-  int rows, seq, heads, kv_heads, dim;
+  int rows, seq, heads, kv_heads, dim, value_dim;
   std::size_t element;
   bool deterministic;
+  /// True if heads of keys and of values have one size, as fused kernels need.
+  constexpr bool has_equal_heads() const { return value_dim == dim; }
 };
 
 /// True if cuDNN can run this shape. If not, the runtime's own kernels run it.
 constexpr bool attention_by_cudnn(const attention_shape& s) {
-  return s.element == 2 && s.dim % 8 == 0 && s.dim <= 128 && s.seq % 128 == 0;
+  return s.element == 2 && s.has_equal_heads() && s.dim % 8 == 0 && s.dim <= 128 && s.seq % 128 == 0;
 }
 
 /// The part of a gradient that one call of cuDNN computes: `rows` rows of the query heads of `kv_heads` key
@@ -58,7 +61,7 @@ constexpr std::size_t attention_grad_workspace(const attention_shape& s) {
 
 /// True if rankc's own kernels for compute capability 9.0 run this shape in place of cuDNN's.
 constexpr bool attention_by_tiles(const attention_shape& s) {
-  return s.element == 2 && s.dim == 64 && s.seq % 64 == 0;
+  return s.element == 2 && s.has_equal_heads() && s.dim == 64 && s.seq % 64 == 0;
 }
 /// True if those kernels also run the gradient of this shape. They compute the attention weights twice: once
 /// for dq, once for dk and dv. So cuDNN is faster on longer sequences, but not if it must be deterministic.
@@ -68,7 +71,7 @@ constexpr bool attention_grad_by_tiles(const attention_shape& s) {
 /// True if rankc's own kernels for compute capability 9.0 run attention of this shape with documents or
 /// windows. `seq` is the length of a rank's chunk.
 constexpr bool masked_attention_by_tiles(const attention_shape& s) {
-  return s.element == 2 && (s.dim == 64 || s.dim == 128) && s.seq % 64 == 0;
+  return s.element == 2 && s.has_equal_heads() && (s.dim == 64 || s.dim == 128) && s.seq % 64 == 0;
 }
 /// The scratch of the gradient kernels for compute capability 9.0: two f32 numbers per query and head.
 constexpr std::size_t attention_statistics_bytes(const attention_shape& s) {

@@ -293,24 +293,30 @@ void run_by_rows(const auto& on, const auto& product, const reduce_scatter<T, Wh
 
 /// Sends two tensors to the next member of the ring and receives those of the previous member. shift_back
 /// sends in the other direction.
-template <class T, std::size_t Rows, std::size_t Columns>
+template <class T, std::size_t Rows, std::size_t Columns, std::size_t SecondColumns>
 struct shift {
   runtime::over over;
-  matrix<T, Rows, Columns> to, second_to, from, second_from;
+  matrix<T, Rows, Columns> to;
+  matrix<T, Rows, SecondColumns> second_to;
+  matrix<T, Rows, Columns> from;
+  matrix<T, Rows, SecondColumns> second_from;
   message site;
   void operator()(const auto& on) const {
     detail::shift_on<T>(on, over, site, to.where, second_to.where, from.where, second_from.where, to.count,
-                        ring_way::next);
+                        second_to.count, ring_way::next);
   }
 };
-template <class T, std::size_t Rows, std::size_t Columns>
+template <class T, std::size_t Rows, std::size_t Columns, std::size_t SecondColumns>
 struct shift_back {
   runtime::over over;
-  matrix<T, Rows, Columns> to, second_to, from, second_from;
+  matrix<T, Rows, Columns> to;
+  matrix<T, Rows, SecondColumns> second_to;
+  matrix<T, Rows, Columns> from;
+  matrix<T, Rows, SecondColumns> second_from;
   message site;
   void operator()(const auto& on) const {
     detail::shift_on<T>(on, over, site, to.where, second_to.where, from.where, second_from.where, to.count,
-                        ring_way::back);
+                        second_to.count, ring_way::back);
   }
 };
 

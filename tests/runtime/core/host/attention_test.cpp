@@ -56,7 +56,7 @@ TEST_CASE_TEMPLATE("attention is causal softmax(q k^T / sqrt(dim)) v, and saves 
     const at o = space.room(s.q()), lse = space.room(s.lse()),
              scratch = space.room(host::attention_scratch(s.seq, s.seq, 1));
     host::attention<T>(space.lane(), o, lse, scratch, space.put(q), space.put(k), space.put(v), s.rows, s.seq,
-                       s.heads, s.kv_heads, s.dim);
+                       s.heads, s.kv_heads, s.dim, s.dim);
     values want_lse(s.lse());
     check_near(space.get(o, s.q()), attention_reference(s, q, k, v, &want_lse), tolerance<T>);
     check_near(space.get(lse, s.lse()), want_lse, tolerance<T>);
@@ -75,7 +75,7 @@ TEST_CASE("large scores do not overflow") {
   workspace<float> space;
   const at o = space.room(3), lse = space.room(3), scratch = space.room(host::attention_scratch(3, 3, 1));
   host::attention<float>(space.lane(), o, lse, scratch, space.put(values{1000, 1000, -1000}),
-                         space.put(values{1, 2, 3}), space.put(values{4, 5, 6}), 1, 3, 1, 1, 1);
+                         space.put(values{1, 2, 3}), space.put(values{4, 5, 6}), 1, 3, 1, 1, 1, 1);
   check_near(space.get(o, 3), {4, 5, 4}, 1e-6);
   check_near(space.get(lse, s.lse()), {1000, 2000, -1000}, 1e-6);
 }
@@ -90,9 +90,9 @@ TEST_CASE("attention gradients are central differences, summed over the heads of
     const at lse = space.room(s.lse()), scratch = space.room(host::attention_grad_scratch(s.seq, s.seq, 1));
     const at dq = space.room(s.q()), dk = space.room(s.kv()), dv = space.room(s.kv());
     host::attention<double>(space.lane(), o, lse, scratch, in_q, in_k, in_v, s.rows, s.seq, s.heads,
-                            s.kv_heads, s.dim);
+                            s.kv_heads, s.dim, s.dim);
     host::attention_grad<double>(space.lane(), dq, dk, dv, scratch, space.put(dout), in_q, in_k, in_v, o, lse,
-                                 s.rows, s.seq, s.heads, s.kv_heads, s.dim);
+                                 s.rows, s.seq, s.heads, s.kv_heads, s.dim, s.dim);
     const auto of_q = [&](const values& x) { return attention_reference(s, x, k, v); };
     const auto of_k = [&](const values& x) { return attention_reference(s, q, x, v); };
     const auto of_v = [&](const values& x) { return attention_reference(s, q, k, x); };
@@ -112,9 +112,9 @@ TEST_CASE_TEMPLATE("attention gradients over several query blocks equal plain lo
   const at lse = space.room(s.lse()), scratch = space.room(host::attention_grad_scratch(s.seq, s.seq, 1));
   const at dq = space.room(s.q()), dk = space.room(s.kv()), dv = space.room(s.kv());
   host::attention<T>(space.lane(), o, lse, scratch, in_q, in_k, in_v, s.rows, s.seq, s.heads, s.kv_heads,
-                     s.dim);
+                     s.dim, s.dim);
   host::attention_grad<T>(space.lane(), dq, dk, dv, scratch, space.put(dout), in_q, in_k, in_v, o, lse,
-                          s.rows, s.seq, s.heads, s.kv_heads, s.dim);
+                          s.rows, s.seq, s.heads, s.kv_heads, s.dim, s.dim);
 
   values sums(s.lse()), want_dq(s.q()), want_dk(s.kv()), want_dv(s.kv());
   const values out = attention_reference(s, q, k, v, &sums);

@@ -170,21 +170,23 @@ TEST_CASE("around a ring each member gets the two tensors of the one before, or 
     for (const bool back : {false, true}) {
       CAPTURE(members);
       CAPTURE(back);
-      std::vector<std::vector<double>> given(members), first(members, std::vector<double>(3)), second = first;
+      std::vector<std::vector<double>> given(members), first(members, std::vector<double>(4)),
+          second(members, std::vector<double>(2));
       for (std::size_t m = 0; m < members; ++m)
         for (std::size_t i = 0; i < 6; ++i) given[m].push_back(static_cast<double>(100 * m + i));
       for (const std::string& t : carry(static_cast<int>(members), [&](std::size_t m) {
              op o =
                  collective(back ? op_kind::shift_back : op_kind::shift, first[m].data(), given[m].data(), 6);
              o.second_to = reinterpret_cast<std::byte*>(second[m].data());
-             o.second_from = reinterpret_cast<const std::byte*>(given[m].data() + 3);
+             o.second_from = reinterpret_cast<const std::byte*>(given[m].data() + 4);
+             o.second_count = 2;
              return o;
            }))
         CHECK(t == "");
       for (std::size_t m = 0; m < members; ++m) {
         const std::vector<double>& from = given[(m + (back ? 1 : members - 1)) % members];
-        CHECK(first[m] == std::vector<double>(from.begin(), from.begin() + 3));
-        CHECK(second[m] == std::vector<double>(from.begin() + 3, from.end()));
+        CHECK(first[m] == std::vector<double>(from.begin(), from.begin() + 4));
+        CHECK(second[m] == std::vector<double>(from.begin() + 4, from.end()));
       }
     }
 }

@@ -66,7 +66,7 @@ TEST_CASE(
         fill(x, r.index + 100 * step);
         fill(y, -r.index);
         follow(r[reduce], r[compute]);
-        shift<double>(r[reduce], over::dp, {step, "ring"}, to, second, x, y, count, ring_way::next);
+        shift<double>(r[reduce], over::dp, {step, "ring"}, to, second, x, y, count, count, ring_way::next);
         fill(own, step);  // meanwhile
         follow(r[compute], r[reduce]);
         follow(r[compute], r[compute]);

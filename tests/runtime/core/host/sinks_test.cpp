@@ -46,13 +46,13 @@ TEST_CASE("attention with sinks, its gradients and those of the sinks") {
            scratch = space.room(4096), dq = space.room(q.size()), dk = space.room(k.size()),
            dv = space.room(v.size()), dscores = space.room(tokens * heads);
   const auto& on = space.lane();
-  host::attention<double>(on, o, lse, scratch, in_q, in_k, in_v, rows, seq, heads, kv_heads, dim);
+  host::attention<double>(on, o, lse, scratch, in_q, in_k, in_v, rows, seq, heads, kv_heads, dim, dim);
   host::sink_scores<double>(on, scores, in_q, space.put(sinks), tokens, heads, dim);
   host::add_sinks<double>(on, o, lse, o, lse, scores, rows, tokens, heads, dim);
   check_near(space.get(o, q.size()), reference(q, k, v, sinks), tolerance<double>);
 
   host::attention_grad<double>(on, dq, dk, dv, scratch, in_d, in_q, in_k, in_v, o, lse, rows, seq, heads,
-                               kv_heads, dim);
+                               kv_heads, dim, dim);
   host::add_sinks_grad<double>(on, dscores, in_d, o, lse, scores, rows, tokens, heads, dim);
   const auto check = [&](at got, const values& x, auto f) {
     check_near(space.get(got, x.size()), derivative(f, x, d_o), difference_tolerance);

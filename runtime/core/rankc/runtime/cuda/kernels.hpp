@@ -112,19 +112,21 @@ template <class T>
 void rope_grad(const lane&, at dx, at dy, at table, int tokens, int heads, int dim, int seq, int stride);
 
 /// Causal attention per sequence and head, scale 1/sqrt(dim). Query head h uses kv head h / (heads /
-/// kv_heads). `q_stride` and `kv_stride` are the distances, in elements, from one token to the next in q (and
-/// dq) and in k and v (and dk, dv), so the three may be columns of one packed buffer.
-/// Shapes: q, dq (rows * seq, heads, dim) and k, v, dk, dv (rows * seq, kv_heads, dim) with those strides; o,
-/// do (rows * seq, heads, dim) without gaps; lse (rows, heads, seq): log-sum-exp of the scaled scores;
-/// scratch: see attention_scratch.hpp. dim is at most 128.
+/// kv_heads). `q_stride`, `k_stride` and `v_stride` are the distances, in elements, from one token to the
+/// next in q (and dq), in k (and dk) and in v (and dv), so the three may be columns of one packed buffer.
+/// Kernels for tensor cores take heads of one size, and keys and values of one stride.
+/// Shapes: q, dq (rows * seq, heads, dim), k, dk (rows * seq, kv_heads, dim) and v, dv (rows * seq, kv_heads,
+/// value_dim) with those strides; o, do (rows * seq, heads, value_dim) without gaps; lse (rows, heads, seq):
+/// log-sum-exp of the scaled scores; scratch: see attention_scratch.hpp. dim and value_dim are at most 128.
 /// Source: FlashAttention (Dao et al. 2022), for the saved values.
 template <class T>
 void attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-               int kv_heads, int dim, int q_stride, int kv_stride, const attention_setting& = {});
+               int kv_heads, int dim, int value_dim, int q_stride, int k_stride, int v_stride,
+               const attention_setting& = {});
 template <class T>
 void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                    int rows, int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
-                    const attention_setting& = {});
+                    int rows, int seq, int heads, int kv_heads, int dim, int value_dim, int q_stride,
+                    int k_stride, int v_stride, const attention_setting& = {});
 
 /// Attention of a rank's chunks of sequences of `seq` tokens, which `ranks` ranks share
 /// (rankc/runtime/chunks.hpp), to the gathered keys of all ranks. dk and dv are 0 for keys that none of the
@@ -133,12 +135,13 @@ void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q,
 /// chunk_attention_grad_scratch.
 template <class T>
 void chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int q_stride, int kv_stride, int ranks, int first,
-                     const attention_setting& = {});
+                     int kv_heads, int dim, int value_dim, int q_stride, int k_stride, int v_stride,
+                     int ranks, int first, const attention_setting& = {});
 template <class T>
 void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int q_stride,
-                          int kv_stride, int ranks, int first, const attention_setting& = {});
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int value_dim,
+                          int q_stride, int k_stride, int v_stride, int ranks, int first,
+                          const attention_setting& = {});
 
 /// One step of ring attention: the rank's queries see the keys of the rank `step` places before it. The
 /// result is a part of attention with its log-sum-exp, which is -infinity if a query sees none of the keys.
@@ -148,11 +151,12 @@ void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout,
 /// attention_grad_scratch of these shapes.
 template <class T>
 void ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                    int kv_heads, int dim, int ring, double step, int first, const attention_setting& = {});
+                    int kv_heads, int dim, int value_dim, int ring, double step, int first,
+                    const attention_setting& = {});
 template <class T>
 void ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                         int first, const attention_setting& = {});
+                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int value_dim, int ring,
+                         double step, int first, const attention_setting& = {});
 template <class T>
 void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o_more, at lse_more, int rows,
                      int tokens, int heads, int dim);
@@ -163,29 +167,32 @@ void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o
 /// document_attention_grad_scratch of the queries.
 template <class T>
 void document_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
-                        int heads, int kv_heads, int dim, int q_stride, int kv_stride,
-                        const attention_setting& = {});
+                        int heads, int kv_heads, int dim, int value_dim, int q_stride, int k_stride,
+                        int v_stride, const attention_setting& = {});
 template <class T>
 void document_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                              at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
-                             int q_stride, int kv_stride, const attention_setting& = {});
+                             int value_dim, int q_stride, int k_stride, int v_stride,
+                             const attention_setting& = {});
 template <class T>
 void document_chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                              int seq, int heads, int kv_heads, int dim, int q_stride, int kv_stride,
-                              int ranks, int first, const attention_setting& = {});
+                              int seq, int heads, int kv_heads, int dim, int value_dim, int q_stride,
+                              int k_stride, int v_stride, int ranks, int first,
+                              const attention_setting& = {});
 template <class T>
 void document_chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                    at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                   int dim, int q_stride, int kv_stride, int ranks, int first,
-                                   const attention_setting& = {});
+                                   int dim, int value_dim, int q_stride, int k_stride, int v_stride,
+                                   int ranks, int first, const attention_setting& = {});
 template <class T>
 void document_ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first,
-                             const attention_setting& = {});
+                             int seq, int heads, int kv_heads, int dim, int value_dim, int ring, double step,
+                             int first, const attention_setting& = {});
 template <class T>
 void document_ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                  int dim, int ring, double step, int first, const attention_setting& = {});
+                                  int dim, int value_dim, int ring, double step, int first,
+                                  const attention_setting& = {});
 
 /// Attention sinks: one score for each head, which enters the sum of every softmax of the head and has no
 /// value. sink_scores copies the sinks to a row for each token; x is not read. add_sinks changes attention's

@@ -187,11 +187,11 @@ template <class T>
 void reduce_scatter(const lane&, over, message, at to, at from, std::size_t count);
 template <class T>
 void all_to_all(const lane&, over, message, at to, at scratch, at from, const runtime::head_exchange&);
-/// Receives two tensors of `count` elements from the previous member of the ring, or the next, in one group
-/// of calls.
+/// Receives two tensors, of `count` and of `second_count` elements, from the previous member of the ring, or
+/// the next, in one group of calls.
 template <class T>
 void shift(const lane&, over, message, at to, at second_to, at from, at second_from, std::size_t count,
-           ring_way);
+           std::size_t second_count, ring_way);
 
 /// Sends slots of tokens to the ranks that hold their experts, and back; and the offsets of the received
 /// slots.

@@ -26,8 +26,9 @@ class carriage {
     const void* second_from;
     std::size_t count;
     dtype type;
-    reduction how;     // for an all_reduce
-    const char* name;  // the same on all ranks
+    reduction how;                 // for an all_reduce
+    const char* name;              // the same on all ranks
+    std::size_t second_count = 0;  // for a shift: elements of the second tensor
   };
   enum class state { under_way, done, failed };
 

@@ -126,27 +126,30 @@ void rope_grad(const lane&, at dx, at dy, at table, int tokens, int heads, int d
 
 /// Causal attention per sequence and head. Query head h uses kv head h / (heads / kv_heads). The setting
 /// contains the window, the softcap and the scale of scores (rankc/contract/attention_setting.hpp).
-/// Shapes: q, o, do, dq (rows * seq, heads, dim); k, v, dk, dv (rows * seq, kv_heads, dim); lse (rows, heads,
-/// seq): log-sum-exp of the scaled scores; scratch: attention_scratch or attention_grad_scratch of
-/// kernel_scratch.hpp, for seq queries and seq keys.
+/// Shapes: q, dq (rows * seq, heads, dim); k, dk (rows * seq, kv_heads, dim); v, dv (rows * seq, kv_heads,
+/// value_dim); o, do (rows * seq, heads, value_dim); lse (rows, heads, seq): log-sum-exp of the scaled
+/// scores; scratch: attention_scratch or attention_grad_scratch of kernel_scratch.hpp, for seq queries and
+/// seq keys.
 /// Source: FlashAttention (Dao et al. 2022), for the saved values.
 template <class T>
 void attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-               int kv_heads, int dim, const attention_setting& = {});
+               int kv_heads, int dim, int value_dim, const attention_setting& = {});
 template <class T>
 void attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
-                    int rows, int seq, int heads, int kv_heads, int dim, const attention_setting& = {});
+                    int rows, int seq, int heads, int kv_heads, int dim, int value_dim,
+                    const attention_setting& = {});
 /// Attention of a rank's queries to the gathered keys. The `ranks` of cp shard each sequence of `seq` tokens
 /// in chunks (rankc/runtime/chunks.hpp). dk and dv are 0 for keys that the rank's queries do not see. `first`
 /// is the index of q's first token among the tokens of all ranks.
 /// Shapes: as above with seq / ranks queries for each sequence.
 template <class T>
 void chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                     int kv_heads, int dim, int ranks, int first, const attention_setting& = {});
+                     int kv_heads, int dim, int value_dim, int ranks, int first,
+                     const attention_setting& = {});
 template <class T>
 void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int ranks, int first,
-                          const attention_setting& = {});
+                          at lse, int rows, int seq, int heads, int kv_heads, int dim, int value_dim,
+                          int ranks, int first, const attention_setting& = {});
 /// One step of ring attention: the rank's queries see the keys of the rank `step` places before it. The
 /// result is a part of attention with its log-sum-exp, which is -infinity if a query sees none of the keys.
 /// merge_attention merges two parts; o may be o_before, and lse lse_before. The gradient reads the merged
@@ -154,11 +157,12 @@ void chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout,
 /// Shapes: as above, with seq / ring in place of seq.
 template <class T>
 void ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
-                    int kv_heads, int dim, int ring, double step, int first, const attention_setting& = {});
+                    int kv_heads, int dim, int value_dim, int ring, double step, int first,
+                    const attention_setting& = {});
 template <class T>
 void ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
-                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int ring, double step,
-                         int first, const attention_setting& = {});
+                         at lse, int rows, int seq, int heads, int kv_heads, int dim, int value_dim, int ring,
+                         double step, int first, const attention_setting& = {});
 template <class T>
 void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o_more, at lse_more, int rows,
                      int tokens, int heads, int dim);
@@ -167,27 +171,29 @@ void merge_attention(const lane&, at o, at lse, at o_before, at lse_before, at o
 /// Shapes: starts int32 (rows, seq).
 template <class T>
 void document_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows, int seq,
-                        int heads, int kv_heads, int dim, const attention_setting& = {});
+                        int heads, int kv_heads, int dim, int value_dim, const attention_setting& = {});
 template <class T>
 void document_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                              at lse, at starts, int rows, int seq, int heads, int kv_heads, int dim,
-                             const attention_setting& = {});
+                             int value_dim, const attention_setting& = {});
 template <class T>
 void document_chunk_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                              int seq, int heads, int kv_heads, int dim, int ranks, int first,
+                              int seq, int heads, int kv_heads, int dim, int value_dim, int ranks, int first,
                               const attention_setting& = {});
 template <class T>
 void document_chunk_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                    at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                   int dim, int ranks, int first, const attention_setting& = {});
+                                   int dim, int value_dim, int ranks, int first,
+                                   const attention_setting& = {});
 template <class T>
 void document_ring_attention(const lane&, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
-                             int seq, int heads, int kv_heads, int dim, int ring, double step, int first,
-                             const attention_setting& = {});
+                             int seq, int heads, int kv_heads, int dim, int value_dim, int ring, double step,
+                             int first, const attention_setting& = {});
 template <class T>
 void document_ring_attention_grad(const lane&, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, at starts, int rows, int seq, int heads, int kv_heads,
-                                  int dim, int ring, double step, int first, const attention_setting& = {});
+                                  int dim, int value_dim, int ring, double step, int first,
+                                  const attention_setting& = {});
 /// Attention sinks: one score for each head, which enters the sum of every softmax of the head and has no
 /// value. sink_scores copies the sinks to a row for each token; x is not read. add_sinks changes attention's
 /// result and its log-sum-exp; o may be o_before, and lse lse_before. Its gradient takes the changed results.

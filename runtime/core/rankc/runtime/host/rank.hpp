@@ -145,8 +145,8 @@ void receive(const lane&, message, at data, std::size_t bytes);
 /// Shapes: all_reduce in place, `count` elements. all_gather: `to` is (group, count), this rank contributes
 /// `from` (count). reduce_scatter: `from` is (group, count), `to` receives this rank's sum (count).
 /// all_to_all, on computing lanes only: all three have the exchange's count * width elements; `to` holds the
-/// data to send until all has been received. shift: four tensors of `count` elements that do not overlap, in
-/// one exchange.
+/// data to send until all has been received. shift: `to` and `from` have `count` elements, `second_to` and
+/// `second_from` `second_count`; the four do not overlap; one exchange.
 template <class T>
 void all_reduce(const lane&, over, message, at data, std::size_t count, reduction = reduction::sum);
 template <class T>
@@ -158,7 +158,7 @@ void all_to_all(const lane&, over, message, at to, at scratch, at from, const ru
 
 template <class T>
 void shift(const lane&, over, message, at to, at second_to, at from, at second_from, std::size_t count,
-           ring_way);
+           std::size_t second_count, ring_way);
 
 /// Sends slots of tokens to the ranks that hold their experts, and back; and the offsets of the received
 /// slots. Only for lanes that compute.

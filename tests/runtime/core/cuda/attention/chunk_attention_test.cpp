@@ -11,6 +11,8 @@ struct shape {
   int rows, seq, ranks, heads, kv_heads, dim;
   attention_setting by{};
   int documents = 0;  // their mean length; 0: none
+  int value_dim = 0;  // 0: dim
+  int values() const { return value_dim == 0 ? dim : value_dim; }
   std::vector<std::int32_t> starts() const {
     return random_starts(rows, seq, documents == 0 ? seq : documents, 7);
   }
@@ -38,7 +40,11 @@ constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},
                             {2, 768, 3, 2, 1, 128, {.window = 150}, 200},
                             {2, 24, 2, 2, 1, 16, {.causal = false}},
                             {1, 1024, 4, 4, 1, 128, {.causal = false}},
-                            {2, 512, 2, 4, 2, 64, {.causal = false}}};
+                            {2, 512, 2, 4, 2, 64, {.causal = false}},
+                            // Value heads of another size than key heads.
+                            {2, 24, 2, 2, 1, 16, {}, 0, 40},
+                            {2, 512, 2, 4, 2, 64, {}, 0, 32},
+                            {1, 1024, 4, 4, 1, 64, {.window = 70}, 300, 128}};
 
 /// Tokens of `width`, of all sequences, as they lie with a rank, or gathered.
 struct order {
@@ -68,7 +74,7 @@ struct order {
 struct reference {
   numbers o, lse, dq, dk, dv;  // lse (rows, seq, heads)
   reference(const shape& s, const numbers& q, const numbers& k, const numbers& v, const numbers& dout)
-      : o(q.size(), 0.0),
+      : o(dout.size(), 0.0),
         lse(static_cast<std::size_t>(s.rows) * s.seq * s.heads),
         dq(q.size(), 0.0),
         dk(k.size(), 0.0),
@@ -76,13 +82,15 @@ struct reference {
     const double scale = s.by.scale != 0 ? s.by.scale : 1.0 / std::sqrt(static_cast<double>(s.dim));
     const std::vector<std::int32_t> starts = s.documents > 0 ? s.starts() : std::vector<std::int32_t>();
     const auto at = [&](int row, int t, int heads, int h) {
-      return ((static_cast<std::size_t>(row) * s.seq + t) * heads + h) * s.dim;
+      return (static_cast<std::size_t>(row) * s.seq + t) * heads + h;
     };
     for (int row = 0; row < s.rows; ++row)
       for (int h = 0; h < s.heads; ++h)
         for (int t = 0; t < s.seq; ++t) {
-          const std::size_t i = at(row, t, s.heads, h);
-          const auto key = [&](int u) { return at(row, u, s.kv_heads, h / (s.heads / s.kv_heads)); };
+          const std::size_t i = at(row, t, s.heads, h) * s.dim, out = at(row, t, s.heads, h) * s.values();
+          const auto kv_head = [&](int u) { return at(row, u, s.kv_heads, h / (s.heads / s.kv_heads)); };
+          const auto key = [&](int u) { return kv_head(u) * s.dim; };
+          const auto value = [&](int u) { return kv_head(u) * s.values(); };
           const int start = s.documents > 0 ? starts[static_cast<std::size_t>(row) * s.seq + t] : 0,
                     first = s.by.window > 0 ? std::max(start, t - s.by.window + 1) : start,
                     last = s.by.last_key(t, s.seq);
@@ -100,10 +108,10 @@ struct reference {
           lse[(static_cast<std::size_t>(row) * s.seq + t) * s.heads + h] = std::log(total);
           for (int u = first; u <= last; ++u) {
             p[u] /= total;
-            for (int d = 0; d < s.dim; ++d) {
-              o[i + d] += p[u] * v[key(u) + d];
-              dp[u] += dout[i + d] * v[key(u) + d];
-              dv[key(u) + d] += p[u] * dout[i + d];
+            for (int d = 0; d < s.values(); ++d) {
+              o[out + d] += p[u] * v[value(u) + d];
+              dp[u] += dout[out + d] * v[value(u) + d];
+              dv[value(u) + d] += p[u] * dout[out + d];
             }
             delta += p[u] * dp[u];
           }
@@ -134,12 +142,13 @@ TEST_CASE_TEMPLATE("attention of chunks and its gradients are those of whole seq
       CAPTURE(deterministic);
       CAPTURE(s.seq);
       CAPTURE(s.ranks);
-      const int width = s.heads * s.dim, kv_width = s.kv_heads * s.dim, count = s.seq / s.ranks;
+      const int width = s.heads * s.dim, k_width = s.kv_heads * s.dim, v_width = s.kv_heads * s.values(),
+                o_width = s.heads * s.values(), count = s.seq / s.ranks;
       const std::size_t tokens = static_cast<std::size_t>(s.rows) * s.seq;
       const numbers q = random_numbers<T>(tokens * width, 1.5, 1),
-                    k = random_numbers<T>(tokens * kv_width, 1.5, 2),
-                    v = random_numbers<T>(tokens * kv_width, 1, 3),
-                    dout = random_numbers<T>(tokens * width, 1, 4);
+                    k = random_numbers<T>(tokens * k_width, 1.5, 2),
+                    v = random_numbers<T>(tokens * v_width, 1, 3),
+                    dout = random_numbers<T>(tokens * o_width, 1, 4);
       const reference wanted(s, q, k, v, dout);
       const order by{s};
       numbers dk(k.size(), 0.0), dv(v.size(), 0.0);  // gathered
@@ -150,11 +159,13 @@ TEST_CASE_TEMPLATE("attention of chunks and its gradients are those of whole seq
         about.deterministic = deterministic;
         b.of().about = &about;
         const std::size_t own = tokens / s.ranks;
-        const attention_shape planned{s.rows, count, s.heads, s.kv_heads, s.dim, sizeof(T), deterministic};
-        const at at_q = b.put<T>(by.of_rank(q, rank, width)), at_k = b.put<T>(by.gathered(k, kv_width)),
-                 at_v = b.put<T>(by.gathered(v, kv_width)), at_dout = b.put<T>(by.of_rank(dout, rank, width)),
-                 o = b.room<T>(own * width), lse = b.room<float>(own * s.heads), dq = b.room<T>(own * width),
-                 at_dk = b.room<T>(k.size()), at_dv = b.room<T>(v.size()),
+        const attention_shape planned{s.rows, count,      s.heads,   s.kv_heads,
+                                      s.dim,  s.values(), sizeof(T), deterministic};
+        const at at_q = b.put<T>(by.of_rank(q, rank, width)), at_k = b.put<T>(by.gathered(k, k_width)),
+                 at_v = b.put<T>(by.gathered(v, v_width)),
+                 at_dout = b.put<T>(by.of_rank(dout, rank, o_width)), o = b.room<T>(own * o_width),
+                 lse = b.room<float>(own * s.heads), dq = b.room<T>(own * width), at_dk = b.room<T>(k.size()),
+                 at_dv = b.room<T>(v.size()),
                  scratch = b.room<float>(chunk_attention_scratch(planned) / sizeof(float) + 1),
                  grad_scratch = b.room<float>((s.documents > 0 ? document_attention_grad_scratch(planned)
                                                                : chunk_attention_grad_scratch(planned)) /
@@ -164,32 +175,31 @@ TEST_CASE_TEMPLATE("attention of chunks and its gradients are those of whole seq
         if (s.documents > 0) {
           const at starts = b.put(s.starts());
           document_chunk_attention<T>(b.on(), o, lse, scratch, at_q, at_k, at_v, starts, s.rows, s.seq,
-                                      s.heads, s.kv_heads, s.dim, width, kv_width, s.ranks, first, s.by);
+                                      s.heads, s.kv_heads, s.dim, s.values(), width, k_width, v_width,
+                                      s.ranks, first, s.by);
           document_chunk_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, at_k, at_v,
-                                           o, lse, starts, s.rows, s.seq, s.heads, s.kv_heads, s.dim, width,
-                                           kv_width, s.ranks, first, s.by);
+                                           o, lse, starts, s.rows, s.seq, s.heads, s.kv_heads, s.dim,
+                                           s.values(), width, k_width, v_width, s.ranks, first, s.by);
         } else {
           chunk_attention<T>(b.on(), o, lse, scratch, at_q, at_k, at_v, s.rows, s.seq, s.heads, s.kv_heads,
-                             s.dim, width, kv_width, s.ranks, first, s.by);
+                             s.dim, s.values(), width, k_width, v_width, s.ranks, first, s.by);
           chunk_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, at_k, at_v, o, lse,
-                                  s.rows, s.seq, s.heads, s.kv_heads, s.dim, width, kv_width, s.ranks, first,
-                                  s.by);
+                                  s.rows, s.seq, s.heads, s.kv_heads, s.dim, s.values(), width, k_width,
+                                  v_width, s.ranks, first, s.by);
         }
         check_close("lse", tokens_first(b.take<float>(lse, own * s.heads), s.rows, s.heads, count),
                     by.of_rank(wanted.lse, rank, s.heads), 1e-5, 2e-5);
         // Each block's output is rounded before it is merged.
-        check_close("o", b.take<T>(o, own * width), by.of_rank(wanted.o, rank, width), f32 ? 1e-5 : 2e-2,
+        check_close("o", b.take<T>(o, own * o_width), by.of_rank(wanted.o, rank, o_width), f32 ? 1e-5 : 2e-2,
                     f32 ? 8e-6 : 8e-3);
         check_close("dq", b.take<T>(dq, own * width), by.of_rank(wanted.dq, rank, width), f32 ? 1e-4 : 2e-2,
                     f32 ? 2e-5 : 3e-2);
         const numbers more_k = b.take<T>(at_dk, k.size()), more_v = b.take<T>(at_dv, v.size());
-        for (std::size_t i = 0; i < dk.size(); ++i) {
-          dk[i] += more_k[i];
-          dv[i] += more_v[i];
-        }
+        for (std::size_t i = 0; i < dk.size(); ++i) dk[i] += more_k[i];
+        for (std::size_t i = 0; i < dv.size(); ++i) dv[i] += more_v[i];
       }
-      check_close("dk", dk, by.gathered(wanted.dk, kv_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
-      check_close("dv", dv, by.gathered(wanted.dv, kv_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
+      check_close("dk", dk, by.gathered(wanted.dk, k_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
+      check_close("dv", dv, by.gathered(wanted.dv, v_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
     }
 }
 
@@ -199,33 +209,35 @@ TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those
   for (const shape s : shapes) {
     CAPTURE(s.seq);
     CAPTURE(s.ranks);
-    const int width = s.heads * s.dim, kv_width = s.kv_heads * s.dim, count = s.seq / s.ranks;
+    const int width = s.heads * s.dim, k_width = s.kv_heads * s.dim, v_width = s.kv_heads * s.values(),
+              o_width = s.heads * s.values(), count = s.seq / s.ranks;
     const std::size_t tokens = static_cast<std::size_t>(s.rows) * s.seq, own = tokens / s.ranks;
     const numbers q = random_numbers<T>(tokens * width, 1.5, 1),
-                  k = random_numbers<T>(tokens * kv_width, 1.5, 2),
-                  v = random_numbers<T>(tokens * kv_width, 1, 3),
-                  dout = random_numbers<T>(tokens * width, 1, 4);
+                  k = random_numbers<T>(tokens * k_width, 1.5, 2),
+                  v = random_numbers<T>(tokens * v_width, 1, 3),
+                  dout = random_numbers<T>(tokens * o_width, 1, 4);
     const reference wanted(s, q, k, v, dout);
     const order by{s};
-    std::vector<numbers> dk(s.ranks, numbers(own * kv_width, 0.0)), dv = dk;
+    std::vector<numbers> dk(s.ranks, numbers(own * k_width, 0.0)), dv(s.ranks, numbers(own * v_width, 0.0));
     for (int rank = 0; rank < s.ranks; ++rank) {
       CAPTURE(rank);
       bench b;
-      const attention_shape planned{
-          s.rows, count, s.heads, s.kv_heads, s.dim, sizeof(T), b.of().about->deterministic};
-      const at at_q = b.put<T>(by.of_rank(q, rank, width)), at_dout = b.put<T>(by.of_rank(dout, rank, width)),
+      const attention_shape planned{s.rows, count,      s.heads,   s.kv_heads,
+                                    s.dim,  s.values(), sizeof(T), b.of().about->deterministic};
+      const at at_q = b.put<T>(by.of_rank(q, rank, width)),
+               at_dout = b.put<T>(by.of_rank(dout, rank, o_width)),
                scratch = b.room<float>(attention_scratch(planned) / sizeof(float) + 1),
                grad_scratch = b.room<float>(attention_grad_scratch(planned) / sizeof(float) + 1),
                starts = b.put(s.starts());
       std::vector<at> keys, values;
       for (int other = 0; other < s.ranks; ++other) {
-        keys.push_back(b.put<T>(by.of_rank(k, other, kv_width)));
-        values.push_back(b.put<T>(by.of_rank(v, other, kv_width)));
+        keys.push_back(b.put<T>(by.of_rank(k, other, k_width)));
+        values.push_back(b.put<T>(by.of_rank(v, other, v_width)));
       }
-      const at o = b.room<T>(own * width), lse = b.room<float>(own * s.heads),
-               o_more = b.room<T>(own * width), lse_more = b.room<float>(own * s.heads),
-               dq = b.room<T>(own * width), at_dk = b.room<T>(own * kv_width),
-               at_dv = b.room<T>(own * kv_width);
+      const at o = b.room<T>(own * o_width), lse = b.room<float>(own * s.heads),
+               o_more = b.room<T>(own * o_width), lse_more = b.room<float>(own * s.heads),
+               dq = b.room<T>(own * width), at_dk = b.room<T>(own * k_width),
+               at_dv = b.room<T>(own * v_width);
       const int first = rank * static_cast<int>(own);
       const auto holder = [&](int step) {
         return static_cast<std::size_t>((rank - step + s.ranks) % s.ranks);
@@ -235,42 +247,41 @@ TEST_CASE_TEMPLATE("attention in parts around a ring and its gradients are those
         if (s.documents > 0)
           document_ring_attention<T>(b.on(), to, sums, scratch, at_q, keys[holder(step)],
                                      values[holder(step)], starts, s.rows, s.seq, s.heads, s.kv_heads, s.dim,
-                                     s.ranks, step, first, s.by);
+                                     s.values(), s.ranks, step, first, s.by);
         else
           ring_attention<T>(b.on(), to, sums, scratch, at_q, keys[holder(step)], values[holder(step)], s.rows,
-                            s.seq, s.heads, s.kv_heads, s.dim, s.ranks, step, first, s.by);
+                            s.seq, s.heads, s.kv_heads, s.dim, s.values(), s.ranks, step, first, s.by);
         if (step > 0)
           merge_attention<T>(b.on(), o, lse, o, lse, o_more, lse_more, s.rows, static_cast<int>(own), s.heads,
-                             s.dim);
+                             s.values());
       }
       check_close("lse", tokens_first(b.take<float>(lse, own * s.heads), s.rows, s.heads, count),
                   by.of_rank(wanted.lse, rank, s.heads), 1e-5, 2e-5);
-      check_close("o", b.take<T>(o, own * width), by.of_rank(wanted.o, rank, width), f32 ? 1e-5 : 2e-2,
+      check_close("o", b.take<T>(o, own * o_width), by.of_rank(wanted.o, rank, o_width), f32 ? 1e-5 : 2e-2,
                   f32 ? 8e-6 : 8e-3);
       numbers sum(own * width, 0.0);
       for (int step = 0; step < s.ranks; ++step) {
         if (s.documents > 0)
           document_ring_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q,
                                           keys[holder(step)], values[holder(step)], o, lse, starts, s.rows,
-                                          s.seq, s.heads, s.kv_heads, s.dim, s.ranks, step, first, s.by);
+                                          s.seq, s.heads, s.kv_heads, s.dim, s.values(), s.ranks, step, first,
+                                          s.by);
         else
           ring_attention_grad<T>(b.on(), dq, at_dk, at_dv, grad_scratch, at_dout, at_q, keys[holder(step)],
                                  values[holder(step)], o, lse, s.rows, s.seq, s.heads, s.kv_heads, s.dim,
-                                 s.ranks, step, first, s.by);
-        const numbers more = b.take<T>(dq, own * width), more_k = b.take<T>(at_dk, own * kv_width),
-                      more_v = b.take<T>(at_dv, own * kv_width);
+                                 s.values(), s.ranks, step, first, s.by);
+        const numbers more = b.take<T>(dq, own * width), more_k = b.take<T>(at_dk, own * k_width),
+                      more_v = b.take<T>(at_dv, own * v_width);
         for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += more[i];
-        for (std::size_t i = 0; i < more_k.size(); ++i) {
-          dk[holder(step)][i] += more_k[i];
-          dv[holder(step)][i] += more_v[i];
-        }
+        for (std::size_t i = 0; i < more_k.size(); ++i) dk[holder(step)][i] += more_k[i];
+        for (std::size_t i = 0; i < more_v.size(); ++i) dv[holder(step)][i] += more_v[i];
       }
       check_close("dq", sum, by.of_rank(wanted.dq, rank, width), f32 ? 1e-4 : 2e-2, f32 ? 2e-5 : 3e-2);
     }
     for (int rank = 0; rank < s.ranks; ++rank) {
       const auto r = static_cast<std::size_t>(rank);
-      check_close("dk", dk[r], by.of_rank(wanted.dk, rank, kv_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
-      check_close("dv", dv[r], by.of_rank(wanted.dv, rank, kv_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
+      check_close("dk", dk[r], by.of_rank(wanted.dk, rank, k_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
+      check_close("dv", dv[r], by.of_rank(wanted.dv, rank, v_width), f32 ? 1e-4 : 2e-2, f32 ? 4e-5 : 4e-2);
     }
   }
 }

@@ -44,7 +44,7 @@ void half(const lane& on, at out, at temporary) {
     layer_norm_dw<bf16>(on, vectors, vectors + 4096, dy, x, stats, tokens, width, i > 0);
     bias_grad<bf16>(on, vectors + 8192, dy, tokens, width, i > 0);
     embedding_grad<bf16>(on, table, dy, ids, tokens, vocabulary, width, 0, i > 0);
-    attention<bf16>(on, o, lse, temporary, x, dy, y, rows, seq, heads, heads, dim, width, width);
+    attention<bf16>(on, o, lse, temporary, x, dy, y, rows, seq, heads, heads, dim, dim, width, width, width);
     const range all[]{{0, static_cast<std::size_t>(width) * width, true}};
     sum_squares<float>(on, sums, dw, all, i > 0);
     all_reduce<float>(on, over::tp, {0, "sum"}, sums, 1);

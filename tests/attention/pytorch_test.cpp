@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A decoder with attention sinks computes what PyTorch computes in float64, alone and split.
+// Decoders with attention sinks, and with value heads of another size than key heads, compute what PyTorch
+// computes in float64, alone and split.
 #include <cmath>
 
 #include "transformers_oracle.hpp"
 
-namespace attention_sinks_test {
+namespace attention_pytorch_test {
 
 namespace {
 
 using rankc::runtime::region;
-
-const std::string folder = RANKC_TEST_ORACLES "/sinks/";
 
 std::vector<double> read(const rankc::runtime::safetensors_reader& file, const std::string& name) {
   std::vector<double> values(file.tensors().at(name).count);
@@ -26,15 +25,14 @@ void check_near(const std::vector<double>& got, const std::vector<double>& expec
   }
 }
 
-}  // namespace
-
-TEST_CASE("logits, the loss and every gradient of a decoder with sinks are those of PyTorch") {
+/// Compares the programs of a job with the files of an oracle. Returns the number of programs.
+int check_programs(std::string_view job, const std::string& folder) {
   const nlohmann::json expected = read_json(folder + "expected.json");
   const rankc::runtime::safetensors_reader gradients(folder + "gradients.safetensors"),
       logits(folder + "logits.safetensors");
   int programs = 0;
   for (const registered& program : host_registry) {
-    if (program.job != "sunk_oracle") continue;
+    if (program.job != job) continue;
     CAPTURE(program.layout);
     run r(program);
     load_weights_of(folder, r, [](const std::string& name) { return name; });
@@ -56,7 +54,17 @@ TEST_CASE("logits, the loss and every gradient of a decoder with sinks are those
     }
     ++programs;
   }
-  CHECK(programs >= 2);
+  return programs;
 }
 
-}  // namespace attention_sinks_test
+}  // namespace
+
+TEST_CASE("logits, the loss and every gradient of a decoder with sinks are those of PyTorch") {
+  CHECK(check_programs("sunk_oracle", RANKC_TEST_ORACLES "/sinks/") >= 2);
+}
+
+TEST_CASE("logits, the loss and every gradient of a decoder with other value heads are those of PyTorch") {
+  CHECK(check_programs("values_oracle", RANKC_TEST_ORACLES "/value_heads/") >= 2);
+}
+
+}  // namespace attention_pytorch_test

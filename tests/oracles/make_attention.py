@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The oracle of attention sinks, by PyTorch in float64: make_sinks.py OUT
+"""Oracles of attention, by PyTorch in float64: make_attention.py sinks|value_heads OUT
 
-A decoder of two layers: grouped heads, rotary positions, and a sink for each head. The first layer has a window of
-5 tokens. A sink is one more column of the scores, whose weight is dropped after the softmax, as in transformers,
-models/gpt_oss. README.md says what each file has.
+A decoder of two layers with grouped heads and rotary positions. The first layer has a window of 5 tokens. In
+`sinks` each head has a sink: one more column of the scores, whose weight is dropped after the softmax, as in
+transformers, models/gpt_oss. In `value_heads` the value heads have fewer elements than the key heads in the first
+layer, and more in the second. README.md in each folder describes the files.
 """
 import json
 import math
@@ -15,15 +16,19 @@ from safetensors.torch import save_file
 
 HIDDEN, HEADS, KV_HEADS, HEAD, FFN, VOCAB, SEQ, ROWS, LAYERS = 8, 4, 2, 4, 12, 16, 16, 4, 2
 WINDOWS, THETA, EPS = [5, SEQ], 100.0, 1e-5
+VALUE_HEADS = {'sinks': [HEAD, HEAD], 'value_heads': [2, 6]}
 
 
-def weights():
+def weights(case):
     g = torch.Generator().manual_seed(7)
     shapes = {'wte': (VOCAB, HIDDEN), 'norm': (HIDDEN,), 'lm_head': (VOCAB, HIDDEN)}
     for n in range(LAYERS):
         of_layer = {'norm1': (HIDDEN,), 'wq': (HEADS * HEAD, HIDDEN), 'wk': (KV_HEADS * HEAD, HIDDEN),
-                    'wv': (KV_HEADS * HEAD, HIDDEN), 'sinks': (HEADS,), 'wo': (HIDDEN, HEADS * HEAD),
-                    'norm2': (HIDDEN,), 'w1': (FFN, HIDDEN), 'w3': (FFN, HIDDEN), 'w2': (HIDDEN, FFN)}
+                    'wv': (KV_HEADS * VALUE_HEADS[case][n], HIDDEN), 'sinks': (HEADS,),
+                    'wo': (HIDDEN, HEADS * VALUE_HEADS[case][n]), 'norm2': (HIDDEN,), 'w1': (FFN, HIDDEN),
+                    'w3': (FFN, HIDDEN), 'w2': (HIDDEN, FFN)}
+        if case != 'sinks':
+            del of_layer['sinks']
         shapes.update({f'layers.{n}.{name}': shape for name, shape in of_layer.items()})
     made = {}
     for name, shape in shapes.items():
@@ -47,14 +52,16 @@ def rotate(x):
 def attention(w, n, x):
     q, k, v = (x @ w[f'layers.{n}.{name}'].T for name in ('wq', 'wk', 'wv'))
     q = rotate(q.view(ROWS, SEQ, HEADS, HEAD))
-    k, v = (t.view(ROWS, SEQ, KV_HEADS, HEAD) for t in (k, v))
+    k, v = (t.view(ROWS, SEQ, KV_HEADS, -1) for t in (k, v))
     k, v = (t.repeat_interleave(HEADS // KV_HEADS, 2) for t in (rotate(k), v))
     scores = torch.einsum('bqhd,bkhd->bhqk', q, k) / math.sqrt(HEAD)
     distance = torch.arange(SEQ)[:, None] - torch.arange(SEQ)
     scores = scores.masked_fill((distance < 0) | (distance >= WINDOWS[n]), -math.inf)
-    sinks = w[f'layers.{n}.sinks'].view(1, HEADS, 1, 1).expand(ROWS, HEADS, SEQ, 1)
-    shares = torch.cat((scores, sinks), -1).softmax(-1)[..., :-1]
-    return torch.einsum('bhqk,bkhd->bqhd', shares, v).reshape(ROWS, SEQ, HEADS * HEAD)
+    sinks = w.get(f'layers.{n}.sinks')
+    if sinks is not None:
+        scores = torch.cat((scores, sinks.view(1, HEADS, 1, 1).expand(ROWS, HEADS, SEQ, 1)), -1)
+    shares = scores.softmax(-1)[..., :SEQ]
+    return torch.einsum('bhqk,bkhd->bqhd', shares, v).reshape(ROWS, SEQ, -1)
 
 
 def logits(w, tokens):
@@ -68,8 +75,8 @@ def logits(w, tokens):
 
 
 def main():
-    out = Path(sys.argv[1])
-    w = weights()
+    case, out = sys.argv[1], Path(sys.argv[2])
+    w = weights(case)
     save_file(w, out / 'model.safetensors')
     w = {name: t.double().requires_grad_() for name, t in w.items()}
     g = torch.Generator().manual_seed(8)
