@@ -66,6 +66,7 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
     const port& p = fact_.ports[i];
     const holding& h = *(held_[i] = find(ports[i], p));
     if (h.any) continue;
+    check_share(p, h, with);
     if (h.box.size() != static_cast<int>(p.axes.size()))
       throw refusal("RC7415: operand {} holds a tensor of {} dims; expected {}", p.name, h.box.size(),
                     p.axes.size());
@@ -273,7 +274,11 @@ few<part, 2> cell::box_of(int result, const operand& shape, term of) const {
                       begin, begin + range[s].size() - 1, size);
       box.push_back({runs(begin, begin + range[s].size()), size});
     } else if (fact_.whole.find(axis.of) != std::string::npos) {
-      box.push_back({runs(0, length[s] * unit), length[s] * unit});
+      const std::int64_t given = length[s] * unit, size = model_.size(of, a);
+      if (size >= 0 && given != size)
+        throw refusal("RC7785: result {} has {} {}; the model has {} of them", p.name, given,
+                      axis_name(axis.of), size);
+      box.push_back({runs(0, given), given});
     } else {
       throw refusal("RC7432: no operand gives the {} of result {}", axis_name(axis.of), p.name);
     }
@@ -326,6 +331,7 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
   check_rounding(e, ports, s.of);
   made.of_tokens = sums_over_tokens(fact_, e);
   made.box = box_of(e.results[0], ports[static_cast<std::size_t>(e.results[0])], s.of);
+  made.share = share_of(fact_.ports[static_cast<std::size_t>(e.results[0])], with);
   for (const char letter : e.over) {
     const bool of_group = fact_.grouped && letter == 't';
     const part& all = bound_[slot(letter)];
@@ -335,8 +341,7 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
       throw refusal("RC7434: the op takes a maximum or a softmax of an operand that is not whole");
     pending over{hasher(hash_of::axis) << s.of << static_cast<word>(letter), letter, e.how, p.size, p.at};
     if (e.how == joining::softmax)
-      over.id = hasher(hash_of::keys)
-                << word{fact_.key} << static_cast<word>(with.seq) << given[0] << given[1];
+      over.id = hasher(hash_of::keys) << scores_of(fact_, given[0], given[1], with);
     if (interval twice; !over.done.sort(twice))
       throw counted_twice(text_of(letter, {twice.begin, twice.end}));
     if (!over.done.is(0, p.size)) s.over.push_back(std::move(over));  // all of them may lie in another order
@@ -360,6 +365,7 @@ holding cell::sum(int equation, const std::vector<operand>& ports, const attribu
     const holding& h = *held_[static_cast<std::size_t>(e.operands[i])];
     check_addable(h);
     made.of_tokens |= h.of_tokens;
+    made.in_bf16 |= h.in_bf16;
     if (e.same[i]) {
       for (int k = 0; k < h.sum.size(); ++k) add(made.sum, h.sum[k]);
       continue;
@@ -372,7 +378,7 @@ holding cell::sum(int equation, const std::vector<operand>& ports, const attribu
   }
   const operand& shape = ports[static_cast<std::size_t>(e.results[0])];
   if (made.sum.empty()) return zeros(e.results[0], shape);
-  made.box = box_of(e.results[0], shape, zero);
+  made.box = box_of(e.results[0], shape, made.closed());
   return made;
 }
 

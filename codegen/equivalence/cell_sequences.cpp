@@ -172,10 +172,22 @@ void cell::check_shares(const attributes& with) const {
     before = sequence;
   }
   for (std::size_t i = static_cast<std::size_t>(fact_.results); i < fact_.ports.size(); ++i)
-    if (const holding& h = *held_[i]; fact_.ports[i].name.starts_with("lse") && h.sum.size() == 1 &&
-                                      model_.sequence(h.sum[0].of) != with.seq)  // lies head by head
+    if (const holding& h = *held_[i];
+        fact_.ports[i].by_heads && h.sum.size() == 1 && model_.sequence(h.sum[0].of) != with.seq)
       throw refusal("RC7447: operand {} is made of sequences of {} tokens; the op is told of sequences of {}",
                     fact_.ports[i].name, model_.sequence(h.sum[0].of), with.seq);
+}
+
+std::int64_t cell::share_of(const port& p, const attributes& with) const {
+  return p.by_heads && with.rows > 0 ? range[slot('t')].size() / with.rows : 0;
+}
+
+void cell::check_share(const port& p, const holding& h, const attributes& with) const {
+  if (const std::int64_t share = share_of(p, with); h.share != share)
+    throw refusal(
+        "RC7786: operand {} lies head by head in each {} tokens of a sequence; the op takes {} of each (0: "
+        "row by row)",
+        p.name, h.share, share);
 }
 
 void cell::bind_sequences(const attributes& with) {

@@ -37,6 +37,8 @@ class claims {
   void check_norm(const content&) const;
   void note_bf16_reduction() { bf16_reductions_ = true; }
   void note_fp8() { fp8_linears_ = true; }
+  /// Notes that a rank computes a part of the last layer's loss.
+  void note_loss(int rank) { make_loss_.insert(rank); }
 
   /// Checks after the last op that ranks own each element, and that the step leaves the tensors of the next.
   /// Errors: refusal where they do not.
@@ -79,10 +81,10 @@ class claims {
   std::map<std::pair<int, std::size_t>, kept> kept_;  // by the rank and the first byte
   std::map<std::string, std::vector<held>> held_;     // of each parameter
   int updates_ = 0;
-  std::set<int> read_targets_, leave_loss_, leave_norm_;  // ranks
-  bool bf16_weights_ = false, bf16_moments_ = false;      // the optimizer has some in bf16
-  bool fp8_linears_ = false;                              // operands are rounded to fp8
-  bool bf16_reductions_ = false;                          // gradients are sent in bf16
+  std::set<int> read_targets_, make_loss_, leave_loss_, leave_norm_;  // ranks
+  bool bf16_weights_ = false, bf16_moments_ = false;                  // the optimizer has some in bf16
+  bool fp8_linears_ = false;                                          // operands are rounded to fp8
+  bool bf16_reductions_ = false;                                      // gradients are sent in bf16
 };
 
 }  // namespace rankc::codegen::algebra

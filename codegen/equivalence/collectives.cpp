@@ -55,6 +55,7 @@ class line_of_members {
     holding all;
     all.box = first.box;
     all.of_tokens = first.of_tokens || second.of_tokens;
+    all.in_bf16 = first.in_bf16 || second.in_bf16;
     if (first.sum.size() != second.sum.size()) throw different_terms();
     for (int i = 0; i < first.sum.size(); ++i)
       add(all.sum, further(first.sum[i], find(second, first.sum[i])));

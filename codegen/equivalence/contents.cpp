@@ -129,12 +129,14 @@ bool have_one_box(holding& to, const holding& more) {
 void add(holding& to, const holding& more) {
   if (!have_one_box(to, more)) return;
   to.of_tokens |= more.of_tokens;
+  to.in_bf16 |= more.in_bf16;
   for (int i = 0; i < more.sum.size(); ++i) add(to.sum, more.sum[i]);
 }
 
 void add_of_member(holding& to, const holding& more) {
   if (!have_one_box(to, more)) return;
   to.of_tokens |= more.of_tokens;
+  to.in_bf16 |= more.in_bf16;
   for (int i = 0; i < more.sum.size(); ++i) {
     elements_of_axis twice;
     if (!more.sum[i].is_whole() && unite(to.sum, more.sum[i], twice)) continue;
@@ -175,9 +177,14 @@ const pending& part_of_softmax(const holding& h) {
 void merge_parts(holding& to, const holding& weight, const holding& with, const holding& weight_of_other) {
   const pending own = part_of_softmax(to), other = part_of_softmax(with);
   for (const auto& [part, w] : {std::pair(&own, &weight), {&other, &weight_of_other}})
-    if (const pending& of = part_of_softmax(*w); of.id != part->id || !(of.done == part->done))
+    if (const pending& of = part_of_softmax(*w); of.id != part->id) {
+      throw refusal(
+          "RC7788: a softmax is merged by log-sum-exps of other scores; expected those of the same queries, "
+          "keys, documents, window, softcap, scale and heads");
+    } else if (!(of.done == part->done)) {
       throw refusal("RC7508: the log-sum-exp over {} is given for a softmax over {}",
                     text_of(of.letter, of.done), text_of(part->letter, part->done));
+    }
   if (own.id != other.id || to.sum[0].of != with.sum[0].of || weight.sum[0].of != weight_of_other.sum[0].of ||
       !(to.box == with.box))
     throw refusal("RC7509: parts of two different softmaxes are merged");
@@ -192,7 +199,15 @@ holding cut(const holding& of, std::int64_t row, std::int64_t rows, std::int64_t
   out.sum = of.sum;
   out.any = of.any;
   out.of_tokens = of.of_tokens;
+  out.in_bf16 = of.in_bf16;
+  out.share = of.share;
   const int n = of.box.size();
+  const bool has_all_heads = n < 2 || cols == of.box[1].at.size();
+  if (of.share > 0 && (row % of.share || rows % of.share || !has_all_heads))
+    throw refusal(
+        "RC7784: rows {}..{} and columns {}..{} of log-sum-exps are read, which lie head by head in each {} "
+        "tokens of a sequence; expected all heads of all of these tokens",
+        row, row + rows - 1, col, col + cols - 1, of.share);
   for (int d = 0; d < n; ++d) {
     const bool is_row = n == 2 && d == 0;
     const part& p = of.box[d];

@@ -36,6 +36,8 @@ struct holding {
   few<summand, 1> sum;
   bool any = false;
   bool of_tokens = false;  // an addend is a sum over tokens
+  bool in_bf16 = false;    // it was sent in bf16 to be summed
+  std::int64_t share = 0;  // of log-sum-exps: each so many tokens lie head by head; 0: row by row
 
   bool is_zero() const { return sum.empty(); }
   bool is_whole() const { return sum.size() == 0 || (sum.size() == 1 && sum[0].is_whole()); }
@@ -131,7 +133,8 @@ class workspace {
     holding& h = all_[used_++];
     h.box.clear();
     h.sum.clear();
-    h.any = h.of_tokens = false;
+    h.any = h.of_tokens = h.in_bf16 = false;
+    h.share = 0;
     return h;
   }
   const holding* keep(holding h) {

@@ -109,6 +109,19 @@ void interpreter::check_sent_in_bf16(const op& o, const content& c) {
   claims_.note_bf16_reduction();
 }
 
+/// The gradients of parameters are read by sums, the norm and the optimizer alone.
+void interpreter::check_read_of_bf16(const fact& f) const {
+  const auto is_sum = [](const equation& e) { return e.is == equation::kind::sum; };
+  if (std::all_of(f.equations.begin(), f.equations.end(), is_sum)) return;
+  for (std::size_t i = static_cast<std::size_t>(f.results); i < f.ports.size(); ++i)
+    for (int t = 0; t < ports_[i].tiles.size(); ++t)
+      if (ports_[i].tiles[t].holds->in_bf16)
+        throw refusal(
+            "RC7787: operand {} is {}, which was sent in bf16 to be summed; expected that of gradients of "
+            "parameters only",
+            f.ports[i].name, model_.name(ports_[i].tiles[t].holds->closed()));
+}
+
 void interpreter::collective(op_ref r) {
   const op& o = at(r);
   if (o.communicator < 0 || static_cast<std::size_t>(o.communicator) >= waiting_.size())
@@ -148,6 +161,7 @@ void interpreter::collective(op_ref r) {
     for (std::size_t m = 0; m < members.size(); ++m) {
       const access& w = at(members[m]).writes[i];
       check_result(made[m], w);
+      for (int k = 0; k < made[m].pieces.size(); ++k) made[m].pieces[k].holds.in_bf16 |= o.in_bf16;
       put(w, std::move(made[m]));
     }
   }

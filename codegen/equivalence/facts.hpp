@@ -103,6 +103,7 @@ struct port {
   char stride = 0;
   std::vector<std::string> over;
   std::string holds;         // the type of its elements: fp8, or i32; empty: neither
+  bool by_heads = false;     // log-sum-exps: those of a sequence's tokens on a rank lie head by head
   bool is_wide = false;      // elements of f32, or of f64 where the kernel computes in it
   bool sums_tokens = false;  // a result that is a sum over tokens
   bool is_fp8() const { return !holds.empty() && holds != "i32"; }

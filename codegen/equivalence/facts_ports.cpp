@@ -30,6 +30,7 @@ class port_reader {
     p.adds = take('+');
     p.name = take_until("(");
     if (!is_name(p.name) || !take('(')) refuse();
+    p.by_heads = p.name.starts_with("lse");
     for (const std::string& axis : parts_of(take_until(")"), " ")) p.axes.push_back(axis_of(axis));
     if (!take(')')) refuse();
     if (take('/')) set_type(p, take_until(":^"));

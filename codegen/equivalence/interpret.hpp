@@ -55,6 +55,8 @@ class interpreter {
   void exchange_heads(const std::vector<op_ref>& members);
   void send_slots(const std::vector<op_ref>& members);
   void check_sent_in_bf16(const op&, const content&);
+  void check_read_of_bf16(const fact&) const;
+  void note_loss(const fact&);
   void check_goes_by_rows(op_ref);
 
   few<segment, 2> segments(const op&, const view&) const;

@@ -179,6 +179,16 @@ void interpreter::check_whole_places(const op& o, const fact& f) {
   }
 }
 
+/// Notes whether a result is a part of the last layer's loss.
+void interpreter::note_loss(const fact& f) {
+  for (std::size_t r = 0; r < static_cast<std::size_t>(f.results); ++r)
+    for (int t = 0; t < ports_[r].tiles.size(); ++t) {
+      const few<summand, 1>& sum = ports_[r].tiles[t].holds->sum;
+      for (int i = 0; i < sum.size(); ++i)
+        if (sum[i].of == model_.last_loss()) claims_.note_loss(current_.rank);
+    }
+}
+
 void interpreter::kernel(const op& o, const fact& f) {
   if (o.views.size() != f.ports.size())
     throw refusal("RC7557: the op is given {} tensors; expected {}", o.views.size(), f.ports.size());
@@ -205,7 +215,9 @@ void interpreter::kernel(const op& o, const fact& f) {
     if (o.views[i].written) continue;
     read(o, o.views[i], ports_[i]);
   }
+  check_read_of_bf16(f);
   transfer_.apply(f, ports_, {.rows = o.rows, .seq = o.seq, .number = o.number, .attention = o.attention});
+  note_loss(f);
   for (std::size_t i = 0; made_ && i < o.views.size(); ++i)
     if (o.views[i].written)
       made_->note(current_.rank, current_.op,

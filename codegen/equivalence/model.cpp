@@ -38,6 +38,10 @@ term addend_of(const fact& f, int equation, int operand, term of, const attribut
   return begin_hash(f, equation, with) << static_cast<word>(operand) << of;
 }
 
+term scores_of(const fact& f, const term& queries, const term& keys, const attributes& with) {
+  return begin_hash(f, 0, with) << queries << keys;
+}
+
 /// A model from outside may name values and layers that it has not.
 static void check_indices(const specification& s) {
   const auto check = [](int index, std::size_t count, const std::string& where) {
@@ -45,6 +49,10 @@ static void check_indices(const specification& s) {
       throw refusal("RC7600: \"{}\" of the model has index {}; expected 0 or more, and less than {}", where,
                     index, count);
   };
+  std::set<std::string> names;
+  for (const specification::input& i : s.inputs)
+    if (!names.insert(i.name).second)
+      throw refusal("RC7790: the model declares the input {} twice; expected one input of a name", i.name);
   if (s.uses.empty()) throw refusal("RC7601: the model has 0 layers; expected at least 1");
   for (const specification::layer& l : s.layers) {
     const std::size_t values = l.values.size();
@@ -99,6 +107,7 @@ model::model(const specification& s) : spec_(s), facts_(s), index_(1 << 12, -1),
       if (c.after >= 0) carried[c.name] = uses_[u].values[static_cast<std::size_t>(c.after)];
     for (int side : l.side_losses) losses.addends.push_back(uses_[u].values[static_cast<std::size_t>(side)]);
   }
+  last_loss_ = x;
   losses.addends.push_back(x);
   for (const term& loss : losses.addends) loss_ = loss_ + loss;
   for (std::size_t u = s.uses.size(); u-- > 0;) backward(u);
@@ -271,7 +280,11 @@ void model::forward(std::size_t use, term input, const carried_terms& carried) {
       know(ports[f.ports.size() - 1], "the rotary table", nullptr);
     apply(f, ports, attributes_of(l, o, f), u.name + ": " + o.row);
     if (o.row == "count_labels") skip_without(ports[0]);
-    for (std::size_t i = 0; i < o.out.size(); ++i) values[static_cast<std::size_t>(o.out[i])] = ports[i];
+    for (std::size_t i = 0; i < o.out.size(); ++i) {
+      const auto value = static_cast<std::size_t>(o.out[i]);
+      values[value] = ports[i];
+      know(ports[i], u.name + ": " + o.row, &l.values[value].shape);
+    }
   }
 }
 

@@ -33,6 +33,8 @@ struct attributes {
 term result_of(const fact&, int equation, const term* operands, const attributes&);
 /// What an operand that is repeated, or put beside others, is as a summand.
 term addend_of(const fact&, int equation, int operand, term of, const attributes&);
+/// The scores of a row of attention, of queries and keys: those of its result and of its log-sum-exps.
+term scores_of(const fact&, const term& queries, const term& keys, const attributes&);
 
 /// The cosines and sines of positions.
 inline term rotary_table(double theta, std::int64_t dim, const rope_scaling& s) {
@@ -83,6 +85,8 @@ class model {
   /// The parameter that has a weight, and its name; null where none has.
   const std::pair<const std::string, parameter>* owner(term weight) const;
   term loss() const { return loss_; }
+  /// The loss of the last layer, without side losses.
+  term last_loss() const { return last_loss_; }
   term norm() const { return norm_; }
   std::size_t known_terms() const { return known_.size(); }
   /// Whether the model has a term.
@@ -150,7 +154,7 @@ class model {
   std::vector<sum> sums_;
   std::vector<std::vector<std::int64_t>> large_sums_;  // shapes of sums with parts that are not all known
   const term unit_gradient_ = leaf("gradient", "of the loss");
-  term loss_ = zero, norm_ = zero;
+  term loss_ = zero, last_loss_ = zero, norm_ = zero;
 };
 
 }  // namespace rankc::codegen::algebra

@@ -202,6 +202,13 @@ void claims::check_all() {
       throw refusal(
           "RC7753: rank {} reads targets and leaves no loss; expected the loss on each rank with targets",
           program_.number_of(rank));
+  for (const int rank : make_loss_)
+    if (!leave_loss_.contains(rank))
+      throw refusal(
+          "RC7789: rank {} computes a part of the loss and leaves no loss; expected the loss on each rank "
+          "that "
+          "computes a part of it",
+          program_.number_of(rank));
   if (trains_ && leave_norm_.size() < program_.ranks.size())
     throw refusal("RC7630: the step leaves the norm on {} of {} ranks; expected all", leave_norm_.size(),
                   program_.ranks.size());

@@ -14,6 +14,9 @@
 #include <rankc/plan/make_plan_data.hpp>
 #include <rankc/rankc.hpp>
 
+#include <algorithm>
+
+#include "../said.hpp"
 #include "plans.hpp"
 
 namespace encoders_lowering_test {
@@ -83,6 +86,33 @@ TEST_CASE("certificates of encoders are accepted; another mask, mean, label or l
     }
   }
   CHECK(programs == 60);
+}
+
+TEST_CASE(
+    "each rank that computes a part of the loss leaves the loss, where labels are a declared input too") {
+  const rankc::plan_data plan = find_plan(encoders::plans(), "vit", "dp2");
+  const lowered l = lower(plan, dtype::f64, target::host);
+  for (program q : {expand_train(l), expand_evaluate(l)}) {
+    op& end = q.ranks[1].ops.back();
+    const auto loss = std::find_if(end.holds.begin(), end.holds.end(),
+                                   [](const auto& h) { return h.kind == holding_kind::loss; });
+    REQUIRE(loss != end.holds.end());
+    end.reads.erase(end.reads.begin() + (loss - end.holds.begin()));
+    end.holds.erase(loss);
+    const equivalence found = check_equivalence(q, prove(q), specify(plan));
+    REQUIRE(found.reasons.size() == 1);
+    CHECK(rankc::test::said_in(found.reasons[0]) == rankc::test::said{7789, {"1"}});
+  }
+}
+
+TEST_CASE("a model declares each input once") {
+  const rankc::plan_data plan = find_plan(encoders::plans(), "vit", "one");
+  const program q = expand_evaluate(lower(plan, dtype::f64, target::host));
+  specification model = specify(plan);
+  model.inputs.push_back(model.inputs.back());
+  const equivalence found = check_equivalence(q, prove(q), model);
+  REQUIRE(found.reasons.size() == 1);
+  CHECK(rankc::test::said_in(found.reasons[0]) == rankc::test::said{7790, {"labels"}});
 }
 
 TEST_CASE("a program of causal attention is not that of a model of full attention") {

@@ -151,6 +151,24 @@ TEST_CASE("a balance of the parts of a rank, of other groups, or with another co
   }
 }
 
+TEST_CASE("statistics of fewer layers are carried than the model has, or fewer sums of an expert") {
+  // `less`: columns
+  const auto narrowed = [](const char* row, const char* port, std::int64_t less) {
+    return [=](subject& s) {
+      op& o = *s.find(0, "0F0", row).at(0);
+      view& v = subject::port(o, port);
+      access& a = o.writes.at(static_cast<std::size_t>(v.accesses.first));
+      a.end -= static_cast<std::size_t>(v.shape[0] * less) * element_size(a.type);
+      v.stride = v.shape.dim[1] -= less;
+      if (!o.given.empty()) o.given[0] -= 1;
+    };
+  };
+  const std::int64_t experts = 4, sums = 3;
+  CHECK(check_refused(of_stages(), 7785, narrowed("push", "y", sums * experts)).arguments.at(0) == "y");
+  CHECK(check_refused(of_stages(), 7785, narrowed("softmax_statistics", "own", experts)).arguments.at(0) ==
+        "own");
+}
+
 TEST_CASE("a message without the statistics, or with another's, is refused") {
   const auto changed = [](auto change) {
     return [=](subject& s) {
