@@ -25,14 +25,14 @@ std::vector<std::string> names_of(const attention_setting& s) {
 /// Why cuDNN's kernels cannot compute a node's attention; empty if they can.
 std::string why_not_cudnn(const lowered& l, const node& n, const cuda::attention_shape& shape,
                           bool of_documents, bool of_chunks) {
+  if (!shape.has_equal_heads())
+    return fmt::format("their key heads have {} elements and their value heads {}, and cuDNN's take one size",
+                       shape.dim, shape.value_dim);
   if (!n.attention.causal && of_chunks && !n.row->of_rings)
     return "their attention is not causal, and cuDNN's kernels are not given gathered keys for it";
   if (!n.attention.has_plain_scores())
     return fmt::format("their attention has a {}, which cuDNN's kernels are not given",
                        fmt::join(names_of(n.attention), " and a "));
-  if (!shape.has_equal_heads())
-    return fmt::format("their key heads have {} elements and their value heads {}, and cuDNN's take one size",
-                       shape.dim, shape.value_dim);
   if (of_documents) return "tokens attend to their own documents, which cuDNN's are not given";
   if (of_chunks ? cuda::chunks_by_cudnn(shape) : cuda::attention_by_cudnn(shape)) return "";
   if (l.type != dtype::bf16) return fmt::format("they compute in {}", name_of(l.type));

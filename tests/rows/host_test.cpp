@@ -98,8 +98,10 @@ TEST_CASE("definitions of fused rows are what is fused") {
 // nothing wrong. All such rows stand here.
 TEST_CASE("what is needed has an effect") {
   CHECK(lines(needs_without_effect) ==
-        "add_sinks whole(d)\n"  // heads are whole in all rows
+        "add_sinks whole(w)\n"  // heads are whole in all rows
+        "attention whole(w)\n"
         "balance_loss_grad whole(r)\n"
+        "document_attention whole(w)\n"
         "head_norm_dw whole(d)\n"
         "layer_balance_loss_grad whole(l)\n"
         "layer_balance_loss_grad whole(r)\n"
