@@ -112,6 +112,7 @@ std::uint64_t hash_of(const lowered& l) {
       for (const node& n : *list) add(f, *l.plan, b, n);
   for (const named_input& i : l.plan->inputs)
     if (text_of_input(i).held == holding_kind::input) f.add(i.name);
+  if (l.plan->recipe.has_documents()) add(f, {l.plan->recipe.end_of_document});
   if (l.plan->recipe.ignores_labels()) add(f, {l.plan->recipe.ignored_label});
   if (l.plan->recipe.ignore_across_documents) f.add("ignore_across_documents");
   for (const message_site& m : l.messages) {

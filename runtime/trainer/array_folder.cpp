@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/array_folder.hpp>
 
+#include "ignored_label.hpp"
+
 #include <rankc/runtime/failure.hpp>
 
 #include <fmt/ranges.h>
@@ -41,8 +43,11 @@ array_folder::array_folder(const std::filesystem::path& folder, const descriptio
     : seq_(static_cast<std::uint64_t>(about.seq)), has_tokens_(reads_tokens(about)) {
   if (!std::filesystem::is_directory(folder))
     throw failure(1, "RC6246: {} is no folder; give arrays:DIR with a file NAME.npy for each input", folder);
-  if (has_tokens_)
-    for (const char* name : {"tokens", "targets"}) open(folder, token_row(name, about), about);
+  if (has_tokens_) {
+    open(folder, token_row("tokens", about), about);
+    open(folder, token_row("targets", about), about);
+    arrays_.back().ignored = ignored_label_of(about);
+  }
   for (const input_row& input : inputs_of(about)) open(folder, input, about);
 }
 
@@ -89,10 +94,14 @@ void array_folder::read(const array& a, std::uint64_t sample, double* to) const 
   using limits = std::numeric_limits<std::int32_t>;
   const double least = a.is.below > 0 ? 0 : limits::min(),
                most = a.is.below > 0 ? a.is.below - 1 : limits::max();
-  const double* const wrong = std::find_if(to, to + a.count, [&](double x) { return x < least || x > most; });
-  if (wrong != to + a.count)
-    throw failure(1, "RC6252: {} has {} in sample {}; input {} takes whole numbers from {} to {}",
-                  a.file.name(), *wrong, sample, a.is.name, least, most);
+  const double* const wrong = std::find_if(
+      to, to + a.count, [&](double x) { return (x < least || x > most) && !(a.ignored && x == *a.ignored); });
+  if (wrong == to + a.count) return;
+  if (a.ignored)
+    throw failure(1, "RC6261: {} has {} in sample {}; labels are {} to {}, or {}, which this plan ignores",
+                  a.file.name(), *wrong, sample, least, most, *a.ignored);
+  throw failure(1, "RC6252: {} has {} in sample {}; input {} takes whole numbers from {} to {}",
+                a.file.name(), *wrong, sample, a.is.name, least, most);
 }
 
 void array_folder::copy(std::uint64_t sample, const sample_view& to) const {

@@ -8,6 +8,7 @@
 #include <rankc/codegen/verify.hpp>
 #include <rankc/plan/make_plan.hpp>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,18 +60,20 @@ TEST_CASE("a user's own loss by the number of a rank's labels is refused") {
   }
 }
 
-TEST_CASE("ranks that ignore labels across documents run another program") {
-  const auto hash_of = [](bool ignores) {
+TEST_CASE("a program of other documents or other labels is another program") {
+  const auto hash_of = [](int end_of_document, int ignored_label, bool ignores_across) {
     const rankc::training recipe{.seq = 16,
                                  .global_batch = 8,
-                                 .end_of_document = 3,
-                                 .ignored_label = -100,
-                                 .ignore_across_documents = ignores};
+                                 .end_of_document = end_of_document,
+                                 .ignored_label = ignored_label,
+                                 .ignore_across_documents = ignores_across};
     const rankc::plan_data plan = rankc::make_plan("packed", packed::llama{}, {}, rankc::schedules::gpipe{1},
                                                    recipe, rankc::clusters::cpu);
     return lower(plan, dtype::f32, target::host).hash;
   };
-  CHECK(hash_of(true) != hash_of(false));
+  const std::set all{hash_of(3, -100, false), hash_of(3, -100, true), hash_of(3, -1, true),
+                     hash_of(4, -100, true)};
+  CHECK(all.size() == 4);
 }
 
 }  // namespace packed_lowering_test

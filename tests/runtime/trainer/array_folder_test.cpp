@@ -163,6 +163,32 @@ TEST_CASE("files that do not fit are refused, each by one sentence") {
         said{6252, {labels, "5", "5", "labels", "0", "4"}});
 }
 
+TEST_CASE("targets are tokens or the ignored label, and labels across documents are ignored") {
+  const rankc::scratch_folder scratch;
+  const fs::path& folder = scratch.path;
+  fake_program program(1, 1, 1);
+  std::vector<std::int32_t> tokens(8 * 4), targets(tokens.size());
+  std::iota(tokens.begin(), tokens.end(), 1);
+  std::iota(targets.begin(), targets.end(), 2);
+  targets[5] = -100;
+  write_npy(folder / "tokens.npy", "<i4", "(8, 4)", tokens);
+  write_npy(folder / "targets.npy", "<i4", "(8, 4)", targets);
+  const auto read = [&] {
+    const array_folder open(folder, program.about);
+    return read_batch(program.about, [&](std::uint64_t s, const sample_view& to) { open.copy(s, to); });
+  };
+  const std::string file = (folder / "targets.npy").string();
+  CHECK(said_by(read) == said{6252, {file, "-100", "1", "targets", "0", "255"}});
+  program.about.ignored_label = -100;
+  CHECK(read().targets == targets);
+  program.about.end_of_document = 12;  // the last token of a sequence
+  program.about.ignore_across_documents = true;
+  targets[11] = -100;
+  CHECK(read().targets == targets);
+  program.about.ignored_label = -1;
+  CHECK(said_by(read) == said{6261, {file, "-100", "1", "0", "255", "-1"}});
+}
+
 TEST_CASE("sources of tokens alone are refused where the model declares inputs") {
   const encoder_program program;
   CHECK(said_by([&] { open_sources(parse_data_spec("arith:1"), program.about); }) ==

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -46,7 +47,8 @@ class array_folder {
   struct array {
     npy_file file;
     input_row is;
-    std::size_t count;  // of a sample
+    std::size_t count;                      // of a sample
+    std::optional<std::int32_t> ignored{};  // a label outside the range that the plan ignores
   };
   void open(const std::filesystem::path& folder, const input_row&, const description&);
   void read(const array&, std::uint64_t sample, double* to) const;
