@@ -83,7 +83,7 @@ template <const spoken& Said>
 inline constexpr auto sentences_of = [] {
   because<Said.size> b;
   for (std::size_t i = 0; i < Said.size; ++i) b.text[i] = Said.text[i];
-  b.text[Said.size] = '\0';  // unless it is written, clang prints texts of 2^n characters as numbers
+  b.text[Said.size] = '\0';  // without an explicit '\0', clang prints texts of 2^n characters as numbers
   return b;
 }();
 template <const auto& Plan>

@@ -60,7 +60,7 @@ constexpr type type_of(const named_input& input, const layer_context& c) {
     if (input.whole_sequences && row(a).shares == part::positions) t[a] = I;
   return t;
 }
-/// The type of the first layer's input: of tokens, or of the first input that the model declares.
+/// The type of the first layer's input, which is tokens or the first input that the model declares.
 constexpr type first_type(const layer_context& c) { return type_of(c.inputs.front(), c); }
 
 /// The inputs of a step: those of the language, and those that the model declares in `inputs()`. The first is
@@ -110,7 +110,7 @@ constexpr void add_inputs(trace& t, value x, const layer_context& c) {
   }
 }
 
-/// Begins the router statistics in the first layer, and hands them to every other layer.
+/// Starts the router statistics as zeros in the first layer. They are an input of every other layer.
 constexpr void add_statistics(trace& t, value x, const layer_context& c) {
   if (!c.routers.any()) return;
   const bool is_first = t.of(x).is_input;
