@@ -75,8 +75,8 @@ constexpr spoken speak(const report& all) {
   return out;
 }
 
-// Variable templates: the rules run once per plan, and a compiler whose budget is too small reports that. In
-// a concept the constraint would be unsatisfied without an error.
+// These are variable templates, so that the rules run once per plan, and a compiler whose evaluation budget
+// is too small reports that. In a concept, the constraint would be unsatisfied without an error.
 template <const auto& Plan>
 inline constexpr spoken said = speak(Plan.diagnose());
 template <const spoken& Said>

@@ -73,8 +73,8 @@ class selector {
       if (n.id == v || (t_.gradients[n.id] >= 0 && t_.gradients[n.id] == v)) return true;
     return false;
   }
-  /// The parameter that a value is, or to whose gradient it adds, or the input that it is; 0 for other
-  /// values.
+  /// The index of the parameter that a value is or to whose gradient it adds, or of the input that it is; 0
+  /// for other values.
   constexpr int index_of(int v) const {
     if (parameter_of_[v] >= 0) return parameter_of_[v];
     return std::max({gradient_of_[v], input_of(v), 0});

@@ -83,7 +83,7 @@ constexpr experts_of_layer declared_experts(const auto& model) {
           .capacity = model.capacity,
           .capacity_group = model.capacity_group};
 }
-/// The routers of such a model, `layers` of whose layers have experts.
+/// The routers of such a model. `layers`: the number of its layers with experts.
 constexpr model_routers declared_routers(const auto& model, int layers) {
   return {layers,         model.experts,    model.top_k, model.router_losses, model.capacity != 0,
           model.overflow, model.expert_load};

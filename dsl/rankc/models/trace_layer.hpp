@@ -63,8 +63,8 @@ constexpr type type_of(const named_input& input, const layer_context& c) {
 /// The type of the first layer's input, which is tokens or the first input that the model declares.
 constexpr type first_type(const layer_context& c) { return type_of(c.inputs.front(), c); }
 
-/// The inputs of a step: those of the language, and those that the model declares in `inputs()`. The first is
-/// the input of the first layer.
+/// The inputs of a step: those that the language defines, and those that the model declares in `inputs()`.
+/// The first one is the input of the first layer.
 constexpr std::vector<named_input> inputs_of(const auto& model, const training& recipe) {
   std::vector<named_input> all;
   if (reads_tokens(model)) {

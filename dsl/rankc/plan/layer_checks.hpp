@@ -57,7 +57,8 @@ constexpr layer_context context_of(const auto& model, const plan_data& p) {
           p.inputs};
 }
 
-/// All rules of one traced layer. `c` is the context that it was traced in, `alone` that of one device.
+/// Checks all rules of one traced layer. `c` is the context in which it was traced, `alone` that of one
+/// device.
 constexpr void check_traced(plan_data& p, const auto& layer, const trace& t, const parallel_dims& given,
                             const layer_context& c, const layer_context& alone) {
   report& out = p.diagnostics;
@@ -84,7 +85,7 @@ constexpr void check_traced(plan_data& p, const auto& layer, const trace& t, con
 }
 
 /// Traces the layers of a plan, appends their kinds and runs to it, and checks their rules. After a layer
-/// whose types are wrong, the later layers are left out: their errors would follow from it.
+/// whose types are wrong, the later layers are left out, because their errors would follow from it.
 class layer_checks {
  public:
   /// `here` is the context of the plan's layers, and `alone` that of one device. With `with_costs` the stack

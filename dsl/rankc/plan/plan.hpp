@@ -86,7 +86,7 @@ constexpr std::vector<std::vector<int>> find_stages(const parameter_book& book,
   return stages;
 }
 
-/// All rules that do not need the layers. A plan that breaks one of them cannot be traced.
+/// Checks all rules that do not need the layers. A plan that breaks one of them cannot be traced.
 constexpr void check_before_layers(report& out, const auto& model, const parallel_dims& given,
                                    const auto& schedule, const training& recipe, const cluster& machines,
                                    std::span<const int> stage_layers = {}) {

@@ -52,7 +52,7 @@ constexpr void check_loss(report& out, const auto& layer, const trace& t, const 
     }
 }
 
-/// Marks the values that depend on labels alone: the targets, the results of exp_sums, which contain the
+/// Marks the values that depend only on labels: the targets, the results of exp_sums, which contain the
 /// logits of the targets, and conversions of these.
 constexpr std::vector<char> find_values_of_labels(const trace& t) {
   std::vector<char> found(t.values.size(), 0);
