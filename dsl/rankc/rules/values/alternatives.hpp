@@ -53,8 +53,8 @@ constexpr nearest_values find_nearest_degree(const parallel_dims& given, int par
   const parallel_dims resolved = resolve(given);
   const auto absorbing = absorber(given);
   const bool is_world = degree == &parallel_dims::world;
-  // True if the data-parallel degree cannot absorb the change: it is the changed degree, or another one is
-  // inferred.
+  // True if the data-parallel degree may not absorb the change: with `exact`, if it is the changed degree, or
+  // if another degree is inferred and absorbs it.
   bool fixed = exact || degree == absorbing;
   for (const named_degree& a : all_degrees)
     fixed |= a.degree != degree && spans_world(given, a) && given.*a.degree == infer;
