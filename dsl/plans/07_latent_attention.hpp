@@ -34,8 +34,8 @@ struct latent_block {
   }
 
  private:
-  /// Normalised rows of low rank: the same on every tp rank or, with sequence parallelism, of the rank's
-  /// tokens.
+  /// Normalised rows of low rank. Every tp rank has the rows of all tokens or, with sequence parallelism,
+  /// those of the rank's tokens.
   static constexpr value latent(trace& t, value h, std::string_view weight, std::string_view gain, dim rank) {
     value w = t.parameter(weight, {rank, t.of(h).shape[1]}, {}, initial::normal, 0.02);
     value y = linear(h, w);

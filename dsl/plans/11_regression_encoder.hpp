@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An encoder that predicts two numbers of a sequence of dense features, with pairs of tensor-parallel ranks
-// in a pipeline. `encoder_data.py` makes such sequences.
+// An encoder that predicts two numbers for each sequence of dense features. Tensor-parallel pairs of ranks
+// form a pipeline. `encoder_data.py` makes such sequences.
 #pragma once
 #include <rankc/models/encoder.hpp>
 #include <rankc/rankc.hpp>

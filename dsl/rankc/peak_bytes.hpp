@@ -13,8 +13,8 @@ namespace rankc {
 
 namespace detail {
 
-/// Whether a plan fits into the memory of its cluster. Bounds come first, because exact numbers take a
-/// compiler longest.
+/// True if a plan fits into the memory of its cluster. Bounds are checked first, because the compiler needs
+/// the most time for exact numbers.
 constexpr bool fits_memory(const plan_data& p) {
   const auto memory = static_cast<std::size_t>(p.machines.memory);
   const lowering::layer_setting s = setting_for(p, target_of(p.machines));
@@ -24,7 +24,7 @@ constexpr bool fits_memory(const plan_data& p) {
   return find_worst(p, layers, s, false).bytes <= memory;
 }
 
-/// Whether a plan of other values breaks no rule and fits.
+/// True if a plan with other values breaks no rule and fits.
 constexpr bool would_fit(const auto&... part) {
   const plan_data p = make_plan_data(part...);
   return accepts(p.diagnostics) && fits_memory(p);
@@ -37,7 +37,7 @@ constexpr void put_gigabytes(sentence& s, std::size_t bytes, bool up) {
 
 template <class Schedule>
 concept takes_microbatches = requires(Schedule s) { s.microbatches = 1; };
-/// Whether the type of a schedule, not a value in it, says that each rank has one stage.
+/// True if the type of a schedule, rather than a value in it, specifies one stage per rank.
 template <class Schedule>
 inline constexpr bool has_stage_per_rank = false;
 template <class Schedule>
@@ -61,7 +61,7 @@ constexpr std::vector<int> even_stages(const plan_data& p) {
   return even;
 }
 
-/// Add the changes that make a plan fit and keep its dims. Those that cost the least step time come first.
+/// Adds the changes that make a plan fit and keep its dims. Those that cost the least step time come first.
 constexpr void offer_cheap_mends(offers& found, const plan_data& p, const auto& model,
                                  const parallel_dims& given, const auto& schedule,
                                  std::span<const int> stage_layers) {
@@ -79,8 +79,8 @@ constexpr void offer_cheap_mends(offers& found, const plan_data& p, const auto& 
       found.next() << "schedules::one_f_one_b{" << schedule.microbatches << "}";
   }
   if constexpr (takes_microbatches<schedule_type>) {
-    const int most =
-        p.recipe.global_batch / static_cast<int>(batch_ranks(p.dims));  // microbatches of one row
+    // The number of microbatches of one row.
+    const int most = p.recipe.global_batch / static_cast<int>(batch_ranks(p.dims));
     const auto fits_with = [&](int n) {
       auto fewer_rows = schedule;
       fewer_rows.microbatches = n;
@@ -100,7 +100,7 @@ constexpr void offer_cheap_mends(offers& found, const plan_data& p, const auto& 
     found.next() << "recompute={.full = true}";
 }
 
-/// RC401: what every rank needs fits into its memory.
+/// RC401: the memory that a rank needs is at most the memory that the cluster has per rank.
 constexpr void check_memory(plan_data& p, const auto& model, const parallel_dims& given, const auto& schedule,
                             std::span<const int> stage_layers) {
   if (p.machines.memory == 0 || fits_memory(p)) return;
@@ -111,7 +111,7 @@ constexpr void check_memory(plan_data& p, const auto& model, const parallel_dims
   put_gigabytes(s, static_cast<std::size_t>(p.machines.memory), false);
   offers found;
   offer_cheap_mends(found, p, model, given, schedule, stage_layers);
-  if (found.view().empty())  // other degrees take a compiler long to try
+  if (found.view().empty())  // tried last, because other degrees take the compiler long
     for (const auto degree : {row(region_axis).degree, &parallel_dims::pp})
       found.add_degree(given, degree, find_nearest_degree(given, degree, false, [&](const parallel_dims& d) {
                          return d.*degree > p.dims.*degree &&
@@ -125,7 +125,7 @@ constexpr void check_memory(plan_data& p, const auto& model, const parallel_dims
 
 }  // namespace detail
 
-/// Check a plan as declared, and its memory if the cluster specifies how much there is.
+/// Checks a declared plan, and its memory if the cluster specifies an amount.
 template <class Model, class Schedule, class StageLayers>
 constexpr report diagnose_memory(const plan<Model, Schedule, StageLayers>& p) {
   const auto check = [](const auto& model, const parallel_dims& dims, const auto& schedule,
@@ -141,22 +141,23 @@ namespace detail {
 
 template <const auto& Plan>
 inline constexpr spoken said_of_memory = speak(diagnose_memory(Plan));
-/// The memory is counted only of a plan that breaks no other rule.
+/// True if the plan breaks no rule besides RC401. Only then is its memory counted.
 template <const auto& Plan>
 concept breaks_no_other_rule = said<Plan>.size == 0;
 
 }  // namespace detail
 
-/// A valid plan whose ranks need no more memory than the cluster has. Where the cluster specifies none, every
+/// A valid plan whose ranks need no more memory than the cluster has. If the cluster specifies none, every
 /// valid plan fits.
 /// Errors: RC401, with changes that fit.
 template <const auto& Plan>
 concept fits = detail::declared_constexpr<Plan> && detail::breaks_no_other_rule<Plan> &&
                detail::accepted<refused<detail::sentences_of<detail::said_of_memory<Plan>>>>;
 
-/// What the ranks that need most take, of GPUs with CUDA and NCCL: a constant, equal to what the generator
-/// places.
-/// Units: bytes of one rank. Errors: not a constant where the plan breaks a rule other than RC401.
+/// The memory of the rank that needs the most, with that of CUDA and NCCL if `To` is CUDA. It is a constant,
+/// and equals the memory that the generator allocates.
+/// Units: bytes of one rank.
+/// Errors: not a constant if the plan breaks a rule besides RC401.
 template <const auto& Plan, target To = target_of(Plan.cluster)>
 inline constexpr std::size_t peak_bytes =
     [] { return detail::find_worst(detail::legal_data(Plan), To).bytes; }();

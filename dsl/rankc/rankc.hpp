@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The one include that a plan needs.
 #pragma once
-// First, because a compiler error prints the chain of includes to `valid`, and a short chain is easier to
-// read.
+// Included first, because a compiler error prints the chain of includes to `valid`, and a short chain is
+// easier to read.
 #include <rankc/base/diagnostic.hpp>
 
 #include <rankc/models/gpt2.hpp>

@@ -75,15 +75,15 @@ constexpr spoken speak(const report& all) {
   return out;
 }
 
-// Variable templates: the rules run once per plan, and a compiler whose budget is too small reports that. In
-// a concept the constraint would be unsatisfied without an error.
+// These are variable templates, so that the rules run once per plan, and a compiler whose evaluation budget
+// is too small reports that. In a concept, the constraint would be unsatisfied without an error.
 template <const auto& Plan>
 inline constexpr spoken said = speak(Plan.diagnose());
 template <const spoken& Said>
 inline constexpr auto sentences_of = [] {
   because<Said.size> b;
   for (std::size_t i = 0; i < Said.size; ++i) b.text[i] = Said.text[i];
-  b.text[Said.size] = '\0';  // unless it is written, clang prints texts of 2^n characters as numbers
+  b.text[Said.size] = '\0';  // without an explicit '\0', clang prints texts of 2^n characters as numbers
   return b;
 }();
 template <const auto& Plan>

@@ -30,8 +30,8 @@ constexpr std::vector<int> count_sums(const layer_program& p) {
     for (int v : of) mixed |= of.size() > 1 && p.parameters[p.values[v].of].shared;
     for (int v : of) sums[v] += mixed || p.parameters[p.values[v].of].has_padding() ? 2 : 1;
   }
-  for (bool again = std::any_of(sums.begin(), sums.end(), [](int n) { return n > 1; });
-       again;) {  // repeats until every node writes only cleared gradients, or none
+  // Repeats until every node writes only gradients that are cleared, or only gradients that are not.
+  for (bool again = std::any_of(sums.begin(), sums.end(), [](int n) { return n > 1; }); again;) {
     again = false;
     for (const node& n : p.backward) {
       int fewest = 2, most = 0;

@@ -161,7 +161,7 @@ class fuser {
 
 }  // namespace detail
 
-/// Fuse the pairs for which the target has the fused kernel.
+/// Fuses the pairs for which the target has the fused kernel.
 constexpr void fuse_forward(layer_program& p, const layer_setting& s) {
   detail::fuser(p, p.forward, s).run(ops::forward_fusions);
 }

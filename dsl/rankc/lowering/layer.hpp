@@ -33,7 +33,7 @@ constexpr layer_setting setting_of(const plan_data& plan, precision type, target
           true,
           plan.recipe.linears};
 }
-/// The settings for layers of one form: recomputation and fp8 may not apply to them.
+/// The settings for layers of one form. Recomputation and fp8 may be off for that form.
 constexpr layer_setting of_form(layer_setting s, const layer_form& f) {
   if (!f.recomputes) s.recompute = {};
   if (!f.repeated) s.linears = linear_precision::plain;

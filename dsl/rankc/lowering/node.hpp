@@ -16,9 +16,9 @@ namespace rankc::lowering {
 
 enum class target : unsigned char { host, cuda };
 
-/// The memory that stores a value. The caller passes x to dx. `saved` lasts from forward to backward,
-/// `halfway` from the first half of backward to the second. `temp` lasts within one phase. All layers of a
-/// pipeline rank share the others.
+/// The memory that stores a value. The caller passes x, y, dy and dx to the layer. `saved` lasts from forward
+/// to backward, `halfway` from the first half of backward to the second. `temp` lasts within one phase. All
+/// layers of a pipeline rank share the others.
 enum class space : unsigned char {
   x,
   y,
@@ -35,7 +35,8 @@ enum class space : unsigned char {
   routers
 };
 
-/// The element type of a value, as in its type; `bytes` is scratch, without contents before and after a node.
+/// The element type of a value, as in its type. `bytes` is scratch, with undefined contents before and after
+/// a node.
 enum class element_kind : unsigned char { real, wide, index, e4m3, e5m2, e4m3_rows, bytes };
 constexpr bool is_fp8(element_kind k) { return k >= element_kind::e4m3 && k < element_kind::bytes; }
 
@@ -48,24 +49,20 @@ inline constexpr std::string_view phase_names[]{"forward", "backward", "backward
 /// The steps in which a forward node runs.
 enum class in_step : unsigned char { any, training, evaluation };
 
-enum class accumulation : unsigned char {
-  none,
-  overwrite,
-  add,
-  after_first
-};  // after_first: overwrites in the first microbatch, then adds
+// `after_first` overwrites in the first microbatch, and then adds.
+enum class accumulation : unsigned char { none, overwrite, add, after_first };
 
 /// The settings for lowering one layer.
 struct layer_setting {
   parallel_dims dims{};   // all degrees are known
-  precision type = bf16;  // of activations
+  precision type = bf16;  // precision of activations
   target to = target::host;
   bool deterministic = false;
   bool splits_backward = false;  // the schedule splits backward in two halves
   bool trains = true;
   recomputation recompute = {};  // recomputation in this layer
   bool gives_dx = true;          // false: no layer before this one is trained, so dx is not needed
-  linear_precision linears = linear_precision::plain;  // of this layer
+  linear_precision linears = linear_precision::plain;  // number format of this layer's linears
   constexpr std::size_t bytes(element_kind c) const {
     if (c >= element_kind::e4m3) return 1;
     if (c == element_kind::index || (c == element_kind::wide && type == bf16)) return 4;
@@ -150,8 +147,8 @@ struct node {
   constexpr bool writes(const slice& s) const { return any(s, &port::is_written); }
   /// True if it touches any part of a value.
   constexpr bool mentions(int value) const {
-    for (const port_use *u = ports.data(), *end = u + ports.size(); u != end;
-         ++u)  // clang evaluates iterators slowly
+    // Pointers, because clang evaluates iterators slowly.
+    for (const port_use *u = ports.data(), *end = u + ports.size(); u != end; ++u)
       if (u->at.value == value) return true;
     return false;
   }

@@ -173,12 +173,12 @@ class packer {
     return share_strides(parts);
   }
 
-  /// True for two strides of operands that are packed together or not at all: equal ones, as of gate and up,
-  /// and those of keys and values, because fused attention kernels take one stride for both.
+  /// True for two strides whose operands are packed together or not at all: equal strides, e.g. of gate and
+  /// up, and the strides of keys and values, because fused attention kernels take one stride for both.
   static constexpr bool belong_together(std::string_view a, std::string_view b) {
     return a == b || (a == "k_stride" && b == "v_stride") || (a == "v_stride" && b == "k_stride");
   }
-  /// True if operands of one node whose strides belong together are all columns of the pack, or none is.
+  /// True if, in each node, operands whose strides belong together are all columns of the pack, or none is.
   constexpr bool share_strides(const std::vector<part>& parts) const {
     std::vector<char> is_part(p_.values.size(), 0);
     for (const part& q : parts)
@@ -286,8 +286,8 @@ class packer {
     if (first.bias >= 0) join_parameters(linear["b"], parts, &part::bias, whole);
     for (std::size_t i = parts.size(); i-- > 1;) p_.forward.erase(p_.forward.begin() + parts[i].forward);
 
-    // Each joined node replaces the last of its parts. It overwrites the sum if the earliest part did and no
-    // other node adds to the sum in between. Such a node takes over the overwriting.
+    // Each joined node replaces the last of its parts. It overwrites the sum if the earliest part did, unless
+    // another node adds to the sum in between. Then that node overwrites, and the joined node adds.
     std::vector<int> gone;
     const auto join = [&](int part::* which) -> node& {
       int last = -1, earliest = static_cast<int>(p_.backward.size());
@@ -300,7 +300,7 @@ class packer {
       node& n = p_.backward[last];
       n.accumulate = p_.backward[earliest].accumulate;
       for (int i = earliest + 1; i < last && n.accumulate == accumulation::overwrite; ++i) {
-        node& other = p_.backward[i];  // it adds to the earliest part's result; after the move it comes first
+        node& other = p_.backward[i];  // it adds to the earliest part's result, and now comes first
         if (other.accumulate != accumulation::add || !writes_as(other, p_.backward[earliest])) continue;
         if (std::any_of(parts.begin(), parts.end(), [&](const part& q) { return q.*which == i; })) continue;
         std::swap(other.accumulate, n.accumulate);
@@ -361,8 +361,9 @@ class packer {
   const group_layout placed_;
   const std::size_t element_;
   bool rounds_;  // the recipe casts linears to fp8
-  std::vector<int> whole_,
-      sums_;  // by value: ports without a stride; by parameter: sums into its gradient
+  // whole_: by value, the ports that use it without a stride. sums_: by parameter, the nodes that add to its
+  // gradient.
+  std::vector<int> whole_, sums_;
 };
 
 }  // namespace detail

@@ -10,7 +10,7 @@
 
 namespace rankc::lowering {
 
-/// The axes of more than one rank that shard the features of a dim, and how many ranks these have.
+/// The axes of more than one rank that shard the features of a dim, and the number of their ranks.
 struct dim_shards {
   axis_set over{};
   int ranks = 1;
@@ -23,8 +23,8 @@ struct layer_parameter {
   int shards = 1;                    // number of ranks that shard it (FSDP)
   // Rows of one shard, and of all shards together. The last rows of the latter are padding.
   int shard_rows = 1, stored_rows = 1;
-  dim_shards shards_of_dim[2]{};       // of rows and columns, within a tensor-parallel region or over etp
-  bool experts = false;                // sharded over ep; `rows` are those of the rank's experts
+  dim_shards shards_of_dim[2]{};  // for rows and columns: shards within a tensor-parallel region or over etp
+  bool experts = false;           // sharded over ep; `rows` are those of the rank's experts
   bool differs_over_region = false;    // each rank of a region has a different part
   bool differs_over_replicas = false;  // dense replicas have different experts, or different columns of them
   bool differs_over_ep = false;        // the ep ranks are dense replicas and have different experts
@@ -130,7 +130,7 @@ constexpr bool is_shared_out(group g, const parallel_dims& d) {
 }
 
 /// The order of tensors in a group: first those sharded over tp, then whole ones, with matrices at both ends.
-/// So tensors that the optimizer treats alike are adjacent, and its kernels cover long ranges.
+/// So tensors to which the optimizer applies the same update are adjacent, and its kernels cover long ranges.
 constexpr int order_of(const layer_parameter& p) {
   const bool matrix = p.ndim > 1;
   if (p.has_sharded_dim()) return matrix ? 0 : 1;

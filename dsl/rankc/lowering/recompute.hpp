@@ -47,7 +47,7 @@ class repeater {
       });
     }
   }
-  /// True if repeatable forward nodes alone make a value, so it can be recomputed.
+  /// True if only repeatable forward nodes make a value, so that it can be recomputed.
   constexpr bool is_again(int v) const {
     const space where = p_.values[v].where;
     return made_[v] && !once_[v] && (where == space::temp || where == space::y);

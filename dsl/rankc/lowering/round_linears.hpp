@@ -107,8 +107,8 @@ class rounder {
       if (m.of == &row && !kernel_of(*m.by(s_.linears), s_.to).name.empty()) return m.by(s_.linears);
     return nullptr;
   }
-  /// The cast that alone reads the result of `maker`, if `maker` has a variant that does the same cast; -1 if
-  /// there is none.
+  /// The index of the cast that is the only reader of the result of `maker`, if `maker` has a variant that
+  /// does the same cast; -1 if there is none.
   constexpr int find_cast(const node& maker, const nodes& list) const {
     const op_row* row = maker_in_fp8(*maker.row);
     if (!row) return -1;

@@ -73,8 +73,8 @@ class selector {
       if (n.id == v || (t_.gradients[n.id] >= 0 && t_.gradients[n.id] == v)) return true;
     return false;
   }
-  /// The parameter that a value is, or to whose gradient it adds, or the input that it is; 0 for other
-  /// values.
+  /// The index of the parameter that a value is or to whose gradient it adds, or of the input that it is; 0
+  /// for other values.
   constexpr int index_of(int v) const {
     if (parameter_of_[v] >= 0) return parameter_of_[v];
     return std::max({gradient_of_[v], input_of(v), 0});
@@ -156,9 +156,8 @@ class selector {
     for (const port& p : row.used_ports()) {
       if (p.as == use::rotary) {
         n.ports.push_back(rope_table(o));
-        n.seq /= s_.dims.cp;
-      }  // the positions of the rank's own tokens only
-      else if (p.as == use::scratch) {
+        n.seq /= s_.dims.cp;  // the positions of the rank's own tokens only
+      } else if (p.as == use::scratch) {
         n.ports.push_back(scratch(o));
         scratch_at = n.ports.back().at.value;
       } else n.ports.push_back(use_of(p.is_written() ? o.out[written++] : o.in[read++]));
@@ -220,14 +219,13 @@ class selector {
       n.rows = rows_of(t_.values[o.in[0]], o.with.seq, s_.dims);
       n.seq = o.with.seq / (o.with.ring > 1 ? o.with.ring : 1);
       n.ports.push_back(scratch(o));
-      out_.values[n.ports.back().at.value].bytes =
-          out_.values[find(o.in[0])].bytes;  // received rows, before they are reordered
+      // The received rows, before they are reordered.
+      out_.values[n.ports.back().at.value].bytes = out_.values[find(o.in[0])].bytes;
     }
     if (exchanges_slots(o)) {
       n.ports.push_back(scratch(o));
-      const int blocks = o.kind->converts == conversion::from_experts
-                             ? o.in[0]
-                             : o.out[0];  // the rows sent to peers, or received from them
+      // The rows sent to peers, or received from them.
+      const int blocks = o.kind->converts == conversion::from_experts ? o.in[0] : o.out[0];
       out_.values[n.ports.back().at.value].bytes = out_.values[find(blocks)].bytes;
       n.slab = rows_of_slab(o);
     }
@@ -236,8 +234,8 @@ class selector {
     if (reduces) n.ports[1].at = n.ports[0].at;
     n.wide =
         t_.values[o.kind->converts == conversion::reduce_scatter ? o.out[0] : o.in[0]].holds == element::wide;
-    if (reduces && o.over == axis::cp && s_.dims.ulysses > 1 &&
-        s_.dims.ulysses < s_.dims.cp) {  // a ring of groups: reduces over the ring, then inside the group
+    // In a ring of groups, the reduction is over the ring first, and then inside the group.
+    if (reduces && o.over == axis::cp && s_.dims.ulysses > 1 && s_.dims.ulysses < s_.dims.cp) {
       list.push_back(n);
       list.back().over = axis::ring;
       n.over = axis::ulysses;
@@ -322,8 +320,8 @@ class selector {
 
   const Trace& t_;
   const layer_setting& s_;
-  std::vector<int> parameter_of_,
-      gradient_of_;                // by value: the parameter that it is, or to whose gradient it adds
+  // By value of the trace: the parameter that it is, or the parameter to whose gradient it adds; -1 if none.
+  std::vector<int> parameter_of_, gradient_of_;
   bool in_backward_ = false;       // the op being selected is in backward
   std::vector<int> class_, rope_;  // by value of the trace; by table
   layer_program out_;

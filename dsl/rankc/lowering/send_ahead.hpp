@@ -13,8 +13,8 @@ namespace rankc::lowering {
 namespace detail {
 
 /// Moves a message before the first earlier op that reads the values it sends. It also moves before adjacent
-/// messages that do not make these values. Otherwise, if it must wait for an earlier message, it would wait
-/// for those as well.
+/// messages that do not make these values. Otherwise a wait for an earlier message would include a wait for
+/// those.
 constexpr void move_ahead(nodes& list, std::size_t begin, std::size_t at) {
   const auto reads_alike = [&](const node& n) {
     bool any = false;

@@ -22,6 +22,8 @@ constexpr value apply_norm(value x, const norm_parameters& p, double eps) {
   return p.shift.in ? layer_norm(x, p.gain, p.shift, eps) : rms_norm(x, p.gain, eps);
 }
 
+/// The embedding of tokens, with learned positions if `learned_positions`.
+/// Shapes: ids (tokens); result (tokens, hidden).
 struct embedding {
   static constexpr std::string_view name = "embedding";
   parameter_handle table;

@@ -97,9 +97,9 @@ constexpr void check_encoder(report& out, int layers, int hidden, int heads, int
   check_norm_eps(out, norm_eps);
 }
 
-/// A vision transformer of any size. It reads the patches of images as dense features, a sequence for each
-/// image, and takes the mean of all patches in place of a class token.
-/// Units: patch is the numbers of a patch.
+/// A vision transformer of any size. Its input is dense features: one sequence of patches for each image. It
+/// uses the mean of all patches in place of a class token.
+/// Units: `patch` counts the numbers of a patch.
 /// Errors: RC202, RC203, RC206, RC250.
 /// Source: Dosovitskiy et al. 2021; Zhai et al. 2022 (the mean).
 struct vision_transformer {
@@ -123,8 +123,8 @@ struct vision_transformer {
   }
 };
 
-/// An encoder that predicts values of each sequence.
-/// Units: features is the numbers of a token, outputs those of a sequence.
+/// An encoder that predicts values for each sequence.
+/// Units: `features` counts the numbers of a token, and `outputs` those of a sequence.
 /// Errors: RC202, RC203, RC206, RC250.
 struct regression_encoder {
   static constexpr bool reads_tokens = false;

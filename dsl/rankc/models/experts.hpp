@@ -8,7 +8,7 @@
 
 namespace rankc::models {
 
-/// RC256: the coefficients of router losses, and the groups whose choices are counted.
+/// RC256: the coefficients of router losses are in range, and expert_load is not combined with local losses.
 constexpr void check_model_routers(report& out, const model_routers& r) {
   const router_losses& l = r.losses;
   constexpr double most = 1e6;
@@ -83,7 +83,7 @@ constexpr experts_of_layer declared_experts(const auto& model) {
           .capacity = model.capacity,
           .capacity_group = model.capacity_group};
 }
-/// The routers of such a model, `layers` of whose layers have experts.
+/// The routers of such a model. `layers`: the number of its layers with experts.
 constexpr model_routers declared_routers(const auto& model, int layers) {
   return {layers,         model.experts,    model.top_k, model.router_losses, model.capacity != 0,
           model.overflow, model.expert_load};
@@ -174,7 +174,7 @@ constexpr value exchange_slots(trace& t, value n2, value pick_weights, const arr
 }  // namespace detail
 
 namespace detail {
-/// RC210: experts have no biases, and one norm, which is before them.
+/// RC210: experts have no biases, and their only norm is before them.
 constexpr void check_expert_setting(trace& t, const block_setting& of) {
   if (!of.biases && of.norms == norm_place::before) return;
   complaint c{"add_experts", {}, {__builtin_FILE(), __builtin_LINE()}};
@@ -188,7 +188,7 @@ constexpr void check_expert_setting(trace& t, const block_setting& of) {
 }
 }  // namespace detail
 
-/// x plus the experts' output for its norm.
+/// x plus the output of experts for the norm of x.
 /// Shapes: x (tokens, hidden); the result has the type of x.
 /// Errors: RC210, also for a setting with biases or with norms after; RC258.
 constexpr value add_experts(trace& t, value x, const experts_of_layer& e, const block_setting& of,
@@ -231,7 +231,7 @@ constexpr value add_experts(trace& t, value x, const experts_of_layer& e, const 
   return e.shared_ffn ? y + leave_tp(detail::shared_expert(t, enter_tp(n2, c), shared, layers), c) : y;
 }
 
-/// The same with an RMSNorm, in a model with `layers` layers.
+/// Adds experts with an RMSNorm, in a model with `layers` layers.
 constexpr value add_experts(trace& t, value x, const experts_of_layer& e, int layers, double norm_eps,
                             const layer_context& c) {
   return add_experts(t, x, e, {.layers = layers, .norm_eps = norm_eps}, c);

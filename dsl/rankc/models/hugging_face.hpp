@@ -55,14 +55,15 @@ struct hugging_face_balance {
 /// The files of a model.
 struct hugging_face_format {
   std::string_view model_type, architecture;
-  std::string_view prefix = "model.";  // of the base model's tensors; files of that model alone lack it
+  // The prefix of the base model's tensor names. Files with only the base model lack it.
+  std::string_view prefix = "model.";
   std::string_view positions = "max_position_embeddings";  // the key of the longest sequence
   std::string_view vocabulary = "vocab_size";              // the key of the number of tokens
   std::vector<hugging_face_tensor> tensors = {};
   std::vector<hugging_face_field> fields = {};
   std::vector<hugging_face_field> exported = {};  // values that an export writes if no folder gives others
   std::vector<std::string_view> buffers = {};     // endings of the names of tensors that are not weights
-  int experts = 0;                                // of each layer that has experts
+  int experts = 0;                                // number of experts in each layer that has experts
   hugging_face_balance balance = {};
 };
 

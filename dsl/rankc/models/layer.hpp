@@ -30,7 +30,7 @@ constexpr double residual_std(int layers) { return initial_std / square_root(2.0
 // Ops are recorded in the order of their calls. A layer never calls two ops in the arguments of one function,
 // because C++ does not define the order of their evaluation.
 
-/// Whether a model reads tokens. If not, its first layer reads the first input that it declares.
+/// True if a model reads tokens. If not, its first layer reads the first input that the model declares.
 constexpr bool reads_tokens(const auto& model) {
   if constexpr (requires { model.reads_tokens; }) return model.reads_tokens;
   else return true;
@@ -202,8 +202,8 @@ constexpr value tokens_of_rank(operand x, const layer_context& c) {
   return all_to_all(x, axis::cp, c.tokens.name, c.seq, c.ring);
 }
 
-/// Attention to whole sequences, or inside documents; around a ring if the plan has one. `scores` are those
-/// of sinks, if the heads have them.
+/// Attention within whole sequences or within documents, around a ring if the plan has one. `scores`: the
+/// scores of sinks, if the heads have sinks.
 /// Shapes: q (tokens, heads), k and v (tokens, kv_heads), scores (tokens, number of heads).
 /// Errors: RC210.
 constexpr value attention(operand q, value k, value v, const layer_context& c,

@@ -33,7 +33,7 @@ constexpr std::vector<hugging_face_tensor> qwen3_tensors() {
                                 {"layers.#.k_norm", "model.layers.#.self_attn.k_norm.weight"}});
 }
 
-/// The values that a family's config.json stands for where it lacks their keys.
+/// The values that replace missing keys in a family's config.json.
 struct missing_values {
   double norm_eps = 1e-6, theta = 10000;
 };
@@ -67,15 +67,15 @@ constexpr std::vector<hugging_face_field> llama_fields(const decoder& d, const m
   return join(fields, {{"tie_word_embeddings", d.sizes.tied_embeddings, false}});
 }
 
-/// The width of a head; hidden_size / num_attention_heads where config.json lacks it.
+/// The width of a head. If config.json lacks it, it is hidden_size / num_attention_heads.
 constexpr hugging_face_field head_dim_field(const decoder& d) {
   return {.key = "head_dim",
           .value = d.sizes.elements_of_head(),
           .follows = {.of = "hidden_size", .over = "num_attention_heads"}};
 }
 
-/// The number of key-value heads; that of query heads where config.json has null. `missing` stands for a
-/// missing key.
+/// The number of key-value heads. If config.json has null, it is the number of query heads. If the key is
+/// missing, it is `missing`.
 constexpr hugging_face_field kv_heads_field(const decoder& d, const hugging_face_value& missing = nullptr) {
   return {.key = "num_key_value_heads",
           .value = d.sizes.kv_heads,
@@ -83,7 +83,7 @@ constexpr hugging_face_field kv_heads_field(const decoder& d, const hugging_face
           .follows = {.of = "num_attention_heads"}};
 }
 
-/// The balance loss of routers. A loss of another scope than transformers' is not exported.
+/// The balance loss of routers. It is exported only if its sums have the scope that transformers uses.
 constexpr hugging_face_balance balance_of(const router_losses& losses) {
   const bool is_theirs = !losses.local && losses.over != router_losses::each_layer;
   return {"router_aux_loss_coef", "output_router_logits", is_theirs ? losses.balance : 0};

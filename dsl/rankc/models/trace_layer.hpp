@@ -60,11 +60,11 @@ constexpr type type_of(const named_input& input, const layer_context& c) {
     if (input.whole_sequences && row(a).shares == part::positions) t[a] = I;
   return t;
 }
-/// The type of the first layer's input: of tokens, or of the first input that the model declares.
+/// The type of the first layer's input, which is tokens or the first input that the model declares.
 constexpr type first_type(const layer_context& c) { return type_of(c.inputs.front(), c); }
 
-/// The inputs of a step: those of the language, and those that the model declares in `inputs()`. The first is
-/// the input of the first layer.
+/// The inputs of a step: those that the language defines, and those that the model declares in `inputs()`.
+/// The first one is the input of the first layer.
 constexpr std::vector<named_input> inputs_of(const auto& model, const training& recipe) {
   std::vector<named_input> all;
   if (reads_tokens(model)) {
@@ -110,7 +110,7 @@ constexpr void add_inputs(trace& t, value x, const layer_context& c) {
   }
 }
 
-/// Begins the router statistics in the first layer, and hands them to every other layer.
+/// Starts the router statistics as zeros in the first layer. They are an input of every other layer.
 constexpr void add_statistics(trace& t, value x, const layer_context& c) {
   if (!c.routers.any()) return;
   const bool is_first = t.of(x).is_input;

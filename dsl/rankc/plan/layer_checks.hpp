@@ -57,7 +57,8 @@ constexpr layer_context context_of(const auto& model, const plan_data& p) {
           p.inputs};
 }
 
-/// All rules of one traced layer. `c` is the context that it was traced in, `alone` that of one device.
+/// Checks all rules of one traced layer. `c` is the context in which it was traced, `alone` that of one
+/// device.
 constexpr void check_traced(plan_data& p, const auto& layer, const trace& t, const parallel_dims& given,
                             const layer_context& c, const layer_context& alone) {
   report& out = p.diagnostics;
@@ -84,11 +85,11 @@ constexpr void check_traced(plan_data& p, const auto& layer, const trace& t, con
 }
 
 /// Traces the layers of a plan, appends their kinds and runs to it, and checks their rules. After a layer
-/// whose types are wrong, the later layers are left out: their errors would follow from it.
+/// whose types are wrong, the later layers are left out, because their errors would follow from it.
 class layer_checks {
  public:
-  /// `here` is the context of the plan's layers, and `alone` that of one device. `with_costs`: the stack has
-  /// the costs of layers.
+  /// `here` is the context of the plan's layers, and `alone` that of one device. With `with_costs` the stack
+  /// contains the costs of layers.
   constexpr layer_checks(plan_data& plan, const parallel_dims& given, const layer_context& here,
                          const layer_context& alone, bool with_costs)
       : plan_(plan),
@@ -150,7 +151,7 @@ class layer_checks {
   constexpr const parameter_book& parameters() const { return parameters_; }
 
  private:
-  /// Records the ops of a repeated layer that rules of the recipe ask for.
+  /// Records the op families and fp8 linears of a repeated layer, for the rules of the recipe.
   constexpr void record_ops(const trace& t) {
     for (std::size_t i = 0; i < t.forward_ops; ++i) families_[static_cast<int>(t.ops[i].kind->family)] = true;
     has_fp8_linear_ |= plan_.recipe.linears != linear_precision::plain && has_fp8_linear(t, plan_.dims);
@@ -165,11 +166,11 @@ class layer_checks {
   parameter_book parameters_;
   tuning tuned_;
   std::vector<costed_entry> stack_;
-  int number_ = 0;  // of the next repeated layer
+  int number_ = 0;  // the number of the next repeated layer
   int routers_ = 0;
   bool typed_ = true;
-  bool families_[n_op_families]{};  // of the ops of repeated layers
-  bool has_fp8_linear_ = false;     // of repeated layers
+  bool families_[n_op_families]{};  // op families that repeated layers have
+  bool has_fp8_linear_ = false;     // true if a repeated layer has one
   bool reads_label_count_ = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan that a generator is given: plain data, with the plan's name and the model as one device runs it.
+// The plan that the generator gets: plain data, the plan's name, and the model traced for one device.
 #pragma once
 #include <rankc/models/one_device.hpp>
 #include <rankc/plan/make_plan_data.hpp>
@@ -12,7 +12,7 @@ namespace rankc {
 
 namespace detail {
 
-/// The description of a model of a published family. Of other models it has the routers alone.
+/// The description of a model of a published family. For other models, it describes only the routers.
 inline known_model find_known(const auto& model) {
   known_model known;
   if constexpr (requires { model.family; }) {
@@ -35,7 +35,7 @@ inline known_model find_known(const auto& model) {
   return known;
 }
 
-/// A view of a plan's name that lasts as long as the program.
+/// Stores a plan's name until the program ends, and returns a view of it.
 inline std::string_view keep_name(std::string name) {
   static std::mutex guard;
   static std::set<std::string> names;
@@ -45,7 +45,7 @@ inline std::string_view keep_name(std::string name) {
 
 }  // namespace detail
 
-/// A plan for a generator, from values that are made at run time.
+/// A plan for the generator, from values that are known only at run time.
 inline plan_data make_plan(std::string name, const auto& model, const parallel_dims& given,
                            const auto& schedule, const training& recipe, const cluster& machines,
                            std::span<const int> stage_layers = {}) {
@@ -60,7 +60,7 @@ inline plan_data make_plan(std::string name, const auto& model, const parallel_d
   return p;
 }
 
-/// A plan as declared, for a generator.
+/// A declared plan, for the generator.
 template <class Model, class Schedule, class StageLayers>
 plan_data make_plan(std::string name, const plan<Model, Schedule, StageLayers>& p) {
   plan_data data = with_parts(p, [&](const auto&... part) { return make_plan(name, part...); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan as plain data, complete: with the actions that its ranks run and their expected times.
+// The complete plan as plain data: with the actions that its ranks run, and their expected times.
 #pragma once
 #include <rankc/plan/plan_value.hpp>
 #include <rankc/schedule/fuse.hpp>
@@ -7,7 +7,7 @@
 
 namespace rankc {
 
-/// A plan given as values as plain data. If it breaks a rule, the result is that of check_plan.
+/// The plain data of a plan that is given as values. If it breaks a rule, the result is that of check_plan.
 constexpr plan_data make_plan_data(const auto& model, const parallel_dims& given, const auto& schedule,
                                    const training& recipe, const cluster& machines,
                                    std::span<const int> stage_layers = {}) {
@@ -18,14 +18,15 @@ constexpr plan_data make_plan_data(const auto& model, const parallel_dims& given
   return p;
 }
 
-/// A plan as declared, as plain data. If it breaks a rule, its diagnostics refuse it.
+/// The plain data of a declared plan. If it breaks a rule, its diagnostics refuse it.
 template <class Model, class Schedule, class StageLayers>
 constexpr plan_data make_plan_data(const plan<Model, Schedule, StageLayers>& p) {
   return with_parts(p, [](const auto&... part) { return make_plan_data(part...); });
 }
 
 namespace detail {
-/// The same of a plan that breaks no rule. Errors: throws the first diagnostic.
+/// The plain data of a declared plan that breaks no rule.
+/// Errors: throws the first diagnostic.
 constexpr plan_data legal_data(const auto& declared) {
   plan_data p = make_plan_data(declared);
   if (!accepts(p.diagnostics)) throw p.diagnostics.front();

@@ -25,7 +25,7 @@ namespace rankc {
 
 namespace detail {
 
-/// The model's own rules of its sizes, and the numbered rules of the sizes that it lists.
+/// Checks sizes by the model's own rules, and by the numbered rules for the sizes that the model lists.
 constexpr void check_sizes_of(report& out, const auto& model, const parallel_dims& given,
                               const training& recipe) {
   const std::size_t before = out.size();
@@ -36,14 +36,14 @@ constexpr void check_sizes_of(report& out, const auto& model, const parallel_dim
   } else {
     if (out.size() > before) return;  // only legal sizes have divisors
     model_sizes sizes = model.sizes();
-    sizes.tied_embeddings = false;  // lowered: the user need not change anything
+    sizes.tied_embeddings = false;  // no warning: tied embeddings are lowered without a change by the user
     check_model(out, sizes, given);
-    if (resolve(given).cp > 1)
-      check_length(out, recipe.seq, given);  // else sequences are sharded end to end, as tokens
+    // Without cp, sequences are concatenated and sharded as tokens.
+    if (resolve(given).cp > 1) check_length(out, recipe.seq, given);
   }
 }
 
-/// The schedule's own rules, and those of its stages.
+/// Checks a schedule by its own rules, and by the rules for its stages.
 constexpr void check_schedule(report& out, const auto& schedule, const parallel_dims& given,
                               block_count blocks, std::span<const int> stage_layers) {
   const int pp = resolve(given).pp;
@@ -73,7 +73,7 @@ constexpr void check_schedule(report& out, const auto& schedule, const parallel_
                      << "; write repeat{count, layer}, or take one stage without stage_layers";
 }
 
-/// The stages of the layers that have a parameter in common.
+/// For each parameter that several layers share, the stages of these layers.
 constexpr std::vector<std::vector<int>> find_stages(const parameter_book& book,
                                                     std::span<const int> blocks_of_stage) {
   std::vector<std::vector<int>> stages;
@@ -86,7 +86,7 @@ constexpr std::vector<std::vector<int>> find_stages(const parameter_book& book,
   return stages;
 }
 
-/// All rules that do not need the layers. A plan that breaks one of them cannot be traced.
+/// Checks all rules that do not need the layers. A plan that breaks one of them cannot be traced.
 constexpr void check_before_layers(report& out, const auto& model, const parallel_dims& given,
                                    const auto& schedule, const training& recipe, const cluster& machines,
                                    std::span<const int> stage_layers = {}) {
@@ -102,8 +102,9 @@ constexpr void check_before_layers(report& out, const auto& model, const paralle
 
 }  // namespace detail
 
-/// Checks a plan given as values. All rules are checked at once, but a rule of shapes needs legal sizes. The
-/// result has the plan's diagnostics. If these refuse nothing, it has the layers and their stages as well.
+/// Checks a plan that is given as values. All rules are checked at once, but rules of shapes need legal
+/// sizes. The result has the plan's diagnostics. If these refuse nothing, it has the layers and their stages
+/// as well.
 constexpr plan_data check_plan(const auto& model, const parallel_dims& given, const auto& schedule,
                                const training& recipe, const cluster& machines,
                                std::span<const int> stage_layers = {}) {

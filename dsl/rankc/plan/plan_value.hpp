@@ -4,7 +4,7 @@
 //                             .schedule = schedules::one_f_one_b{.microbatches = 4},
 //                             .recipe = training{.seq = 128, .global_batch = 16}, .cluster = clusters::cpu};
 //   static_assert(valid<gpt>);
-// Deduction guides find its type whichever members are left out, so that a rule reports a missing member.
+// Deduction guides deduce its type even if members are left out, so that a rule reports a missing member.
 #pragma once
 #include <rankc/recipe/cluster.hpp>
 #include <rankc/plan/plan.hpp>
@@ -14,7 +14,7 @@
 
 namespace rankc {
 
-/// How many of the repeated layers each stage has, `stage_layers{9, 8, 8, 7}`. It is the last member of a
+/// The number of repeated layers on each stage, e.g. `stage_layers{9, 8, 8, 7}`. It is the last member of a
 /// plan. Without it the layers are split by their cost. The first stage, with the embedding, and the last
 /// one, with the head, may have no repeated layer.
 template <std::size_t Stages>
@@ -30,8 +30,8 @@ struct stages_by_cost {
 
 template <class Model, class Schedule, class StageLayers>
 struct plan;
-/// The result of `make`, a plan_data, called with the parts of a plan as values. If a part is missing, its
-/// diagnostics.
+/// Calls `make` with the parts of a plan as values, and returns its plan_data. If a part is missing, the
+/// result has only the diagnostics.
 template <class Model, class Schedule, class StageLayers>
 constexpr plan_data with_parts(const plan<Model, Schedule, StageLayers>& p, auto make) {
   plan_data refused;
@@ -61,13 +61,13 @@ struct plan {
 
 namespace detail {
 
-/// Whether a member of this type is neither the model nor the schedule.
+/// True for types of members that are neither a model nor a schedule.
 template <class T>
 inline constexpr bool is_other_part =
     std::is_same_v<T, parallel_dims> || std::is_same_v<T, training> || std::is_same_v<T, cluster>;
 
-/// The types of a plan's model and schedule by those of the members that are nothing else: the first and the
-/// second, or one that is a model if it has a stack.
+/// Deduces the model and the schedule from the types of the members that are nothing else. The first of two
+/// is the model, the second the schedule. A single one is the model if it has a stack, else the schedule.
 template <class... Free>
 struct model_and_schedule {
   using model = no_model;
@@ -84,7 +84,7 @@ struct model_and_schedule<First, Second, More...> {
   using schedule = Second;
 };
 
-/// The types of all members of a plan, by the types of those that are given.
+/// Deduces the types of all members of a plan from the types of the given ones.
 template <class... T>
 struct types {};
 template <class Given, class... Free>
@@ -103,7 +103,7 @@ struct deduced_plan<types<stage_layers<Stages>>, Free...> : model_and_schedule<F
 
 }  // namespace detail
 
-// The first takes any members that say their types; the others let dims and recipe be braces alone.
+// The first guide takes any members with explicit types. With the others, dims and recipe may be bare braces.
 template <class... Given, class P = detail::deduced_plan<detail::types<Given...>>>
 plan(Given...) -> plan<typename P::model, typename P::schedule, typename P::stages>;
 template <class Model, class Schedule, std::size_t Stages>
@@ -118,7 +118,7 @@ plan(Model, parallel_dims, training, cluster) -> plan<Model>;
 template <class Schedule>
 plan(parallel_dims, Schedule, training, cluster) -> plan<no_model, Schedule>;
 
-/// Whether a type is a plan's, or a reference to one.
+/// True for a plan type, or a const reference to one.
 template <class T>
 inline constexpr bool is_plan = false;
 template <class Model, class Schedule, class StageLayers>

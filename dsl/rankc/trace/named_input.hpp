@@ -13,7 +13,7 @@ enum class input_extent : unsigned char { token, sequence, step };
 /// A tensor that every microbatch is given.
 ///   holds            `index` (int32), `wide` (f32, or f64 in a program of f64), or `real` (the precision of
 ///                    the plan)
-///   features         numbers of a row; size 0: one number, and the tensor has the dim of rows alone
+///   features         numbers of a row; size 0: one number, and the tensor has only the dim of rows
 ///   extent           token: sharded as the tokens are. sequence: sharded over the data-parallel axes and cp,
 ///                    and each rank has an equal number of rows. step: all ranks have the row
 ///   whole_sequences  true: a cp rank has the rows of all tokens of its sequences; false: of its tokens only

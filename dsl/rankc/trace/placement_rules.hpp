@@ -188,8 +188,8 @@ constexpr void norm(complaint& c, types in, type* out, const op& o) {
   const types gain_and_shift = in.subspan(1);
   if (!rows(c, "the value", x)) return;
   out[0] = out[1] = x;
-  out[1].shape[1] =
-      dim{"statistics", static_cast<int>(gain_and_shift.size())};  // mean and 1/std; without a shift 1/rms
+  // Mean and 1/std; 1/rms if there is no shift.
+  out[1].shape[1] = dim{"statistics", static_cast<int>(gain_and_shift.size())};
   out[1].holds = element::wide;
   for (axis a : axes) {
     if (x[a] == P) c.found(a, "the value", x, any_but_pending, reduce_first);
@@ -201,7 +201,8 @@ constexpr void norm(complaint& c, types in, type* out, const op& o) {
   for (const type& w : gain_and_shift) per_feature(c, x, w);
   norm_eps(c, o);
 }
-/// Linear in dy, with x and the statistics held. The gain is the same on every rank.
+/// The rule of a norm's gradient. It is linear in dy, with x and the statistics held. The gain is the same on
+/// every rank.
 constexpr void norm_gradient(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
   for (axis a : axes) out[0][a] = linear_in(c, a, in[0], in.subspan(1, 2));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC269: attention that the kernels of the cluster's GPUs compute.
+// RC269: the attention kernels of the cluster's GPUs support the heads.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/ops/attention.hpp>
@@ -11,7 +11,7 @@ namespace rankc::detail {
 
 inline constexpr int largest_head_on_gpu = 128;
 
-/// RC269: heads of at most 128 elements on GPUs.
+/// RC269: a head has at most 128 elements on GPUs.
 constexpr void check_heads(report& out, const trace& t, std::string_view layer, const cluster& machines) {
   for (std::size_t i = 0; !machines.gpu.empty() && i < t.forward_ops; ++i) {
     const op& o = t.ops[i];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a traced layer does wrong to experts and their routers: RC210, RC226, RC240, RC256, RC258.
+// RC210, RC226, RC240, RC256, RC258: the rules of a traced layer for experts and their routers.
 #pragma once
 #include <rankc/models/trace_layer.hpp>
 #include <rankc/rules/values/dims.hpp>
 
 namespace rankc::detail {
 
-/// RC256: the statistics of routers, where a model says that it has routers, go from layer to layer, and to
-/// their losses.
+/// RC256: the router statistics that a layer gets pass through it to the router losses. Returns true if they
+/// do.
 constexpr bool check_statistics(report& out, const trace& t, std::string_view layer) {
   const bool reach_losses = std::all_of(t.carried.begin(), t.carried.end(), [&](const carried_value& c) {
     return c.in < 0 || t.gradients[c.in] >= 0;
@@ -19,14 +19,15 @@ constexpr bool check_statistics(report& out, const trace& t, std::string_view la
       << "routers()";
   return false;
 }
-/// RC256: statistics, in f32, lie behind the numbers in bf16 that a layer hands on.
+/// RC256: router statistics are f32 and follow a layer's bf16 result in one buffer, so the result has an even
+/// number of elements.
 constexpr void check_behind(report& out, const trace& t, std::string_view layer, const parallel_dims& given,
                             precision kept) {
   const bool hands_on =
       std::any_of(t.carried.begin(), t.carried.end(), [](const carried_value& c) { return c.gradient >= 0; });
   if (kept != bf16 || !hands_on) return;
   for (const diagnostic& said : out)
-    if (said.id == 256) return;  // of the layer before
+    if (said.id == 256) return;  // RC256 has been reported
   const type& y = t.values[t.result];
   long long numbers = 1;
   for (int i = 0; i < y.ndim; ++i) numbers *= y.shape[i].size / shards(y, i, resolve(given));
@@ -35,7 +36,7 @@ constexpr void check_behind(report& out, const trace& t, std::string_view layer,
                      << " numbers of bf16, and the statistics of routers, in f32, behind "
                      << "them; take an even number of tokens or of features";
 }
-/// RC256: as many layers keep statistics as the model says.
+/// RC256: the number of layers that keep router statistics is the number that the model declares.
 constexpr void check_routers(report& out, const router_statistics& s, int layers) {
   if (s.any() && layers != s.of.layers)
     refuse(out, 256) << "the model says that it has routers in " << s.of.layers << " layers, and " << layers
@@ -48,8 +49,7 @@ constexpr int count_routers(const trace& t) {
   return n;
 }
 
-/// RC258: groups of tokens of which experts take so many lie whole on one rank, so that all layouts drop
-/// alike.
+/// RC258: each capacity group is on one rank as a whole, so that all layouts drop the same choices.
 constexpr void check_limits(report& out, const trace& t, const parallel_dims& d, int seq_of_plan) {
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
@@ -72,13 +72,14 @@ constexpr void check_limits(report& out, const trace& t, const parallel_dims& d,
   }
 }
 
-/// The divisor of `factors_of_replica` in the number of ranks that shard an expert's weight.
+/// The text after `factors_of_replica` in a sentence. Both together are the number of ranks that shard an
+/// expert's weight.
 constexpr std::string_view expert_divisor(const parallel_dims& d) {
   if (repeats_tokens(d)) return "";
   return d.etp > 1 ? " / (ep * etp)" : " / ep";
 }
 
-/// RC240: the rows of the experts that a rank of ep has divide among the ranks that share them out.
+/// RC240: the rows of an ep rank's experts divide by the number of ranks that shard them (FSDP).
 constexpr void check_expert_shards(report& out, const trace& t, const parallel_dims& given) {
   const parallel_dims d = resolve(given);
   const int shards = d.ep == 1 ? 1 : expert_weight_shards(d);
@@ -91,8 +92,9 @@ constexpr void check_expert_shards(report& out, const trace& t, const parallel_d
               each = static_cast<int>(ranks_along_each(d, cuts_sequences)),
               experts = w.holds.shape[0].count();
     const bool apart = repeats_tokens(d);
-    const auto divide = [&](int dp, int ep) {       // a rank's rows of so many ranks' experts
-      const int spread = (apart ? 1 : ep) * d.etp;  // of these ranks
+    // True if the rows of an ep rank's experts divide by the number of ranks that shard them.
+    const auto divide = [&](int dp, int ep) {
+      const int spread = (apart ? 1 : ep) * d.etp;  // ranks that experts are spread over
       return experts % ep == 0 && dp * each % spread == 0 &&
              w.holds.shape[0].size / ep % (dp * each / spread) == 0;
     };
@@ -110,7 +112,7 @@ constexpr void check_expert_shards(report& out, const trace& t, const parallel_d
   }
 }
 
-/// RC226: ranks of etp have columns of the experts that ranks of ep have, and of no other parameters.
+/// RC226: etp shards the columns of experts that are sharded over ep, and no other parameter.
 constexpr void check_expert_columns(report& out, const trace& t, const parallel_dims& d) {
   if (d.etp == 1) return;
   for (const weight_info& w : t.weights) {
@@ -126,15 +128,15 @@ constexpr void check_expert_columns(report& out, const trace& t, const parallel_
   }
 }
 
-/// Whether a layer sends tokens over ep that all ranks of a tensor-parallel region have, which are ranks of
-/// ep too.
+/// True if an op sends tokens over ep that all ranks of a tensor-parallel region have. These ranks are ep
+/// ranks too, so experts would compute the tokens several times.
 constexpr bool sends_tokens_of_region(const trace& t, const op& o, const parallel_dims& d) {
   if (region_ranks(d) == 1 || repeats_tokens(d)) return false;
   const type& sent = t.values[static_cast<std::size_t>(o.in[0])];
   return o.kind == &ops::share_offsets ? sent[region_axis] != P : sent[region_axis] != V(0);
 }
 
-/// RC210: what takes ranks of ep to have the same tokens where each has its own, or the other way.
+/// RC210: refuses an op that needs the same tokens on all ep ranks if each rank has its own, and the reverse.
 constexpr void check_tokens_of_experts(report& out, const trace& t, const parallel_dims& d) {
   if (d.ep == 1) return;
   for (const op& o : t.ops) {

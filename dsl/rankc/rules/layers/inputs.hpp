@@ -7,7 +7,7 @@
 
 namespace rankc::detail {
 
-/// Begins the sentence of RC266 about one input.
+/// Starts the sentence of RC266 about one input.
 constexpr sentence& refuse_input(report& out, const named_input& input) {
   return refuse(out, 266) << "the model declares the input '" << input.name << "'";
 }
@@ -24,7 +24,7 @@ constexpr void check_input_name(report& out, std::span<const named_input> all, s
     refuse_input(out, input) << ", and another input of the step has this name; take another one";
 }
 
-/// RC266: an input has a type that engines convert to, and a range or whole sequences only where they apply.
+/// RC266: an input has a type that engines convert to. A range or whole sequences are set only if they apply.
 constexpr void check_input_form(report& out, const named_input& input) {
   if (is_fp8(input.holds))
     refuse_input(out, input)

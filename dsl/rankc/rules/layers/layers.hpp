@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each traced layer does wrong: RC202, RC210 to RC213, RC223 to RC226, RC228, RC240.
+// RC202, RC210 to RC213, RC223 to RC226, RC228, RC240: the rules of one traced layer.
 #pragma once
 #include <rankc/rules/layers/experts.hpp>
 #include <rankc/rules/layers/sequences.hpp>
 
 namespace rankc::detail {
 
-/// RC202: what is sharded must divide into equal shards of whole units.
+/// RC202: a sharded dim divides into equal shards of whole units.
 constexpr void check_shards(report& out, const trace& t, const parallel_dims& given, const layer_context& c) {
   const parallel_dims d = resolve(given);
   auto refused_before = [&](std::string_view text) {
@@ -28,7 +28,7 @@ constexpr void check_shards(report& out, const trace& t, const parallel_dims& gi
                          return s.count() % shards(v, i, x) == 0;
                        }));
     }
-    // Nobody writes a number of tokens: it follows from the length of a sequence.
+    // A plan declares seq, not the number of tokens. So the alternative for tokens is a value of seq.
     const bool of_sequences = s.name == c.tokens.name;
     const int each = of_sequences ? s.count() / c.seq : 1;
     if (s.name != sequence_dim)
@@ -47,7 +47,7 @@ constexpr void check_shards(report& out, const trace& t, const parallel_dims& gi
   for (const type& v : t.values) check_dims_of(v);
 }
 
-/// RC211: a layer that cannot follow itself.
+/// RC211: refuses a repeated layer whose result does not have the type of its input.
 constexpr void refuse_repeat(report& out, std::string_view layer, const type& x, const type& y) {
   sentence& s = refuse(out, 211) << "layer '" << layer << "' is repeated, but ";
   if (!placement_rules::same_shape(x, y) || x.holds != y.holds) {
@@ -66,7 +66,8 @@ constexpr void refuse_repeat(report& out, std::string_view layer, const type& x,
   s << "; end it with the conversion that gives the placement of its input";
 }
 
-/// RC210: a conversion over an axis that no value is placed on, or a parameter that is sharded over one.
+/// RC210: refuses a conversion over an axis on which no value is placed, and a parameter sharded over such an
+/// axis.
 constexpr void check_axes_of(report& out, const trace& t) {
   const auto refuse_axis = [&](complaint c, std::string_view does, std::string_view over) {
     sentence& s = c.begin() << does << over << ", and no value is placed on it; values are placed on ";
@@ -81,7 +82,8 @@ constexpr void check_axes_of(report& out, const trace& t) {
       return refuse_axis({"parameter", w.name, w.from}, "it is sharded over ", "another axis");
 }
 
-/// RC210, RC211, RC213: what one layer does wrong. Says whether the next can be traced.
+/// Checks one layer. Returns true if the next layer can be traced.
+/// Errors: RC210 to RC213, RC224, RC256.
 constexpr bool check_layer(report& out, const trace& t, std::string_view layer, int count) {
   if (!is_name(layer)) {
     refuse(out, 224) << "a layer is named '" << layer << "'; " << legal_names;
@@ -118,8 +120,8 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
   return count == 1 || y == x;
 }
 
-/// RC240: the rows of a parameter that a tensor-parallel region shards divide among the ranks that shard
-/// weights too. Those of other parameters may end in padding.
+/// RC240: if a tensor-parallel region and FSDP both shard a parameter's rows, the rows of a region's rank
+/// divide by the number of FSDP shards. The rows of other parameters may be padded.
 constexpr void check_row_shards(report& out, const trace& t, const parallel_dims& given) {
   const parallel_dims d = resolve(given);
   const int shards = weight_shards(d), of_cp = shards / d.dp_shard;
@@ -144,8 +146,8 @@ constexpr void check_row_shards(report& out, const trace& t, const parallel_dims
   }
 }
 
-/// RC223: indices are rows of the tables that they look up, and columns of the logits that they are targets
-/// of. Token ids and their targets are below `used`, and those of a declared input below its own limit.
+/// RC223: an index is a row of the table that it looks up, or a column of the logits whose target it is.
+/// Token ids and targets are below `used`. Indices of a declared input are below that input's limit.
 constexpr void check_vocabulary(report& out, const trace& t, std::string_view layer, int used) {
   const auto declared_by = [&](int v) -> const named_input* {
     for (const input_value& i : t.inputs)
@@ -169,7 +171,8 @@ constexpr void check_vocabulary(report& out, const trace& t, std::string_view la
   }
 }
 
-/// Complain of a user's row whose name programs and certificates cannot tell from another row's.
+/// Complains of a user's row whose name is no identifier or not unique. Programs and certificates identify
+/// rows by name.
 constexpr void check_row_name(complaint& c, const op_row& row, const std::vector<const op_row*>& of_user) {
   const auto is_alike = [&](const op_row* other) { return other != &row && other->name == row.name; };
   if (!c.said && !is_identifier(row.name))
@@ -181,7 +184,7 @@ constexpr void check_row_name(complaint& c, const op_row& row, const std::vector
       c.begin() << "another op_row of the layer has this name; give each a name of its own";
 }
 
-/// RC225: a user's op whose row lacks what lowering asks of it. (rankc's own rows are held to it by a test.)
+/// RC225: the row of a user's op has all that lowering needs. A test checks rankc's own rows.
 constexpr void check_kernels(report& out, const trace& t, const parallel_dims& d) {
   std::vector<const op_row*> seen;
   for (const op& o : t.ops) {
@@ -199,8 +202,8 @@ constexpr void check_kernels(report& out, const trace& t, const parallel_dims& d
   }
 }
 
-/// RC228: an all_gather or a reduce_scatter along the features. A collective concatenates the members' whole
-/// buffers, which are rows.
+/// RC228: refuses an all-gather or reduce-scatter along the features. A collective concatenates whole
+/// buffers, so it can gather rows but not columns.
 constexpr void check_gathers(report& out, const trace& t, const parallel_dims& d) {
   for (const op& o : t.ops) {
     const conversion by = o.kind->converts;
@@ -216,7 +219,7 @@ constexpr void check_gathers(report& out, const trace& t, const parallel_dims& d
   }
 }
 
-/// RC228: shards in an order for which there are no kernels.
+/// RC228: refuses a shard order that no kernel supports.
 constexpr void check_orders(report& out, const trace& t, const parallel_dims& d) {
   const auto refuse_order = [&](complaint c, const type& v) {
     for (int i = 0; i < v.ndim; ++i) {
@@ -235,8 +238,8 @@ constexpr void check_orders(report& out, const trace& t, const parallel_dims& d)
       if (made >= 0 && refuse_order({o.kind->name, {}, o.from}, t.values[made])) return;
 }
 
-/// RC226: over an axis whose ranks have tokens of their own, parameters that are not made of them; where
-/// tokens alone are lowered, conversions.
+/// RC226: over an axis that shards tokens, every parameter is replicated and its gradient is a partial sum.
+/// If only tokens are lowered over the axis, no op of a layer converts over it.
 constexpr void check_tokens_alone(report& out, const trace& t, axis a) {
   for (const weight_info& w : t.weights) {
     if (w.holds[a] == I && (w.gradient[a] == P || !w.trainable)) continue;
@@ -278,8 +281,8 @@ constexpr void check_tokens_alone(report& out, const trace& t, const parallel_di
       check_tokens_alone(out, t, a);
 }
 
-/// The repeated layers of a model, and whether it has any entry of them; one that is there less than once;
-/// and what stands alone before and after them.
+/// The repeated layers of a model: their number, whether the stack has any, the name of a layer with a count
+/// below 1, and the single layers before and after them.
 struct block_count {
   int blocks = 0;
   bool repeats = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC261: linear layers in eight bits are there, and the cluster's GPU multiplies such numbers.
+// RC261: a recipe with fp8 linear layers needs such layers, and a GPU with fp8 GEMMs.
 #pragma once
 #include <rankc/recipe/cluster.hpp>
 #include <rankc/base/diagnostic.hpp>
@@ -9,8 +9,8 @@
 
 namespace rankc::detail {
 
-/// Whether an op is a product with a weight that can be in eight bits: neither a router's nor of low rank,
-/// and of sizes that divide by 16 on each rank.
+/// True if an op is a linear layer that can run in fp8: it is neither a router's nor LoRA's, and its sizes
+/// are multiples of 16 on each rank.
 constexpr bool is_fp8_linear(const trace& t, const op& o, const parallel_dims& d) {
   if (o.kind != &ops::linear || t.values[o.out[0]].bad) return false;
   const int weight = t.find_parameter(o.in[1]);
@@ -20,14 +20,14 @@ constexpr bool is_fp8_linear(const trace& t, const op& o, const parallel_dims& d
          lowering::fits_fp8(lowering::local(t.values[o.in[1]], d));
 }
 
-/// Whether a layer has such a product.
+/// True if a layer has a linear layer that can run in fp8.
 constexpr bool has_fp8_linear(const trace& t, const parallel_dims& d) {
   for (std::size_t i = 0; i < t.forward_ops; ++i)
     if (is_fp8_linear(t, t.ops[i], d)) return true;
   return false;
 }
 
-/// RC261. `any`: whether a repeated layer has such a product.
+/// RC261. `any`: some repeated layer has a linear layer that can run in fp8.
 constexpr void check_linears(report& out, const training& r, const cluster& machines, bool any) {
   if (r.linears == linear_precision::plain) return;
   const std::string_view name = linear_precision_names[static_cast<int>(r.linears)];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC260: a loss is the same mean on every layout. RC268, RC271: a loss of targets leaves out the ignored
+// RC260: a loss is the same mean on every layout. RC268, RC271: a loss of targets does not count ignored
 // labels.
 #pragma once
 #include <rankc/models/one_device.hpp>
@@ -15,7 +15,7 @@ constexpr bool is_input(const trace& t, int value, const named_input& input) {
   return false;
 }
 
-/// What the losses of a layer are multiplied by, in their order.
+/// The factors of a layer's losses, in the order of the losses.
 constexpr std::vector<double> loss_factors(const trace& t) {
   std::vector<double> all;
   for (std::size_t i = 0; i < t.forward_ops; ++i)
@@ -24,7 +24,7 @@ constexpr std::vector<double> loss_factors(const trace& t) {
   return all;
 }
 
-/// What a layer reads, on one device with the batch of a step.
+/// The type of a layer's input on one device, for the whole batch of a step.
 constexpr type on_one_device(type x, const layer_context& one) {
   const type tokens = token_type(one.tokens);
   x.shape[0] = x.shape[0].name == sequence_dim ? sequences_of(one) : one.tokens;
@@ -32,8 +32,8 @@ constexpr type on_one_device(type x, const layer_context& one) {
   return x;
 }
 
-/// RC260: the factors of a layer's losses are those that it takes on one device: a mean over a rank's own
-/// tokens is another.
+/// RC260: each loss of a layer has the same factor as on one device. A mean over one rank's tokens would have
+/// another factor.
 constexpr void check_loss(report& out, const auto& layer, const trace& t, const layer_context& one,
                           const training& recipe) {
   const std::vector<double> here = loss_factors(t);
@@ -52,8 +52,8 @@ constexpr void check_loss(report& out, const auto& layer, const trace& t, const 
     }
 }
 
-/// The values of a layer that follow from the labels of its tokens alone: the targets, and the sums of
-/// exponentials with the logits of the targets.
+/// Marks the values that depend only on labels: the targets, the results of exp_sums, which contain the
+/// logits of the targets, and conversions of these.
 constexpr std::vector<char> find_values_of_labels(const trace& t) {
   std::vector<char> found(t.values.size(), 0);
   for (const input_value& i : t.inputs)
@@ -79,7 +79,8 @@ constexpr bool reads_label_count(const trace& t) {
   return false;
 }
 
-/// RC268, RC271: if the recipe ignores labels, an op that reads them reads the number of those that count.
+/// RC268, RC271: if the recipe ignores labels, an op that reads labels also reads the number of labels that
+/// count.
 constexpr void check_ignored_labels(report& out, std::string_view layer, const trace& t,
                                     const training& recipe) {
   if (!recipe.ignores_labels() || !t.has_input(inputs::targets.name)) return;
@@ -105,8 +106,8 @@ constexpr void check_ignored_labels(report& out, std::string_view layer, const t
   }
 }
 
-/// RC271: if the recipe ignores labels, a layer reads the number of those that count. A layer that
-/// check_ignored_labels has refused would read it.
+/// RC271: if the recipe ignores labels, some layer reads the number of labels that count. Nothing is reported
+/// if check_ignored_labels has refused a layer.
 constexpr void check_label_count_is_read(report& out, const training& recipe, bool is_read) {
   if (!recipe.ignores_labels() || is_read) return;
   for (const diagnostic& d : out)

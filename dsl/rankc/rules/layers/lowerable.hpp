@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC331 and RC332: the placements of stages that programs are written for. Others are refused, though sound.
+// RC331, RC332: the placements of stages that can be lowered. Others are refused, although they are sound.
 #pragma once
 #include <rankc/schedule/neighbours.hpp>
 
@@ -23,13 +23,13 @@ constexpr void check_every_rank(report& out, const action_table& t) {
   }
 }
 
-/// RC331: gradients of what two pipeline ranks have in common are summed between them, and a rank is in one
-/// such pair.
+/// RC331: gradients of a parameter that two pipeline ranks hold are summed between the two. A rank is in at
+/// most one such pair.
 class copy_pairs {
  public:
   constexpr explicit copy_pairs(int ranks) : partner_(static_cast<std::size_t>(ranks), -1) {}
 
-  /// Ranks that have one and the same parameters.
+  /// Adds the ranks that hold one parameter.
   constexpr void add(report& out, const std::vector<int>& holders) {
     for (int a : holders)
       for (int b : holders) {
@@ -53,8 +53,9 @@ class copy_pairs {
 
 }  // namespace detail
 
-/// Append what keeps a sound table from being lowered. `shared`: of each parameter that layers have in
-/// common, the stages of these layers. Errors: RC331, RC332.
+/// Appends the reasons for which a sound table cannot be lowered. `shared`: for each parameter that several
+/// layers use, the stages of these layers.
+/// Errors: RC331, RC332.
 constexpr void check_lowerable(report& out, const action_table& t, std::span<const std::vector<int>> shared) {
   const std::size_t before = out.size();
   detail::check_every_rank(out, t);

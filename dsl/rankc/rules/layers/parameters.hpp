@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which layers have a parameter in common, and what each is named in a checkpoint: RC214, RC224.
+// RC214, RC224: parameters that several layers share, and the names of parameters in a checkpoint.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/trace/trace.hpp>
@@ -9,16 +9,18 @@
 
 namespace rankc::detail {
 
-/// A parameter and the layers that have it, by the repeated layers before each.
+/// A parameter and the layers that use it.
 struct parameter_use {
   weight_info as;
-  std::string_view layer;  // that declares it
+  std::string_view layer;  // the layer that declares it
   bool repeated = false;
-  int first = 0, count = 1;  // numbers of the layers, where they are repeated: named "layers.N.<name>"
-  std::vector<int> at = {};  // of each layer that stands alone: the repeated layers before it
+  // If repeated: the number of the first layer, and of layers. Their names are "layers.N.<name>".
+  int first = 0, count = 1;
+  // For each single layer that uses it: the number of repeated layers before that layer.
+  std::vector<int> at = {};
 };
 
-/// Whether a parameter of a layer that stands alone has the name of one of a repeated layer.
+/// True if the name of a single layer's parameter is also that of a repeated layer's parameter.
 constexpr bool is_named_alike(const parameter_name& other, const parameter_use& repeated) {
   std::string_view alone = other.declared;
   constexpr std::string_view prefix = "layers.";
@@ -37,7 +39,7 @@ constexpr bool is_named_alike(const parameter_name& other, const parameter_use& 
 /// The parameters of a model, layer by layer.
 class parameter_book {
  public:
-  /// A layer's parameters. `number`: of the repeated layers before it.
+  /// Adds a layer's parameters. `number`: the number of repeated layers before it.
   constexpr void add(report& out, const trace& t, std::string_view layer, bool repeated, int number,
                      int count) {
     const std::size_t earlier = uses_.size();
@@ -70,7 +72,8 @@ class parameter_book {
     uses_.push_back(p);
   }
 
-  /// The first layer's use of a handle's parameter; null where this layer is the first.
+  /// The entry of a handle's parameter, made by the first layer that uses it; null if this layer is the
+  /// first.
   constexpr parameter_use* find_owner(report& out, const weight_info& w, std::string_view layer,
                                       bool repeated, std::size_t earlier) {
     if (repeated)

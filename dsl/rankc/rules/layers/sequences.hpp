@@ -7,13 +7,13 @@
 
 namespace rankc::detail {
 
-/// RC259: a token that ends documents is one of the vocabulary.
+/// RC259: the token that ends documents is in the vocabulary.
 constexpr void check_end_of_document(report& out, const training& recipe, int used) {
   if (!recipe.has_documents() || (recipe.end_of_document >= 0 && recipe.end_of_document < used)) return;
   refuse(out, 259) << "end_of_document=" << recipe.end_of_document << " is no token; tokens are 0 to "
                    << used - 1 << ", and -1 says that a sequence is one document";
 }
-/// RC259: where sequences hold documents, attention and learned positions need their starts.
+/// RC259: if sequences contain documents, attention and learned positions get the starts of the documents.
 constexpr void check_documents(report& out, const trace& t, std::string_view layer) {
   for (std::size_t i = 0; t.has_input(inputs::starts.name) && i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
@@ -26,7 +26,7 @@ constexpr void check_documents(report& out, const trace& t, std::string_view lay
   }
 }
 
-/// RC210: sequences that do not make up the tokens of a data-parallel rank, or are not those that cp shards.
+/// RC210: sequences fill the tokens of a data-parallel rank, and they are the sequences that cp shards.
 constexpr void check_sequences(report& out, const trace& t, const parallel_dims& d, int seq_of_plan) {
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
@@ -50,8 +50,8 @@ constexpr void check_sequences(report& out, const trace& t, const parallel_dims&
   }
 }
 
-/// RC210: an all-to-all in groups that the plan does not have, or a gather or reduce-scatter over all of cp
-/// where the plan has groups.
+/// RC210: refuses an all-to-all in groups that the plan does not have, and an all-gather or reduce-scatter
+/// over all of cp in a plan with groups.
 constexpr void check_groups(report& out, const trace& t, const parallel_dims& d) {
   const int groups = d.ulysses > 1 ? ring_ranks(d) : 1;
   for (const op& o : t.ops) {
@@ -73,7 +73,8 @@ constexpr void check_groups(report& out, const trace& t, const parallel_dims& d)
   }
 }
 
-/// RC210: a shift around a ring that the plan does not have, or whose result no op of the layer reads.
+/// RC210: refuses a shift around a ring that the plan does not have, and a shift whose result no op of the
+/// layer reads.
 constexpr void check_rings(report& out, const trace& t, const parallel_dims& d) {
   const auto is_read = [&](int v, std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i)

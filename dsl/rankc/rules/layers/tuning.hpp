@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameters a recipe freezes, adapts and trains: that its names are of some, and of no two kinds, that
-// linear alone reads what is adapted, and that something is trained. RC246 to RC249.
+// RC246 to RC249: the parameters that a recipe freezes, adapts with LoRA and trains. Every name is that of a
+// parameter, no name is in two lists, only linear reads adapted parameters, and some parameter is trained.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/ops/linear.hpp>
@@ -10,7 +10,7 @@
 
 namespace rankc::detail {
 
-/// Collects what a recipe's names are of, layer by layer.
+/// Collects the parameters that layers declare, and checks the names of a recipe against them.
 class tuning {
  public:
   constexpr void add(const trace& t) {
@@ -43,8 +43,8 @@ class tuning {
  private:
   struct declared {
     std::string_view name;
-    bool trainable = true;         // in all layers
-    std::string_view reader = "";  // an op that reads it and is no linear
+    bool trainable = true;         // trained in all layers
+    std::string_view reader = "";  // an op other than linear that reads it
   };
 
   constexpr declared& find(std::string_view name) {
@@ -67,7 +67,7 @@ class tuning {
     }
   }
 
-  /// RC246
+  /// RC246: every name of a list is that of a declared parameter.
   constexpr void check_names(report& out, std::string_view list, const parameter_names& names) const {
     for (std::string_view name : names.all()) {
       if (find(name)) continue;
@@ -76,7 +76,7 @@ class tuning {
       put_names(s, false);
     }
   }
-  /// RC247
+  /// RC247: only linear reads a parameter that LoRA adapts.
   constexpr void check_target(report& out, std::string_view name) const {
     const declared& d = *find(name);
     if (d.reader.empty()) return;
@@ -84,7 +84,7 @@ class tuning {
                                    << " reads; lora is beside weights that linear alone reads: ";
     put_names(s, true);
   }
-  /// RC248
+  /// RC248: a parameter of lora.trained is neither adapted nor frozen.
   constexpr void check_trained(report& out, std::string_view name, const training& r) const {
     const auto refused = [&]() -> sentence& {
       return refuse(out, 248) << "lora.trained names '" << name << "', ";

@@ -13,7 +13,7 @@ namespace rankc {
 struct nearest_values {
   int value[2]{};
   int count = 0;
-  bool absorbed = false;  // of a degree: legal only if the data-parallel degree is inferred
+  bool absorbed = false;  // a degree: legal only if the data-parallel degree is inferred
   constexpr void add(int v) {
     value[count++] = v;
     if (count == 2 && value[0] > value[1]) std::swap(value[0], value[1]);
@@ -53,7 +53,9 @@ constexpr nearest_values find_nearest_degree(const parallel_dims& given, int par
   const parallel_dims resolved = resolve(given);
   const auto absorbing = absorber(given);
   const bool is_world = degree == &parallel_dims::world;
-  bool fixed = exact || degree == absorbing;  // or another degree is inferred and compensates for the change
+  // True if the data-parallel degree may not absorb the change: with `exact`, if it is the changed degree, or
+  // if another degree is inferred and absorbs it.
+  bool fixed = exact || degree == absorbing;
   for (const named_degree& a : all_degrees)
     fixed |= a.degree != degree && spans_world(given, a) && given.*a.degree == infer;
   bool absorbed = false;

@@ -14,8 +14,8 @@ namespace rankc {
 constexpr bool leaves_node(const layout& l, axis over, int ranks_per_node) {
   const group_shape groups = l.groups(over);
   if (groups.size() == 1) return false;
-  const int block =
-      groups.begin()->size * groups.begin()->stride;  // a group is inside one aligned block of these ranks
+  // A group is inside one aligned block of this number of ranks.
+  const int block = groups.begin()->size * groups.begin()->stride;
   if (ranks_per_node % block == 0) return false;
   for (int r = 0; r < l.ranks(); ++r)
     if (place_of(r, ranks_per_node).node != place_of(groups.first(r), ranks_per_node).node) return true;

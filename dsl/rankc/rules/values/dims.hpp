@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC101 to RC109, RC111, RC113, RC114: the faults of dims alone, and dims that are legal but costly.
+// RC101 to RC109, RC111, RC113, RC114: the faults that dims have by themselves, and dims that are legal but
+// costly.
 #pragma once
 #include <rankc/mesh/layout.hpp>
 #include <rankc/rules/values/setting.hpp>
@@ -167,7 +168,8 @@ constexpr bool check_shared_axes(report& out, const view& dense, const view& exp
   return false;
 }
 
-/// Appends the faults of dims alone. Returns true if they have a layout: `layout(resolve(given))`.
+/// Appends the faults that dims have by themselves. Returns true if they have a layout:
+/// `layout(resolve(given))`.
 /// Errors: RC101 to RC109, RC114; the warnings RC111, RC113.
 constexpr bool check_dims(report& out, const parallel_dims& given) {
   if (!detail::check_degrees(out, given)) return false;

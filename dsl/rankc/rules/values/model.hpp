@@ -52,7 +52,7 @@ constexpr void vary_head_axes(search& a) {
 }
 constexpr axis ffn_axis(const setting& s) { return s.model.experts > 0 ? expert_region_axis : region_axis; }
 constexpr int ffn_ways(const setting& s) { return known(ranks_along(s.dims, ffn_axis(s))); }
-/// Whether its heads are parts of hidden.
+/// True if a head has hidden / heads elements.
 constexpr bool divides_into_heads(const model_sizes& m) {
   return m.hidden > 0 && m.heads > 0 && m.head_dim == 0;
 }
@@ -120,7 +120,7 @@ inline constexpr rule model_rules[]{
      [](sentence& t, const setting& s) {
        put_shards(t, "vocab", s.model.vocab, name(region_axis), region_ranks(s.dims));
      },
-     [](search& a) {  // a vocabulary is padded: it never gets smaller than what is used of it
+     [](search& a) {  // offers only a padded vocabulary, never less than is used
        setting padded = a.written();
        int& used = padded.model.vocab_used;
        if (used == 0) used = padded.model.vocab;

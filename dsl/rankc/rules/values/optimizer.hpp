@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RC235, RC236, RC241, RC265: the hyperparameters of an optimizer, each in the range that its row gives.
-// RC264: an optimizer updates each element alone.
+// RC264: the optimizer updates each element separately.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/recipe/training.hpp>
@@ -11,12 +11,12 @@ namespace rankc {
 
 namespace detail {
 
-/// Whether x is at least `lowest` and finite in the precision of a step; a NaN is not.
+/// True if x is at least `lowest` and finite in the precision of a step; false for NaN.
 constexpr bool is_from(double lowest, double x, precision p) {
   const double largest = p == f64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
   return x >= lowest && x <= largest;
 }
-/// The smallest eps, above the smallest normal number: less may be rounded to 0.
+/// The smallest legal eps. It is above the smallest normal number, because a smaller one may be rounded to 0.
 constexpr double smallest_eps(precision p) { return p == f64 ? 2.3e-308 : 1.2e-38; }
 
 /// The name of the dtype of weights and moments.
@@ -45,7 +45,7 @@ constexpr void check_hyperparameter(report& out, const optimizer& o, const hyper
 
 }  // namespace detail
 
-/// Append the faults of an optimizer in a recipe of a precision.
+/// Appends the faults of an optimizer in a recipe of this precision.
 /// Errors: RC235, RC236, RC241, RC264, RC265.
 constexpr void check_optimizer(report& out, const optimizer& o, precision p) {
   for (const hyperparameter& h : o.row->used_hyperparameters()) detail::check_hyperparameter(out, o, h, p);

@@ -78,7 +78,7 @@ constexpr void put_missing(sentence& s, std::initializer_list<member> members) {
   }
 }
 
-/// RC230, RC232.
+/// RC230: the plan has a model. RC232: the model has all members.
 template <class Model>
 constexpr void check_model_part(report& out, const Model&) {
   if constexpr (std::same_as<Model, no_model>)
@@ -98,7 +98,7 @@ constexpr void check_model_part(report& out, const Model&) {
   }
 }
 
-/// RC314, RC315.
+/// RC314: the plan has a schedule. RC315: the schedule has all members.
 template <class Schedule>
 constexpr void check_schedule_part(report& out, const Schedule& schedule) {
   if constexpr (std::same_as<Schedule, no_schedule>)

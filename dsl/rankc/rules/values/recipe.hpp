@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC233, RC234, RC237, RC242 to RC245, RC267, RC270: each number of a recipe has its range, and moments and
-// weights their types. RC239: the ops that backward recomputes.
+// RC233, RC234, RC237, RC242 to RC245, RC267, RC270: the ranges of a recipe's numbers, and the types of
+// moments and weights. RC239: the ops that backward recomputes.
 #pragma once
 #include <rankc/base/diagnostic.hpp>
 #include <rankc/recipe/training.hpp>
@@ -11,7 +11,7 @@ namespace rankc {
 
 namespace detail {
 
-/// The first piece of the learning rate's schedule that `is` so; -1: none.
+/// The index of the first piece of the learning-rate schedule for which `is` is true; -1 if there is none.
 constexpr int first_piece(const training& r, bool (*is)(const runtime::lr_piece&, const training&)) {
   for (int i = 0; i < r.lr_schedule.count; ++i)
     if (is(r.lr_schedule.pieces[i], r)) return i;
@@ -215,7 +215,7 @@ constexpr void check_recompute(report& out, const recomputation& r, int repeated
   }
 }
 
-/// Append the faults of a recipe. `check_batch` checks seq and global_batch.
+/// Appends the faults of a recipe. `check_batch` checks seq and global_batch.
 /// Errors: RC233 to RC237, RC241 to RC245, RC264, RC265, RC267, RC270.
 constexpr void check_recipe(report& out, const training& recipe) {
   for (const detail::recipe_rule& r : detail::recipe_rules)

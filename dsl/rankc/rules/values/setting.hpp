@@ -42,7 +42,7 @@ struct setting {
   batch_sizes batch{};
   cluster machines{1, 1, 0, 0};
   int stages_per_rank = 1;
-  int stages = 0;       // of all ranks, if they have unequal numbers
+  int stages = 0;       // number of stages, if ranks have unequal numbers; else 0
   int alone = 0;        // stages that need no repeated layer
   bool zig_zag = true;  // a ring rank has a part of the sequence's head and one of its tail
 };
@@ -92,7 +92,7 @@ inline constexpr auto no_offers = [](search&) {};
 /// The offers of one broken rule.
 class search {
  private:
-  // First, because clang evaluates only functions that it has already parsed.
+  // Declared first, because clang evaluates only functions that it has already parsed.
   template <class Owner>
   constexpr search& vary(const auto& fields, Owner setting::* part, int Owner::* at) {
     setting x = s_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, forward: a block takes 64 queries of one head, walks the keys that they see in tiles of 64,
-// and keeps the running maximum and sum of each row's softmax. Only the output and the log-sum-exp leave.
-// This serves f32, and what the fused kernels do not take. Source: Milakov and Gimelshein 2018 (online
-// softmax); FlashAttention (Dao et al. 2022).
+// Attention, forward. A block takes 64 queries of one head and walks over the keys that they see, in tiles of
+// 64. It keeps the running maximum and sum of each row's softmax, and writes only the output and the
+// log-sum-exp. These kernels serve f32, and the calls that the fused kernels do not take.
+// Source: Milakov and Gimelshein 2018 (online softmax); FlashAttention (Dao et al. 2022).
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "attention.cuh"
@@ -17,8 +17,8 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// Shapes: as attention's; grid (tiles of queries, heads, rows), block (16, 16); D: the larger of dim and
-/// value_dim, rounded up to 32, 64, 128.
+/// Shapes: as of `attention`; grid (tiles of queries, heads, rows), block (16, 16). D is the larger of dim
+/// and value_dim, rounded up to 32, 64 or 128.
 template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
     attention_forward(T* o, float* lse, const T* q, const T* k, const T* v, attention_sizes s, Order order,
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(lanes* lanes)
   float* v_tile = k_tile + tile * tile_stride<D>;   // (tile, D)
   float* weights = v_tile + tile * tile_stride<D>;  // (tile, tile)
 
-  // The last tile sees the most keys: it goes first, so that the grid ends evenly.
+  // The last tile sees the most keys. It runs first, so that all blocks end at about the same time.
   const int begin = (gridDim.x - 1 - blockIdx.x) * tile;
   const int head = blockIdx.y, row = blockIdx.z, kv_head = head / (s.heads / s.kv_heads);
   const auto k_view = key_view(k, order.row_of_keys(row), kv_head, s);
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(lanes* lanes)
 
   const int last = by.last_key(order, (begin + tile < seq ? begin + tile : seq) - 1);
   for (int keys = by.first_key(order, begin, row) / tile * tile; keys <= last; keys += tile) {
-    __syncthreads();  // all have read the last tiles
+    __syncthreads();  // all threads have read the previous tiles
     load_tile<D, T>(k_tile, k_view, keys, order.keys(), dim, row_of_key);
     load_tile<D, T>(v_tile, v_view, keys, order.keys(), value_dim, row_of_key);
     __syncthreads();
@@ -59,7 +59,7 @@ __global__ void __launch_bounds__(lanes* lanes)
         most = fmaxf(most, score[i][j]);
       }
       most = group_max(most);
-      const float from = most == -INFINITY ? 0.0f : most;  // a row may see no key so far
+      const float from = most == -INFINITY ? 0.0f : most;  // a row may have seen no key yet
       const float shrink = expf(top[i] - from);
       float part = 0.0f;
       for (int j = 0; j < rows_each; ++j) part += score[i][j] = expf(score[i][j] - from);
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(lanes* lanes)
 
   float inverse[rows_each];
   for (int i = 0; i < rows_each; ++i) {
-    inverse[i] = total[i] > 0.0f ? 1.0f / total[i] : 0.0f;  // 0: it sees none
+    inverse[i] = total[i] > 0.0f ? 1.0f / total[i] : 0.0f;  // 0: the row sees no key
     const int query = begin + threadIdx.y * rows_each + i;
     if (threadIdx.x == 0 && query < seq)
       lse[(static_cast<std::size_t>(row) * s.heads + head) * seq + query] = top[i] + logf(total[i]);
@@ -89,7 +89,7 @@ void run(const lane& on, T* o, float* lse, const T* q, const T* k, const T* v, c
          dim3(lanes, lanes), shared, o, lse, q, k, v, s, order, by);
 }
 
-/// The kernel for the size of a head.
+/// Runs the kernel for the size of a head.
 template <class T, class Order>
 void run(const lane& on, at o, at lse, at q, at k, at v, const attention_sizes& s, const Order& order,
          const attention_setting& by) {

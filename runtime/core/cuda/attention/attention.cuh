@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention and its gradient are made of. A block of 16 x 16 threads works on tiles of 64 tokens in
-// shared memory; thread (ty, tx) holds rows 4 ty + i and columns tx + 16 j of every product, in f32. The 16
-// threads of a row group are half a warp: what they hand each other needs no block-wide barrier.
+// The common parts of attention and its gradient. A block of 16 x 16 threads works on tiles of 64 tokens in
+// shared memory. Thread (ty, tx) holds rows 4 ty + i and columns tx + 16 j of every product, in f32. The 16
+// threads of a row group are half a warp, so they exchange values without a block-wide barrier.
 #pragma once
 #include "attention_fused.hpp"
 #include "../device/device.cuh"
@@ -11,13 +11,13 @@ namespace rankc::runtime::cuda {
 inline constexpr int tile = 64;   // tokens of a tile
 inline constexpr int lanes = 16;  // threads across, and row groups down
 inline constexpr int rows_each = tile / lanes;
-inline constexpr int weight_stride = tile + 4;  // of a (tile, tile) matrix of weights in shared memory
+inline constexpr int weight_stride = tile + 4;  // row stride of (tile, tile) weights in shared memory
 
 [[noreturn]] inline void refuse_head_dim(const lane& on, const char* name, int dim) {
   fail(on, "RC5108: {}: the head dim is {}; it must be at most 128", name, dim);
 }
 
-/// An attention_setting as the kernels take it; 0: the default.
+/// An attention_setting in the form that kernels take. 0: the default.
 struct score_form {
   int window;
   float scale, cap;
@@ -31,7 +31,7 @@ struct score_form {
     return scale != 0.0f ? scale : 1.0f / sqrtf(static_cast<float>(dim));
   }
   __device__ float capped(float score) const { return cap != 0.0f ? cap * tanhf(score / cap) : score; }
-  /// The derivative of a capped score by the score.
+  /// The derivative of a capped score with respect to the score.
   __device__ float slope(float capped) const {
     const float share = cap != 0.0f ? capped / cap : 0.0f;
     return 1.0f - share * share;
@@ -44,22 +44,23 @@ struct score_form {
     const int in_window = order.first_from(before);
     return first < in_window ? in_window : first;
   }
-  /// The index of the last key that a query sees, and of the first query that sees a key.
+  /// The index of the last key that a query sees.
   template <class Order>
   __device__ int last_key(const Order& order, int query) const {
     return causal ? order.position(query) : order.keys() - 1;
   }
+  /// The index of the first query that sees a key.
   template <class Order>
   __device__ int first_query(const Order& order, int key) const {
     return causal ? order.first_query(key) : 0;
   }
 };
 
-/// Row stride of a (tile, D) matrix in shared memory: the 4 spread the rows over the banks.
+/// Row stride of a (tile, D) matrix in shared memory. The 4 extra elements spread the rows over the banks.
 template <int D>
 inline constexpr int tile_stride = D + 4;
 
-/// Tokens of one head within (rows * seq, heads, dim): the first token, and the distance to the next.
+/// The tokens of one head in (rows * seq, heads, dim): the first token, and the stride from token to token.
 template <class T>
 struct head_view {
   T* first;
@@ -87,23 +88,27 @@ __device__ head_view<T> output_view(T* o, int row, int head, const attention_siz
   return view_of(o, row, head, s.seq, s.value_dim, s.o_stride);
 }
 
-/// The order of queries and keys. Both are sequence after sequence. `first_from` is the first key at a
-/// position of the sequence, or after it. `place` is the position of a query in the sequence. `row_of_keys`
-/// is the row whose first key has number 0 in `row_of_key`.
+/// The order of queries and keys, in whole sequences one after the other.
+///   first_key     the first key that a query sees, without a window.
+///   first_from    the first key at or after a position of the sequence.
+///   position      the last key that a query sees in causal attention.
+///   place         the position of a query in its sequence.
+///   first_query   the first query that sees a key in causal attention.
+///   row_of_keys   the row whose first key is key 0 in `row_of_key`.
 struct whole_sequences {
   int seq;
-  __device__ int first_key(int, int) const { return 0; }  // that a query sees
+  __device__ int first_key(int, int) const { return 0; }
   __device__ int first_from(int position) const { return position; }
   __device__ int queries() const { return seq; }
   __device__ int keys() const { return seq; }
   __device__ int position(int query) const { return query; }
   __device__ int place(int query) const { return query; }
-  __device__ int first_query(int key) const { return key; }  // that sees it
+  __device__ int first_query(int key) const { return key; }
   __device__ int row_of_keys(int row) const { return row; }
   __device__ int row_of_key(int key, int) const { return key; }
 };
 
-/// The same of a rank's chunks of sequences, and gathered keys.
+/// The order for a rank's chunks of sequences, with gathered keys.
 struct chunks_of_sequences {
   runtime::chunks has;
   int rows;
@@ -122,10 +127,10 @@ struct chunks_of_sequences {
   __device__ int row_of_key(int key, int row) const { return has.gathered_row(key, row, rows); }
 };
 
-/// The same of a rank's chunks, and the keys of one rank of their ring.
+/// The order for a rank's chunks, with the keys of one rank of their ring.
 struct step_of_ring {
   runtime::ring_step sees;
-  runtime::chunks rank;  // the queries
+  runtime::chunks rank;  // the chunks of the queries
   __device__ int first_key(int, int) const { return 0; }
   __device__ int first_from(int position) const { return sees.of_keys.count_before(position); }
   __device__ int queries() const { return sees.count; }
@@ -137,7 +142,8 @@ struct step_of_ring {
   __device__ int row_of_key(int key, int) const { return key; }
 };
 
-/// to[t][d] = from[row(begin + t)][d]; 0 from `end` on and beyond dim. Shapes: to (tile, D) with tile_stride.
+/// to[t][d] = from[row(begin + t)][d]; 0 from `end` on and beyond dim.
+/// Shapes: to (tile, D) with tile_stride.
 template <int D, class T, class Row>
 __device__ void load_tile(float* to, head_view<const T> from, int begin, int end, int dim, Row row) {
   for (int i = threadIdx.y * lanes + threadIdx.x; i < tile * D; i += lanes * lanes) {
@@ -151,7 +157,8 @@ __device__ void load_tile(float* to, head_view<const T> from, int begin, int end
   load_tile<D, T>(to, from, begin, end, dim, [](int t) { return t; });
 }
 
-/// s[i][j] = sum over d of a[4 ty + i][d] b[tx + 16 j][d]. Shapes: a, b (tile, D).
+/// s[i][j] = sum over d of a[4 ty + i][d] b[tx + 16 j][d].
+/// Shapes: a, b (tile, D).
 template <int D>
 __device__ void products(float (&s)[rows_each][rows_each], const float* a, const float* b) {
   for (int i = 0; i < rows_each; ++i)
@@ -171,7 +178,8 @@ __device__ void products(float (&s)[rows_each][rows_each], const float* a, const
   }
 }
 
-/// sum[i][j] += sum over t of p[4 ty + i][t] b[t][tx + 16 j]. Shapes: p (tile, tile), b (tile, D).
+/// sum[i][j] += sum over t of p[4 ty + i][t] b[t][tx + 16 j].
+/// Shapes: p (tile, tile), b (tile, D).
 template <int D>
 __device__ void accumulate(float (&sum)[rows_each][D / lanes], const float* p, const float* b) {
   const float* p_rows = p + threadIdx.y * rows_each * weight_stride;
@@ -187,9 +195,10 @@ __device__ void accumulate(float (&sum)[rows_each][D / lanes], const float* p, c
   }
 }
 
-/// p[4 ty + i][tx + 16 j] = s[i][j], handed to the row group. Shapes: p (tile, tile).
+/// p[4 ty + i][tx + 16 j] = s[i][j], for all threads of the row group.
+/// Shapes: p (tile, tile).
 __device__ inline void hand_over(float* p, const float (&s)[rows_each][rows_each]) {
-  __syncwarp();  // the row group has read what p held
+  __syncwarp();  // the row group has read the previous contents of p
   for (int i = 0; i < rows_each; ++i)
     for (int j = 0; j < rows_each; ++j)
       p[(threadIdx.y * rows_each + i) * weight_stride + threadIdx.x + lanes * j] = s[i][j];
@@ -214,7 +223,7 @@ __device__ void store_tile(head_view<T> to, const float (&sum)[rows_each][D / la
   store_tile<D>(to, sum, factor, begin, end, dim, [](int t) { return t; });
 }
 
-/// Sum and maximum over the 16 threads of a row group, given to each.
+/// Sum and maximum over the 16 threads of a row group. Every thread gets the result.
 __device__ inline float group_sum(float x) {
   for (int step = lanes / 2; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
   return x;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention and its gradient as cuDNN operation graphs: the patterns that its fused attention engines know.
+// Attention and its gradient as cuDNN operation graphs, in the patterns that its fused attention engines
+// support.
 // Source: FlashAttention (Dao et al. 2022); cuDNN graph API, fused attention forward and backward patterns.
 #include "attention_graph.hpp"
 #include "attention_plans.hpp"
@@ -16,7 +17,7 @@ namespace rankc::runtime::cuda {
 
 struct attention_plans {
   cudnnHandle_t handle = nullptr;
-  std::map<std::pair<bool, attention_sizes>, attention_plan> by_sizes;  // true: of the gradient
+  std::map<std::pair<bool, attention_sizes>, attention_plan> by_sizes;  // key: true for the gradient; sizes
   ~attention_plans() {
     by_sizes.clear();
     if (handle != nullptr) check_teardown(cudnnDestroy(handle), "cudnnDestroy");
@@ -28,11 +29,11 @@ void destroy(attention_plans* plans) { delete plans; }
 
 namespace {
 
-/// What a plan's operands are called.
+/// The ids of a plan's operands.
 enum id : std::int64_t { id_q = 1, id_k, id_v, id_o, id_lse, id_dout, id_dq, id_dk, id_dv };
 enum : std::int64_t { id_scale = 20, id_masked, id_one, id_delta, id_dq_sum };
 
-/// The tensors of a call, as cuDNN names their dims: (rows, heads, tokens, dim).
+/// The tensors of a call, with dims in cuDNN's order: (rows, heads, tokens, dim).
 struct operands {
   attention_graph& g;
   const attention_sizes& s;
@@ -79,7 +80,7 @@ void describe_forward(attention_graph& g, const attention_sizes& s) {
 }
 
 /// delta = sum of dout o; p = exp(score - lse); dv = p^T dout; ds = scale p (dout v^T - delta); dk = ds^T q;
-/// dq = ds k. Without `deterministic` dq is added up in f32 in memory, in no fixed order.
+/// dq = ds k. Without `deterministic`, dq is accumulated in an f32 buffer in no fixed order.
 void describe_gradient(attention_graph& g, const attention_sizes& s, bool deterministic) {
   operands of{g, s};
   const std::int64_t n_keys = s.n_keys();
@@ -100,7 +101,7 @@ void describe_gradient(attention_graph& g, const attention_sizes& s, bool determ
   const tensor seen = s.is_causal() ? g.causal(below, g.number(id_masked)) : below;
   const tensor p = g.pointwise(CUDNN_POINTWISE_EXP, seen);
   const tensor p_flipped = g.transposed(p, flipped);
-  /// result = a b, summed over the query heads of a key head where they share one.
+  /// result = a b, summed over the query heads that share a key head.
   const auto into_keys = [&](tensor result, tensor a, tensor b) {
     if (s.heads == s.kv_heads) return g.matmul_to(result, a, b);
     g.reduce_to(result, CUDNN_REDUCE_TENSOR_ADD, g.matmul(a, b, per_head, CUDNN_DATA_BFLOAT16));
@@ -126,7 +127,7 @@ bool has_kernel(const attention_shape& shape, const attention_sizes& s) {
   return attention_by_cudnn(shape) && s.seq % 128 == 0 && s.n_keys() % 128 == 0;
 }
 
-/// The rank's plan for these sizes, made where it is not there yet; null where cuDNN has none.
+/// The rank's plan for these sizes, made at the first call; null if cuDNN offers no plan.
 const attention_plan* find_plan(const lane& on, bool gradient, const attention_sizes& s, std::size_t limit) {
   attention_plans& plans = *on.attention_graphs;
   auto kept = plans.by_sizes.find({gradient, s});
@@ -151,7 +152,7 @@ const attention_plan* plan_for(const lane& on, bool gradient, const attention_si
   return plan;
 }
 
-/// What cuDNN works out of a gradient at once, and the f32 sum of dq beside it.
+/// The sizes of the part of a gradient that one cuDNN call computes.
 attention_sizes part_of(const attention_shape& shape, const attention_sizes& s) {
   const attention_part part = attention_grad_part(shape);
   attention_sizes of = s;
@@ -160,11 +161,13 @@ attention_sizes part_of(const attention_shape& shape, const attention_sizes& s) 
   of.heads = part.kv_heads * (s.heads / s.kv_heads);
   return of;
 }
+/// The size of the f32 buffer in which dq is accumulated.
+/// Units: bytes.
 std::size_t dq_sum_bytes(const attention_shape& shape, const attention_sizes& part) {
   return shape.deterministic ? 0 : sizeof(float) * part.rows * part.heads * part.seq * part.dim;
 }
 
-/// The addresses that a plan is run with.
+/// The addresses of one run of a plan.
 class arguments {
  public:
   void add(std::int64_t id, const void* address) {

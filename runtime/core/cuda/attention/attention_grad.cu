@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of attention, with the weights recomputed from the log-sum-exp. Two kernels, so that
-// every sum has one owner and a fixed order: one block per query tile for dq, one per key tile for dk and dv,
-// which walks the query heads that share its key head. Source: FlashAttention (Dao et al. 2022), algorithm 4;
-// delta = sum of dout o per row.
+// The gradient of attention. The weights are recomputed from the log-sum-exp. There are two kernels, so that
+// every sum has one owner and a fixed order. One has a block per query tile, for dq. The other has a block
+// per key tile, for dk and dv, which walks over the query heads that share its key head.
+// Source: FlashAttention (Dao et al. 2022), algorithm 4; delta = sum of dout o per row.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "attention.cuh"
@@ -17,10 +17,10 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta); and delta for the
-/// other. Shapes: as attention_grad's; delta f32 (rows, heads, queries); grid (tiles of queries, heads,
-/// rows),
-///         block (16, 16).
+/// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta). It also stores
+/// delta for the other kernel.
+/// Shapes: as of attention_grad; delta f32 (rows, heads, queries); grid (tiles of queries, heads, rows),
+/// block (16, 16).
 template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
     attention_dq(T* dq, float* delta, const T* dout, const T* q, const T* k, const T* v, const T* o,
@@ -83,9 +83,10 @@ __global__ void __launch_bounds__(lanes* lanes)
 }
 
 /// dv = sum over queries of p dout, dk = scale * sum over queries of ds q, over the query heads of the group
-/// in order. Everything is transposed against the other kernel: rows are keys, columns queries.
-/// Shapes: dk, k (rows * seq, kv_heads, dim); dv, v (rows * seq, kv_heads, value_dim); others as above; grid
-///         (tiles of keys, kv_heads, rows).
+/// in order. Products are transposed compared with the other kernel: their rows are keys, and their columns
+/// are queries.
+/// Shapes: dk, k (rows * seq, kv_heads, dim); dv, v (rows * seq, kv_heads, value_dim); others as of
+/// attention_dq; grid (tiles of keys, kv_heads, rows).
 template <int D, class T, class Order>
 __global__ void __launch_bounds__(lanes* lanes)
     attention_dkv(T* dk, T* dv, const T* dout, const T* q, const T* k, const T* v, const float* lse,
@@ -97,7 +98,8 @@ __global__ void __launch_bounds__(lanes* lanes)
   float* dout_tile = q_tile + tile * tile_stride<D>;   // (tile, D)
   float* weights = dout_tile + tile * tile_stride<D>;  // (tile, tile)
 
-  const int begin = blockIdx.x * tile;  // the first tile is seen by the most queries: it goes first
+  // The first tile of keys is seen by the most queries, so it runs first.
+  const int begin = blockIdx.x * tile;
   const int kv_head = blockIdx.y, row = blockIdx.z, group = z.heads / z.kv_heads;
   const float scale = by.scale_of(dim);
   const auto row_of_key = [&](int key) { return order.row_of_key(key, row); };
@@ -111,7 +113,8 @@ __global__ void __launch_bounds__(lanes* lanes)
     const auto dout_view = output_view(dout, row, head, z);
     const std::size_t statistics = (static_cast<std::size_t>(row) * heads + head) * seq;
     for (int queries = by.first_query(order, begin) / tile * tile; queries < seq; queries += tile) {
-      if (by.window > 0 && by.first_key(order, queries, row) >= begin + tile) break;  // nor do later queries
+      // These queries and all later ones see only keys after the tile.
+      if (by.window > 0 && by.first_key(order, queries, row) >= begin + tile) break;
       __syncthreads();
       load_tile<D, T>(q_tile, q_view, queries, seq, dim);
       load_tile<D, T>(dout_tile, dout_view, queries, seq, value_dim);
@@ -154,7 +157,7 @@ void run(const lane& on, T* dq, T* dk, T* dv, float* delta, const T* dout, const
          dim3(lanes, lanes), shared, dk, dv, dout, q, k, v, lse, delta, s, order, by);
 }
 
-/// The kernels for the size of a head.
+/// Runs the kernels for the size of a head.
 template <class T, class Order>
 void run(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o, at lse,
          const attention_sizes& s, int keys, const Order& order, const attention_setting& by) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// cuDNN's descriptors, set attribute by attribute, and the choice among the engines that it proposes.
+// Builds cuDNN's descriptors, attribute by attribute, and chooses among the engines that cuDNN proposes.
 // Source: cuDNN graph API, backend reference.
 #include "attention_graph.hpp"
 
@@ -20,7 +20,7 @@ void check(const rank& r, cudnnStatus_t status, const char* call) {
 
 namespace {
 
-/// The attribute type that cuDNN wants beside a value of each C++ type.
+/// cuDNN's attribute type for a value of each C++ type.
 constexpr cudnnBackendAttributeType_t type_of(cudnnDataType_t) { return CUDNN_TYPE_DATA_TYPE; }
 constexpr cudnnBackendAttributeType_t type_of(cudnnPointwiseMode_t) { return CUDNN_TYPE_POINTWISE_MODE; }
 constexpr cudnnBackendAttributeType_t type_of(cudnnReduceTensorOp_t) {
@@ -56,7 +56,7 @@ extents row_major(const extents& shape) {
   return {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1};
 }
 
-/// The engine configurations that cuDNN proposes, best first; none where it has no opinion.
+/// The engine configurations that cuDNN proposes, best first; empty if the heuristic rejects the graph.
 std::vector<descriptor> proposals(const rank& r, cudnnBackendDescriptor_t graph,
                                   cudnnBackendHeurMode_t mode) {
   constexpr std::int64_t most = 16;
@@ -79,7 +79,7 @@ std::vector<descriptor> proposals(const rank& r, cudnnBackendDescriptor_t graph,
   return found;
 }
 
-/// Whether the configuration's engine says of itself that its sums may change their order.
+/// True if the configuration's engine reports that the order of its sums may differ from run to run.
 bool may_vary(const rank& r, cudnnBackendDescriptor_t configuration) {
   const descriptor engine = create(r, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
   cudnnBackendDescriptor_t place = engine.get();

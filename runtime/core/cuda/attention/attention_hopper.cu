@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of heads of 64 elements on Hopper's tensor cores, and its gradient: causal, or to all keys.
+// Attention of heads of 64 elements on Hopper's tensor cores, and its gradient. It is causal, or each query
+// sees all keys.
 #include "attention_hopper.hpp"
 
 #include "hopper_launch.cuh"

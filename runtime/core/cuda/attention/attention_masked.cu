@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention within documents and windows on Hopper's tensor cores, and its gradient, of heads of 64 and of
-// 128 elements. Tiles of keys that no query of a tile sees are skipped.
+// Attention within documents and windows on Hopper's tensor cores, and its gradient, for heads of 64 and 128
+// elements. Tiles of keys that no query of a tile sees are skipped.
 #include "attention_hopper.hpp"
 
 #include "hopper_launch.cuh"
@@ -10,7 +10,7 @@ namespace {
 
 using namespace hopper;
 
-constexpr std::size_t start_alignment = 16;  // of copies by the copy engine
+constexpr std::size_t start_alignment = 16;  // alignment for copies by the copy engine
 
 int count_keys(const masked_layout& in) { return in.gathered ? in.keys.seq : in.keys.count(); }
 
@@ -43,7 +43,7 @@ attention_maps maps_of(const lane& on, const attention_operands& x, const masked
           .v = map(x.v, count_keys(in), s.kv_heads, s.k_stride)};
 }
 
-/// Calls `run` with the number of boxes of a head.
+/// Calls `run` with the number of boxes, of 64 columns each, in a head.
 template <class Run>
 void with_parts(const attention_sizes& s, Run run) {
   if (s.dim == box_side) run(std::integral_constant<int, 1>());

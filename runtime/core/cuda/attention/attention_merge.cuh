@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What attention in blocks is put together of: which queries a block has, the sizes of blocks, and two
-// results made one by their log-sum-exp.
+// The common parts of attention in blocks: the queries of a block, the sizes of blocks, and the merge of two
+// results by their log-sum-exp.
 #pragma once
 #include "attention_fused.hpp"
 #include "../device/device.cuh"
@@ -13,16 +13,17 @@ inline constexpr int block = 256;
 struct queries {
   int rows, count, first, heads, dim;
   __host__ __device__ std::size_t some() const { return static_cast<std::size_t>(rows) * (count - first); }
-  /// Of a token among those: which it is among all, and where its statistics begin.
+  /// The index of query i of these among all tokens.
   __device__ std::size_t token(std::size_t i) const {
     return i / (count - first) * count + first + i % (count - first);
   }
+  /// The index of a token's statistics for a head.
   __device__ std::size_t statistic(std::size_t token, int head) const {
     return (token / count * heads + head) * count + token % count;
   }
 };
 
-/// o = the mean of `before` and `more`, by the sums of exponentials that they are divided by; o may be
+/// o = the weighted mean of `before` and `more`. The weights are their sums of exponentials. o may be
 /// `before`.
 template <int N, class T>
 __global__ void __launch_bounds__(block)
@@ -33,7 +34,7 @@ __global__ void __launch_bounds__(block)
   if (i >= q.some()) return;
   const int column = static_cast<int>(item % packs) * N;
   const std::size_t token = q.token(i), at = token * width + column, of = q.statistic(token, column / q.dim);
-  const float share = 1.0f / (1.0f + expf(lse_before[of] - lse_more[of]));  // of `more`
+  const float share = 1.0f / (1.0f + expf(lse_before[of] - lse_more[of]));  // the weight of `more`
   float a[N], b[N];
   unpack(a, load<T, N>(before + at));
   unpack(b, load<T, N>(more + at));
@@ -41,7 +42,7 @@ __global__ void __launch_bounds__(block)
   store(o + at, packed<T>(a));
 }
 
-/// lse = log(exp(before) + exp(more)); it may be `before`.
+/// lse = log(exp(before) + exp(more)). lse may be `before`.
 __global__ static void __launch_bounds__(block)
     merge_sums(float* lse, const float* before, const float* more, queries q) {
   const std::size_t item = std::size_t{blockIdx.x} * block + threadIdx.x, i = item / q.heads;
@@ -64,7 +65,8 @@ void merge(const lane& on, T* o, float* lse, const T* before, const float* lse_b
          lse_more, q);
 }
 
-/// The sizes of a rank's blocks: of its own keys, of those of a rank before it, and of one behind it.
+/// The sizes of a rank's blocks: with its own keys, with those of an earlier rank, and with those of a later
+/// rank.
 struct attention_blocks {
   attention_sizes own, before = own, behind = own;
   explicit attention_blocks(const attention_sizes& s) : own(s) {

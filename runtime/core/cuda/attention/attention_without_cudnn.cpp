@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A build that found no cuDNN: attention is left to the own kernels.
+// A build without cuDNN. rankc's own kernels compute attention.
 #include "attention_plans.hpp"
 
 namespace rankc::runtime::cuda {

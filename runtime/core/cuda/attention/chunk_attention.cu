@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of a rank's two chunks of each sequence to gathered keys, as blocks that are causal or see all of
-// their keys: its own tokens, whose order is that of their positions; of a rank before it all queries to the
-// first half of the keys; of a rank behind it the second half of the queries to all keys. Outputs are merged
-// by their log-sum-exp, in the order of ranks. Source: zig-zag ring attention (Zhu 2024), in Megatron-LM and
-// ring-flash-attention.
+// Attention of a rank's two chunks of each sequence to gathered keys. It runs in blocks that are causal or
+// see all of their keys:
+// - the rank's own keys: causal, because the chunks are in the order of their positions
+// - the keys of an earlier rank: all queries see the first half of the keys
+// - the keys of a later rank: the second half of the queries sees all keys
+// Outputs are merged by their log-sum-exp, in the order of ranks.
+// Source: zig-zag ring attention (Zhu 2024), in Megatron-LM and ring-flash-attention.
 #include "attention_merge.cuh"
 
 #include <rankc/contract/attention_scratch.hpp>
@@ -11,7 +13,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// dq += more, of those queries.
+/// dq += more, for the queries `q`.
 template <int N>
 __global__ void __launch_bounds__(block) add_queries(bf16* dq, const bf16* more, queries q) {
   const int width = q.heads * q.dim, packs = width / N;
@@ -27,7 +29,7 @@ __global__ void __launch_bounds__(block) add_queries(bf16* dq, const bf16* more,
 
 struct blocks : attention_blocks {
   using attention_blocks::attention_blocks;
-  /// Scratch is planned for those of chunks_by_cudnn.
+  /// True if fused kernels compute all blocks. Scratch is planned only for the shapes of chunks_by_cudnn.
   bool are_fused(const lane& on, bool gradient, const runtime::chunks& has) const {
     return chunks_by_cudnn(shape_of(on, own)) && has_fused_attention(on, gradient, {own}) &&
            (has.rank == 0 || has_fused_attention(on, gradient, {before})) &&
@@ -35,12 +37,13 @@ struct blocks : attention_blocks {
   }
 };
 
-/// Rows lie one after the other in what is not strided here.
+/// True if the rows of queries and keys are contiguous. Blocks are addressed as if they were.
 bool is_dense(const attention_sizes& s) {
   return s.q_stride == s.heads * s.dim && s.k_stride == s.kv_heads * s.dim;
 }
 
-/// Where things lie, in bytes: the second half of the queries, and their statistics; the keys of a rank.
+/// Byte offsets of the second half of the queries and of its statistics, and the bytes between the keys of
+/// two ranks.
 struct places {
   std::size_t half_queries, half_statistics, keys_of_rank;
   explicit places(const attention_sizes& s)
@@ -95,8 +98,8 @@ bool chunk_attention_grad_fused(const lane& on, at dq, at dk, at dv, at scratch,
     launch(on, "chunk_attention_grad", add_queries<n>, ceil_div(some.some() * s.heads * s.dim, block * n),
            block, 0, on.at<bf16>(dq), on.at<bf16>(more), some);
     if (behind) continue;
-    const std::size_t row =
-        static_cast<std::size_t>(s.seq) * s.k_stride * sizeof(bf16);  // nobody here sees the second half
+    // The rank's queries do not see the second half of these keys. Its gradient is 0.
+    const std::size_t row = static_cast<std::size_t>(s.seq) * s.k_stride * sizeof(bf16);
     for (const at d : {keys(dk, rank), keys(dv, rank)})
       check(on,
             cudaMemset2DAsync(on.at<std::byte>(d) + row / 2, row, 0, row / 2,

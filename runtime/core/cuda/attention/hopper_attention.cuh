@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps that attention on Hopper's tensor cores and its gradient have in common: tiles to be copied, and
-// products of tiles of 64 tokens. A head has `Parts` times 64 elements. A tile of it is as many boxes.
+// The common steps of attention on Hopper's tensor cores and of its gradient: copies of tiles, and products
+// of tiles of 64 tokens. A head has `Parts` times 64 elements. A tile has `Parts` boxes.
 #pragma once
 #include "hopper_block.cuh"
 
@@ -20,15 +20,15 @@ struct attention_call {
   }
 };
 
-/// A call's operands for the copy engine: rows are tokens, columns are the heads' elements.
+/// A call's operands for the copy engine. Rows are tokens, and columns are the elements of the heads.
 struct attention_maps {
-  CUtensorMap q, k, v, dout = {};  // dout: of gradients alone
+  CUtensorMap q, k, v, dout = {};  // dout: only for the gradient
 };
 
 template <int Parts>
 inline constexpr int head_dim = Parts * box_side;
 
-/// Copies a tile, and a pair of tiles one behind the other.
+/// Copies a tile.
 template <int Parts>
 __device__ __forceinline__ void copy_tile(shared_address to, const CUtensorMap& from, int row, int column,
                                           shared_address full) {
@@ -36,6 +36,7 @@ __device__ __forceinline__ void copy_tile(shared_address to, const CUtensorMap& 
   for (int part = 0; part < Parts; ++part)
     copy_box(to + part * box_bytes, from, row, column + part * box_side, full);
 }
+/// Copies a pair of tiles to adjacent places.
 template <int Parts>
 __device__ __forceinline__ void copy_pair(shared_address to, const CUtensorMap& first,
                                           const CUtensorMap& second, int row, int column,
@@ -44,8 +45,8 @@ __device__ __forceinline__ void copy_pair(shared_address to, const CUtensorMap& 
   copy_tile<Parts>(to + Parts * box_bytes, second, row, column, full);
 }
 
-/// The keys that the tiles of an item of queries see. With masks each lane of the producer's warp finds those
-/// of one tile, and stores them for the other warps.
+/// The range of key tiles that the query tiles of an item see. With masks, each lane of the producer's warp
+/// finds the range of one tile and stores it for the other warps.
 template <class Block, class Sight>
 __device__ __forceinline__ tile_range find_keys(const Sight& sight, const attention_item& x, int tiles,
                                                 tile_range* stored) {
@@ -55,7 +56,8 @@ __device__ __forceinline__ tile_range find_keys(const Sight& sight, const attent
   if (lane < Block::groups) stored[lane] = mine;
   return {__shfl_sync(0xffffffffu, mine.begin, 0), __shfl_sync(0xffffffffu, mine.end, tiles - 1)};
 }
-/// The same of the queries that see the tiles of an item of keys.
+/// The range of query tiles that see the key tiles of an item. With masks, the range of each tile is stored
+/// for the other warps.
 template <class Block, class Sight>
 __device__ __forceinline__ tile_range find_queries(const Sight& sight, const attention_item& x, int tiles,
                                                    tile_range* stored) {
@@ -70,7 +72,7 @@ __device__ __forceinline__ tile_range find_queries(const Sight& sight, const att
   return all;
 }
 
-/// By all lanes of a warp that multiplies: the keys that its group's tile of an item meets.
+/// The key tiles that a group's tile of an item meets, for all lanes of a multiplying warp.
 template <class Block, class Sight>
 __device__ __forceinline__ met_tiles met_keys(const Sight& sight, const attention_item& x, int group,
                                               const tile_range* stored) {
@@ -79,6 +81,7 @@ __device__ __forceinline__ met_tiles met_keys(const Sight& sight, const attentio
   const tile_range all = sight.keys_of(x.row, x.tile + tiles - 1);
   return {group < tiles ? sight.keys_of(x.row, x.tile + group) : tile_range{all.end, all.end}, all};
 }
+/// The query tiles that a group's tile of an item meets, for all lanes of a multiplying warp.
 template <class Block, class Sight>
 __device__ __forceinline__ met_tiles met_queries(const Sight& sight, const attention_item& x, int group,
                                                  const tile_range* stored) {
@@ -88,8 +91,8 @@ __device__ __forceinline__ met_tiles met_queries(const Sight& sight, const atten
   return {group < tiles ? sight.queries_of(x.row, x.tile + group) : tile_range{all.end, all.end}, all};
 }
 
-/// By the producer's warp: for each item the tiles of queries, those of dout where a group has two operands,
-/// and then the keys that they see, the first or the last of them first.
+/// The producer warp's copies for all items: the query tiles, with their tiles of dout if a group has two
+/// operands, and then the tiles of keys and values that they see. `LastFirst`: the last of these comes first.
 template <class Block, bool LastFirst, class Sight, class Memory, class Ring, class Items>
 __device__ __forceinline__ void copy_queries(const attention_call& z, const Sight& sight,
                                              const attention_maps& of, attention_walk walk,
@@ -122,13 +125,13 @@ __device__ __forceinline__ void copy_queries(const attention_call& z, const Sigh
   }
 }
 
-/// This warp's number among those that multiply, below 0 for the others: the same in all lanes, as the
-/// compiler knows.
+/// The index of this warp among the multiplying warps; negative for the other warps. Because of the shuffle,
+/// the compiler knows that it is the same in all lanes.
 __device__ inline int multiplying_warp() {
   return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / warp_size), 0) - warps_of_group;
 }
 
-/// Sums as a left factor, in bf16: a register has two of a row.
+/// Sums rounded to bf16, as the left factor of a product. A register holds two adjacent elements of a row.
 using left_factor = unsigned[16];
 __device__ inline unsigned rounded(float first, float second) {
   const __nv_bfloat162 two = __floats2bfloat162_rn(first, second);
@@ -146,14 +149,14 @@ __device__ inline void load_factor(left_factor& to, const std::byte* box) {
     to[i] = *reinterpret_cast<const unsigned*>(box + row * 128 + piece * 16 + at.column * 2);
   }
 }
-/// Behind a loop in which the factor stays the same: ptxas of CUDA 13.0 gives its registers to others within
-/// the loop where nothing reads them any more. `never` is false.
+/// Called after a loop in which the factor does not change. Otherwise, because nothing reads the factor after
+/// the loop, ptxas of CUDA 13.0 reuses its registers inside the loop. `never` is false.
 __device__ inline void keep_factor(const left_factor& a, bool never, void* nowhere) {
   if (never)
     for (const unsigned x : a) *static_cast<volatile unsigned*>(nowhere) = x;
 }
 
-/// d = a b^T of two tiles.
+/// d = a b^T, for two tiles.
 template <int Parts>
 __device__ __forceinline__ void multiply_rows(narrow_sums& d, shared_address a, shared_address b) {
   constexpr int next = next_terms<major::sum>;
@@ -173,7 +176,7 @@ __device__ __forceinline__ void multiply_rows(narrow_sums& d, const left_factor&
     multiply<major::sum>(d, a + 4 * k, further(described(b), k * next_terms<major::sum>), k > 0);
   commit_products();
 }
-/// d = or += a b of a tile.
+/// d = a b, or d += a b with `add`, for a tile b.
 template <int Parts>
 __device__ __forceinline__ void multiply_columns(narrow_sums (&d)[Parts], const left_factor& a,
                                                  shared_address b, bool add) {
@@ -200,8 +203,9 @@ __device__ __forceinline__ void clear_parts(narrow_sums (&d)[Parts]) {
     for (float& x : part) x = 0.0f;
 }
 
-/// The products of a pair of tiles, with the next pair of a ring: p, which is ready, and dp, which is on its
-/// way. What products read of the pair before has been read then.
+/// Starts the products with the next pair of tiles of a ring: p, which is complete on return, and dp, which
+/// is not. On return the products with the previous pair are complete, too, and `release_before` frees its
+/// stage.
 template <int Parts, class Factor, class Ring>
 __device__ __forceinline__ void multiply_pair(narrow_sums& p, narrow_sums& dp, const Factor& of_p,
                                               const Factor& of_dp, const Ring& r, Ring& before,
@@ -216,7 +220,7 @@ __device__ __forceinline__ void multiply_pair(narrow_sums& p, narrow_sums& dp, c
   settle(p);
 }
 
-/// Store a warp's 16 rows of sums times `factor`.
+/// Stores a warp's 16 rows of sums times `factor`.
 template <int Parts>
 __device__ __forceinline__ void store_tile_rows(bf16* to, std::size_t stride, narrow_sums (&d)[Parts],
                                                 float factor, std::byte* place) {
@@ -225,7 +229,7 @@ __device__ __forceinline__ void store_tile_rows(bf16* to, std::size_t stride, na
   for (int part = 0; part < Parts; ++part) {
 #pragma unroll
     for (float& x : d[part]) x *= factor;
-    __syncwarp();  // the sums that were here before have been stored
+    __syncwarp();  // the previous sums at `place` have been stored
     stage_sums(place, d[part], 0, bf16{});
     __syncwarp();
 #pragma unroll

@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared memory of a block that computes attention on Hopper's tensor cores, and the barriers by which
-// its warps hand it to each other. A kernel's items are tiles of 64 tokens of a head, one for each warpgroup
-// that multiplies. Another warpgroup has the copy engine bring these, and then all tiles that they meet,
-// through stages.
+// The shared memory of a block that computes attention on Hopper's tensor cores, and its barriers. An item
+// has one tile of 64 tokens of a head for each multiplying warpgroup. A producer warpgroup makes the copy
+// engine load the item's tiles, and then, through stages, all tiles that these meet.
 #pragma once
 #include "hopper_sight.cuh"
 #include "hopper_walk.cuh"
 
 namespace rankc::runtime::cuda::hopper {
 
-inline constexpr int line_bytes =
-    box_side * static_cast<int>(sizeof(float2));  // two numbers of each token of a tile
+// Two f32 numbers for each token of a tile.
+inline constexpr int line_bytes = box_side * static_cast<int>(sizeof(float2));
 
-/// The layout of a block's shared memory: `ItemsAhead` items, each with `Operands` tiles for each of `Groups`
-/// warpgroups that multiply; `Stages` stages of a pair of tiles; a staging place for each multiplying warp;
-/// `Lines` lines; the ranges of tiles that the items meet; barriers. A tile has `Parts` boxes, of 64 columns
-/// of a head each.
+/// The layout of a block's shared memory. A tile has `Parts` boxes, of 64 columns of a head each. In order:
+/// - `ItemsAhead` items, each with `Operands` tiles for each of `Groups` multiplying warpgroups.
+/// - `Stages` stages of a pair of tiles.
+/// - a staging place for each multiplying warp.
+/// - `Lines` lines.
+/// - the ranges of tiles that the items meet.
+/// - barriers.
 template <int Parts, int Groups, int Operands, int Stages, int Lines, int ItemsAhead = 2>
 struct attention_block {
   static constexpr int parts = Parts, groups = Groups, operands = Operands, stages = Stages,
@@ -31,8 +33,8 @@ struct attention_block {
   static_assert(shared_bytes <= 227 * 1024);
 };
 
-/// Places in turn, as their producer and each of their consumers go round them. Each has a barrier that it is
-/// full, and one that its readers, a number of warps, are done with it.
+/// A ring of places, which a producer fills and consumers read in the same order. Each place has two
+/// barriers: it is full, and `Readers` warps have read it.
 template <int Count, int Bytes, int Readers>
 class places {
  public:
@@ -47,7 +49,7 @@ class places {
 
   __device__ int number() const { return number_; }
   __device__ shared_address here() const { return first_ + number_ * Bytes; }
-  /// The same for all lanes of a warp at once, in a register that they share: products ask for it there.
+  /// `here` in a register that all lanes of a warp share, as products need it.
   __device__ shared_address here_for_warp() const {
     return first_ + __shfl_sync(0xffffffffu, number_, 0) * Bytes;
   }
@@ -64,7 +66,7 @@ class places {
     number_ = 0;
     parity_ ^= 1;
   }
-  /// Releases `count` places that this warp does not read.
+  /// Releases the next `count` places, which this warp does not read.
   __device__ void pass(int count) {
     for (; count > 0; --count, advance()) {
       wait_until_full();
@@ -96,20 +98,21 @@ struct attention_memory {
     return reinterpret_cast<float2*>(bytes + Block::lines + n * line_bytes);
   }
   __device__ shared_address line_address(int n) const { return first + Block::lines + n * line_bytes; }
-  /// The tiles that each group's tile of an item meets.
+  /// The range of tiles that each group's tile of an item meets.
   __device__ tile_range* ranges(int item) const {
     return reinterpret_cast<tile_range*>(bytes + Block::ranges) + item * Block::groups;
   }
 };
 
-/// The tiles that a group's tile meets, and those that its item's tiles meet together: these are copied.
+/// The tiles that a group's tile meets, and those that the tiles of its item meet together. The latter are
+/// copied.
 struct met_tiles {
   tile_range mine, all;
   __device__ int before() const { return mine.begin - all.begin; }
   __device__ int behind() const { return all.end - mine.end; }
 };
-/// `tiles`: of the item that exist. A group without a tile passes all at once, before its own, which are
-/// none.
+/// `tiles`: the number of tiles that the item has. A group without a tile gets an empty range at the end, so
+/// it passes all places at once.
 __device__ inline met_tiles met_by(const tile_range* of, int group, int tiles) {
   const tile_range all{of[0].begin, of[tiles - 1].end};
   return {group < tiles ? of[group] : tile_range{all.end, all.end}, all};

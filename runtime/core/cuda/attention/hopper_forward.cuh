@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention, forward, by tiles of queries. Source: FlashAttention-3 (Shah et al. 2024), for products of the
-// next keys beside those of the weights before, and for the roles of warpgroups.
+// Attention, forward, by tiles of queries.
+// Source: FlashAttention-3 (Shah et al. 2024), for the overlap of the next tile's scores with the product of
+// the previous weights and values, and for the roles of warpgroups.
 #pragma once
 #include "hopper_softmax.cuh"
 
 namespace rankc::runtime::cuda::hopper {
 
-/// The block of the forward pass, and the registers of its threads that multiply and of the others.
+/// The block of the forward pass, and the registers per thread of its multiplying warpgroups and of the
+/// producer.
 template <int Parts, bool Masked>
 struct forward_setup {
   using block = attention_block<Parts, 3, 1, Parts == 1 ? 6 : 3, 0>;
@@ -18,8 +20,8 @@ struct forward_setup<1, false> {
   static constexpr int registers = 112, others_registers = 32;
 };
 
-/// o = softmax(scale q k^T) v, and lse, the logarithm of the softmax's denominator. For a query that sees no
-/// key o is 0 and lse is -infinity.
+/// o = softmax(scale q k^T) v, and lse, the logarithm of the softmax's denominator. If a query sees no key,
+/// its o is 0 and its lse is -infinity.
 /// Shapes: o (tokens, heads, 64 Parts) with its stride; lse (rows, heads, queries_apart).
 template <int Parts, class Sight>
 struct forward : forward_setup<Parts, Sight::masked> {
@@ -67,7 +69,8 @@ struct forward : forward_setup<Parts, Sight::masked> {
     }
   }
 
-  /// Queries of a tile, in `q`, and the keys that they see, of which the last, on the diagonal, comes first.
+  /// Computes a tile of queries, at address `q`, with the keys that it sees. The last tile of keys, which is
+  /// on the diagonal, comes first.
   template <class Memory, class Ring, class Rows>
   __device__ __forceinline__ void multiply_tile(const Memory& memory, Ring& r, const attention_item& x,
                                                 int tile, const tile_range& keys, const Rows& seen,

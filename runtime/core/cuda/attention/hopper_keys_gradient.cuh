@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradients of keys and values, by tiles of them. Source: FlashAttention (Dao et al. 2022), algorithm 4;
-// FlashAttention-3 (Shah et al. 2024) for the roles of warpgroups.
+// The gradients of keys and values, by tiles of keys.
+// Source: FlashAttention (Dao et al. 2022), algorithm 4; FlashAttention-3 (Shah et al. 2024) for the roles of
+// warpgroups.
 #pragma once
 #include "hopper_queries_gradient.cuh"
 
 namespace rankc::runtime::cuda::hopper {
 
-/// The block of the pass, and the registers of its threads that multiply and of the others. A stage has a
-/// line of statistics and, with masks, one of documents' starts. Two stages would hang
-/// (tests/protocols/places.pml).
+/// The block of the pass, and the registers per thread of its multiplying warpgroups and of the producer. A
+/// stage has a line of statistics and, with masks, a line of document starts. With two stages the kernel
+/// would deadlock (tests/protocols/places.pml).
 template <int Parts>
 struct keys_gradient_setup {
   using block = attention_block<2, 2, 2, 4, 8, 1>;
@@ -20,7 +21,7 @@ struct keys_gradient_setup<1> {
   static constexpr int registers = 224, others_registers = 56;
 };
 
-/// The keys and values of a tile as left factors: in registers where there is room, else in shared memory.
+/// The keys and values of a tile as left factors: in registers if there is room, else in shared memory.
 template <int Parts>
 struct key_factors {
   shared_address k, v;
@@ -44,8 +45,8 @@ struct key_factors<1> {
 };
 
 /// dv = sum over queries of p^T dout, dk = scale * sum over queries of ds^T q, over the query heads that
-/// share a key head in order. Rows of products are keys. Shapes: dk, dv (tokens, kv_heads, 64 Parts) with
-/// their stride.
+/// share a key head in order. The rows of products are keys.
+/// Shapes: dk, dv (tokens, kv_heads, 64 Parts) with their stride.
 template <int Parts, class Sight>
 struct keys_gradient : keys_gradient_setup<Parts> {
   using block = typename keys_gradient_setup<Parts>::block;
@@ -68,7 +69,7 @@ struct keys_gradient : keys_gradient_setup<Parts> {
         stride(to_stride),
         items(block::groups, z.rows, z.kv_heads, sight.key_tiles, sight.causal, false) {}
 
-  /// By a warp: tiles of keys, and the queries that see them with their statistics and starts.
+  /// One warp copies the tiles of keys, and the queries that see them with their statistics and starts.
   template <class Memory, class Ring, class Items>
   __device__ void copy(const attention_maps& of, const Memory& memory, Ring r, Items all) const {
     attention_walk walk = items;
@@ -124,7 +125,7 @@ struct keys_gradient : keys_gradient_setup<Parts> {
       const key_factors<Parts> keys(memory, all, group, block::group_bytes);
       if constexpr (Parts == 1) all.release();
       narrow_sums dk_sum[Parts], dv_sum[Parts];
-      bool add = false, held = false;  // held: the stage before is still read
+      bool add = false, held = false;  // held: products still read the previous stage
       for (int head = 0; head < z.heads_each; ++head) {
         r.pass(queries.before());
         for (int i = queries.mine.begin; i < queries.mine.end; ++i, r.advance()) {
@@ -146,13 +147,13 @@ struct keys_gradient : keys_gradient_setup<Parts> {
           begin_products();
           multiply_columns(dk_sum, ds, r.here(), add);
           add = held = true;
-          if constexpr (Parts > 1) {  // no register is free for products of the next stage meanwhile
+          if constexpr (Parts > 1) {  // too few registers to overlap the next stage's products
             wait_for_products<0>();
             before.release();
             held = false;
           }
         }
-        if constexpr (Sight::masked) {  // a stage that is held would stop the copies of those to be passed
+        if constexpr (Sight::masked) {  // a held stage would block the copies of the stages to pass
           wait_for_products<0>();
           if (held) before.release();
           held = false;

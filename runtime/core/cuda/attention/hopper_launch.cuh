@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The launch of a pass of attention on Hopper: a warpgroup fills shared memory, and the others multiply.
+// The launch of an attention pass on Hopper. One warpgroup fills shared memory, and the others multiply.
 #pragma once
 #include "attention_fused.hpp"
 #include "hopper_forward.cuh"
@@ -37,7 +37,7 @@ void run(const lane& on, const char* name, const attention_maps& of, const Pass&
   launch(on, name, attend<Pass>, processors, Pass::block::threads, Pass::block::shared_bytes, of, pass);
 }
 
-/// A call's sizes, with `scale` 0 for 1 / sqrt(dim).
+/// The sizes of a call. `scale` 0: 1 / sqrt(dim).
 inline attention_call call_of(const attention_sizes& s, float scale = 0.0f) {
   return {.rows = s.rows,
           .heads = s.heads,
@@ -59,9 +59,10 @@ void run_forward(const lane& on, const attention_maps& of, const attention_opera
       forward<Parts, Sight>(z, sight, on.at<bf16>(x.o), on.at<float>(x.lse), s.o_stride));
 }
 
-/// The gradient is two kernels, so that every sum has one owner and a fixed order: dq of tiles of queries,
-/// which meet the keys that they see; dk and dv of tiles of keys, which meet the queries that see them.
-/// Weights and their gradients stay in registers: each kernel computes them.
+/// Launches the two kernels of the gradient. There are two, so that every sum has one owner and a fixed
+/// order. One computes dq, by tiles of queries with the keys that they see. The other computes dk and dv, by
+/// tiles of keys with the queries that see them. Weights and their gradients stay in registers, so each
+/// kernel computes them.
 template <int Parts, class Sight>
 void run_gradient(const lane& on, const attention_maps& of, const attention_operands& x,
                   const attention_sizes& s, const attention_call& z, const Sight& sight) {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The gradient of queries, by tiles of them. Source: FlashAttention (Dao et al. 2022), algorithm 4, with
-// queries outside; FlashAttention-3 (Shah et al. 2024) for the roles of warpgroups.
+// The gradient of queries, by tiles of queries.
+// Source: FlashAttention (Dao et al. 2022), algorithm 4, with queries in the outer loop; FlashAttention-3
+// (Shah et al. 2024) for the roles of warpgroups.
 #pragma once
 #include "hopper_attention.cuh"
 
 namespace rankc::runtime::cuda::hopper {
 
-/// The numbers from which a query's weights and their gradients are computed: its log-sum-exp in powers of
-/// two, and the sum of dout o.
+/// The numbers from which a query's weights and their gradients are computed: its log-sum-exp in base 2, and
+/// the sum of dout o.
 /// Shapes: f32 (rows, heads, tiles of queries, 64, 2).
 struct query_statistics {
   float2* all;
@@ -17,11 +18,11 @@ struct query_statistics {
   }
 };
 
-/// By a warp: the statistics of a tile, stored in `here` and `there`.
+/// One warp computes the statistics of a tile, and stores them in `here` and `there`.
 template <int Parts>
 __device__ __forceinline__ void make_statistics(float2* here, float2* there, const bf16* dout, const bf16* o,
                                                 const float* lse, int stride) {
-  constexpr int at_once = 4 / Parts, rows_each = 4;  // loads that overlap, and rows of each
+  constexpr int at_once = 4 / Parts, rows_each = 4;  // loads in flight, and rows per load
   const int lane = threadIdx.x % warp_size, row = lane / 8, column = lane % 8 * 8;
   const float lse_of[2]{lse[lane], lse[lane + warp_size]};
   dout += static_cast<std::size_t>(row) * stride + column;
@@ -54,7 +55,7 @@ __device__ __forceinline__ void make_statistics(float2* here, float2* there, con
   }
 }
 
-/// The block of the pass, and the registers of its threads that multiply and of the others.
+/// The block of the pass, and the registers per thread of its multiplying warpgroups and of the other one.
 template <int Parts>
 struct queries_gradient_setup {
   using block = attention_block<2, 2, 2, 4, 2, 1>;
@@ -66,8 +67,8 @@ struct queries_gradient_setup<1> {
   static constexpr int registers = 152, others_registers = 56;
 };
 
-/// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta); and the
-/// statistics.
+/// dq = scale * sum over keys of ds k, with p = exp(score - lse), ds = p (dout v - delta). It also stores the
+/// statistics for the other kernel.
 /// Shapes: dq, dout, o (tokens, heads, 64 Parts) with their strides; lse (rows, heads, queries_apart).
 template <int Parts, class Sight>
 struct queries_gradient : queries_gradient_setup<Parts> {
@@ -96,7 +97,7 @@ struct queries_gradient : queries_gradient_setup<Parts> {
         o_stride(from_stride),
         items(block::groups, z.rows, z.heads, sight.query_tiles, sight.causal, true) {}
 
-  /// By a warp, for a warpgroup.
+  /// One warp computes the statistics for the tiles of a warpgroup.
   template <class Memory, class Items>
   __device__ void write_statistics(const Memory& memory, Items all, int group) const {
     attention_walk walk = items;

@@ -10,7 +10,7 @@
 
 namespace rankc::runtime::cuda::hopper {
 
-/// Tiles from `begin` to before `end`.
+/// The tiles from `begin` up to `end`, which is excluded.
 struct tile_range {
   int begin, end;
   __device__ int count() const { return end - begin; }
@@ -22,11 +22,11 @@ struct sums_place {
   __device__ sums_place();
   __device__ int row_of(int i) const { return row + i / 2 % 2 * 8; }
   __device__ int column_of(int i) const { return column + i / 4 * 8 + i % 2; }
-  /// The column's index less the row's.
+  /// The column's index minus the row's.
   __device__ int ahead_of(int i) const { return ahead + (i / 4 * 8 + i % 2 - i / 2 % 2 * 8); }
 };
 
-/// A number that stays in a register and is not computed again in every iteration of a loop.
+/// Keeps a number in a register, so that it is not recomputed in every iteration of a loop.
 template <class T>
 __device__ T kept(T x) {
   T y;
@@ -39,14 +39,14 @@ __device__ inline sums_place::sums_place()
       column(kept<int>(2 * (threadIdx.x % 4))),
       ahead(kept(column - row)) {}
 
-/// Hides the keys behind their queries in a tile on the diagonal.
+/// Hides the keys after their queries, in a tile on the diagonal.
 __device__ __forceinline__ void hide_later_keys(narrow_sums& d, const sums_place& at, float as) {
 #pragma unroll
   for (int i = 0; i < 32; ++i)
     if (at.ahead_of(i) > 0) d[i] = as;
 }
 
-/// Queries see all keys, or with `causal` those up to themselves.
+/// Queries see all keys or, with `causal`, the keys up to themselves.
 struct plain_sight {
   static constexpr bool masked = false;
   int query_tiles, key_tiles, keys_apart;  // keys_apart: tokens from one row to the next
@@ -65,7 +65,7 @@ struct plain_sight {
     __device__ __forceinline__ void hide(narrow_sums& d, const sums_place& at, int keys, float as) const {
       if (of.causal && keys == tile) hide_later_keys(d, at, as);
     }
-    /// The scores of the last tile of keys.
+    /// Hides the keys in the last tile of keys.
     __device__ __forceinline__ void hide_in_last(narrow_sums& d, const sums_place& at, int) const {
       if (of.causal) hide_later_keys(d, at, -INFINITY);
     }
@@ -83,15 +83,17 @@ struct plain_sight {
   }
 };
 
-/// Causal attention of whole sequences or of a rank's chunks, where a query sees no key before its document
-/// or its window. Tiles are numbered in the order of their positions.
+/// Causal attention of whole sequences or of a rank's chunks. A query sees no key before its document or its
+/// window. Tiles are numbered in the order of their positions.
 /// Shapes: starts (rows, seq): the position at which each token's document begins, or null without documents.
 struct masked_sight {
   static constexpr bool masked = true, causal = true;
   const std::int32_t* starts;
-  int window;               // tokens; 0: none
-  runtime::chunks queries;  // of a rank, of each sequence
-  runtime::chunks keys;  // gathered: the queries' rank, whose keys are those of all ranks; else of one rank
+  int window;               // tokens; 0: no window
+  runtime::chunks queries;  // the rank's chunks of each sequence
+  // With `gathered`, the chunks of the queries' rank, and the keys are those of all ranks. Else the chunks of
+  // the rank whose keys these are.
+  runtime::chunks keys;
   bool gathered;
   int sequences, query_tiles, key_tiles;
 
@@ -122,7 +124,7 @@ struct masked_sight {
               end = keys_before(queries.position(tile * box_side) + box_side) / box_side;
     return {begin, max(begin, end)};
   }
-  /// By all lanes of a warp, each of which is given the result.
+  /// Called by all lanes of a warp. Each lane gets the result.
   __device__ tile_range queries_of(int row, int tile) const {
     const int position = key_position(tile), begin = queries.count_before(position) / box_side;
     for (int end = begin;; end += warp_size) {
@@ -135,7 +137,7 @@ struct masked_sight {
 
   struct rows {
     const masked_sight& of;
-    int position, first[2];  // of the tile, and the first key of each of the thread's rows
+    int position, first[2];  // the tile's position; the first key of each of the thread's two rows
     __device__ __forceinline__ void hide(narrow_sums& d, const sums_place& at, int keys, float as) const {
       const int there = of.key_position(keys);
       if (there == position) hide_later_keys(d, at, as);
@@ -159,7 +161,7 @@ struct masked_sight {
     return r;
   }
 
-  /// `line` has the starts of the tile of queries, in shared memory.
+  /// `line`: the document starts of the tile's queries, in shared memory.
   __device__ __forceinline__ void hide_rows(narrow_sums& d, const sums_place& at, int query_tile,
                                             int key_tile, const void* line) const {
     const auto* start_of = static_cast<const std::int32_t*>(line);

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The softmax of rows of scores that come tile by tile: a thread has parts of two rows, four threads a row.
+// The softmax of rows of scores that arrive tile by tile. A thread has parts of two rows, and four threads
+// share a row.
 // Source: Milakov and Gimelshein 2018 (online softmax).
 #pragma once
 #include "hopper_attention.cuh"
 
 namespace rankc::runtime::cuda::hopper {
 
-/// Weights are powers of two of scores times a factor, less `top`: the largest of the first tile, and of a
-/// later one that exceeds it by more than `most_growth`. So they stay below 2^most_growth, and sums of
-/// earlier ones seldom shrink.
+/// A weight is 2^(score * factor - top). `top` is the largest scaled score of the first tile. It rises to the
+/// largest one of a later tile only if that exceeds it by more than `most_growth`. So weights stay below
+/// 2^most_growth, and earlier sums are seldom rescaled.
 class running_softmax {
  public:
-  /// The first tile's scores become weights.
+  /// Turns the scores of the first tile into weights.
   __device__ __forceinline__ void begin(narrow_sums& p, float factor) {
     float most[2];
     find_most(most, p);
@@ -23,7 +24,8 @@ class running_softmax {
     weigh(p, factor);
   }
 
-  /// The same of a later tile. True, in all lanes of the warp, where sums by the weights before must shrink.
+  /// Turns the scores of a later tile into weights. Returns true, in all lanes of the warp, if earlier sums
+  /// must be rescaled by `shrink`.
   __device__ __forceinline__ bool meet(narrow_sums& p, float factor) {
     float most[2];
     find_most(most, p);
@@ -46,7 +48,7 @@ class running_softmax {
     multiply(d, by_);
   }
 
-  /// No tile is left.
+  /// Completes the sums after the last tile.
   __device__ __forceinline__ void finish() {
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
@@ -59,16 +61,16 @@ class running_softmax {
   __device__ __forceinline__ void divide(narrow_sums (&d)[Parts]) const {
     multiply(d, by_);
   }
-  /// The logarithm of a row's sum of exponentials.
+  /// The log-sum-exp of a row.
   __device__ float logarithm(int row) const { return (top_[row] + log2f(total_[row])) / log2_e; }
 
  private:
   static constexpr float most_growth = 8.0f;
-  static constexpr float lowest =
-      -1e30f;  // the top of a row that has seen no key: its weights are 0, not NaN
+  // The top of a row that has seen no key. Its weights are then 0, not NaN.
+  static constexpr float lowest = -1e30f;
   float top_[2], total_[2], by_[2];
 
-  // Each row is gone through in two chains, which do not wait for each other.
+  // Each row is reduced in two chains that do not wait for each other.
   __device__ static __forceinline__ void find_most(float (&most)[2], const narrow_sums& p) {
     float of_chain[2][2]{{p[0], p[4]}, {p[2], p[6]}};
 #pragma unroll
@@ -87,7 +89,7 @@ class running_softmax {
     for (int row = 0; row < 2; ++row) total_[row] += of_chain[row][0] + of_chain[row][1];
   }
 
-  /// Of the threads that share a row.
+  /// The maximum over the four threads that share a row.
   __device__ static __forceinline__ float most_of_four(float x) {
 #pragma unroll
     for (int step = 1; step < 4; step *= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tiles of which heads each block of a kernel works on, one block for each processor, and in which
-// order.
+// The tiles that each block of a kernel works on, and their order. There is one block for each
+// multiprocessor.
 #pragma once
 #include "../device/device.cuh"
 
@@ -10,18 +10,19 @@
 
 namespace rankc::runtime::cuda::hopper {
 
-/// Some tiles of a head, from `tile` on.
+/// Some tiles of a head, beginning with `tile`.
 struct attention_item {
   int row, head, tile;
 };
 
-/// The items of a block. Those of some heads, a turn, follow each other, which read the same tokens; of these
-/// the longest go first. Every other round of the blocks goes backwards. Of turns that last some rounds the
-/// shortest is taken that gives no block much more work than another.
+/// The items of a block. A turn is a number of heads whose items follow each other, because they read the
+/// same tokens. Within a turn the longest items come first. Every other round assigns items to blocks in
+/// reverse order. The length of a turn is the shortest, of 1 to `most_rounds` rounds, with which no block has
+/// much more work than the mean; or else the one with the most even work.
 class attention_walk {
  public:
-  /// Of `groups` tiles at a time. If `causal`, the last tile meets most others with `last_first`, the first
-  /// without.
+  /// `groups`: the tiles of an item. If `causal`, the last tile meets the most tiles with `last_first`, else
+  /// the first tile does.
   attention_walk(int groups, int rows, int heads, int tiles, bool causal, bool last_first)
       : groups_(groups),
         heads_(heads),
@@ -51,12 +52,13 @@ class attention_walk {
   }
 
  private:
-  static constexpr int most_rounds = 4;  // of a turn: caches hold no more of its tokens
+  static constexpr int most_rounds = 4;  // longest turn in rounds; caches hold the tokens of no more
+  // Work is even enough if no block has more than this multiple of the mean.
   static constexpr double even = 1.04;
   struct place {
     int head, order;
   };
-  int groups_, heads_, all_, items_, tiles_, turn_ = 1;  // items and tiles of a head, heads of a turn
+  int groups_, heads_, all_, items_, tiles_, turn_ = 1;  // items_, tiles_: per head; turn_: heads per turn
   bool causal_, last_first_;
   int round_ = 0;
 
@@ -84,7 +86,7 @@ class attention_walk {
     }
     return static_cast<double>(most) * processors / static_cast<double>(all);
   }
-  /// How many tiles a tile meets.
+  /// The number of tiles that a tile meets.
   int met_by(int tile) const {
     if (!causal_) return tiles_;
     return last_first_ ? tile + 1 : tiles_ - tile;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of ring attention by fused kernels, each a block that is causal or sees all of its keys, and two
-// parts made one.
+// The steps of ring attention by fused kernels, and the merge of two partial results. Each step is a block
+// that is causal or sees all of its keys.
 #include "attention_merge.cuh"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// The result of queries that see no keys: zeros, of a log-sum-exp of -infinity.
+/// The result of queries that see no keys: o is 0, and the log-sum-exp is -infinity.
 template <class T>
 __global__ void __launch_bounds__(block)
     fill_unseen(T* o, float* lse, int rows, int count, int unseen, int heads, int dim) {
@@ -20,7 +20,7 @@ __global__ void __launch_bounds__(block)
   if (column < static_cast<std::size_t>(heads)) lse[(row * heads + column) * count + query] = -INFINITY;
 }
 
-/// Where the second half of the queries lies, in bytes, and their statistics.
+/// Byte offsets of the second half of the queries, and of its statistics.
 struct second_half {
   std::size_t queries, statistics;
   explicit second_half(const attention_sizes& s)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention sinks: scores that enter the sums of softmaxes and have no value.
+// Attention sinks: scores that enter the softmax's denominator and have no value.
 #include <rankc/runtime/cuda/kernels.hpp>
 
 #include "attention_merge.cuh"
@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(block) sink_rows(T* scores, const T* sinks, st
   if (i < count) scores[i] = sinks[i % heads];
 }
 
-/// o = before * exp(lse - lse'), with lse' = log(exp(lse) + exp(score)); o may be `before`.
+/// o = before * exp(lse - lse'), with lse' = log(exp(lse) + exp(score)). o may be `before`.
 template <int N, class T>
 __global__ void __launch_bounds__(block)
     outputs_with_sinks(T* o, const T* before, const float* lse_before, const T* scores, queries q) {
@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(block)
   store(o + token * width + column, packed<T>(x));
 }
 
-/// lse may be `before`.
+/// lse = log(exp(before) + exp(score)). lse may be `before`.
 template <class T>
 __global__ void __launch_bounds__(block)
     sums_with_sinks(float* lse, const float* before, const T* scores, queries q) {

@@ -89,8 +89,8 @@ constexpr std::size_t document_attention_grad_scratch(const attention_shape& s) 
   return masked_attention_by_tiles(s) ? attention_statistics_bytes(s) : attention_delta_bytes(s);
 }
 
-// Scratch for the sequence chunks of a cp rank. `seq` is the rank's tokens of a sequence. Each block's output
-// (or query gradient) and statistics are stored in scratch and then merged into the result.
+// Scratch for the sequence chunks of a cp rank. `seq` is the number of the rank's tokens in a sequence. Each
+// block's output (or query gradient) and statistics are stored in scratch and then merged into the result.
 constexpr std::size_t chunk_output_bytes(int rows, int seq, int heads, int dim) {
   return (std::size_t{2} * rows * seq * heads * dim + 255) / 256 * 256;
 }

@@ -50,9 +50,11 @@ constexpr lr_piece warm_up(int steps) { return {lr_shape::linear, steps, peak}; 
 constexpr lr_piece constant(int steps) { return {lr_shape::constant, steps, peak}; }
 /// A linear change to the rate `to`.
 constexpr lr_piece linear(int steps, double to = 0) { return {lr_shape::linear, steps, to}; }
-/// Half a cosine period to the rate `to`. Source: SGDR (Loshchilov and Hutter 2017), one period.
+/// Half a cosine period to the rate `to`.
+/// Source: SGDR (Loshchilov and Hutter 2017), one period.
 constexpr lr_piece cosine(int steps, double to = 0) { return {lr_shape::cosine, steps, to}; }
-/// Warm-up, stable, decay. Source: MiniCPM (Hu et al. 2024).
+/// Warm-up, stable, decay.
+/// Source: MiniCPM (Hu et al. 2024).
 constexpr lr_schedule wsd(int warm_up_steps, int stable, int decay, double to = 0) {
   return {warm_up(warm_up_steps), constant(stable), linear(decay, to)};
 }
