@@ -156,6 +156,7 @@ class fake_engine : public engine {
   bool nan_in_evaluation = false;
   std::vector<step_input>* inputs = nullptr;        // receives the input of each step
   std::vector<std::vector<int>>* firsts = nullptr;  // receives the first token of each sample of each step
+  std::vector<std::vector<std::int32_t>>* batches = nullptr;  // receives tokens, targets and starts of steps
 
   const description& about() const override { return program_.about; }
 
@@ -165,6 +166,12 @@ class fake_engine : public engine {
     to.assign(tokens, tokens + count);
     to.insert(to.end(), targets, targets + count);
   }
+  void set_document_starts(int dp, int microbatch, const std::int32_t* starts) override {
+    const auto count = static_cast<std::ptrdiff_t>(program_.about.tokens_of_microbatch());
+    std::vector<std::int32_t>& to = batch_[static_cast<std::size_t>(microbatch * program_.dp + dp)];
+    to.resize(2 * static_cast<std::size_t>(count));
+    to.insert(to.end(), starts, starts + count);
+  }
   void set_inputs(int, int, std::span<const named_array>) override {}
 
   step_output step(const step_input& in) override {
@@ -172,6 +179,7 @@ class fake_engine : public engine {
       throw failure::reported(exit_code, "rank 1, step " + std::to_string(in.step) + ", 1F0: broken");
     if (inputs != nullptr) inputs->push_back(in);
     if (firsts != nullptr) firsts->push_back(first_tokens());
+    if (batches != nullptr) batches->insert(batches->end(), batch_.begin(), batch_.end());
     for (int i = 0; in.step == signal_at && i < signals; ++i) std::raise(signal);
     if (in.step == skipped_at) return {0, 0, true};
     const double loss = loss_of_batch();
@@ -270,7 +278,7 @@ class fake_engine : public engine {
 
   const fake_program& program_;
   std::vector<std::array<std::vector<double>, 4>> regions_;
-  std::vector<std::vector<std::int32_t>> batch_;  // [microbatch * dp + dp rank]: tokens, then targets
+  std::vector<std::vector<std::int32_t>> batch_;  // [microbatch * dp + dp rank]: tokens, targets, starts
 };
 
 }  // namespace rankc::runtime

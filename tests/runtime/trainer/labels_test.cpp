@@ -19,11 +19,6 @@ namespace {
 using numbers = std::vector<std::int32_t>;
 constexpr std::int32_t ignored = -100;
 
-template <class T>
-std::string bytes_of(const T& value) {
-  return {reinterpret_cast<const char*>(&value), sizeof value};
-}
-
 std::string header_of(std::uint64_t tokens, std::uint32_t packed = 0) {
   return bytes_of(token_mask_header{token_mask_magic, token_mask_version, packed, tokens});
 }
@@ -57,25 +52,6 @@ numbers masked_window(int first, int seq) {
   numbers out;
   for (int i = first + 1; i <= first + seq; ++i) out.push_back(i % 3 == 0 ? ignored : i);
   return out;
-}
-
-/// A file of Megatron with sequences of these tokens.
-template <class T>
-std::string megatron(const scratch& files, const std::string& name, std::uint8_t code,
-                     const std::vector<std::vector<T>>& sequences) {
-  std::string tokens, lengths, pointers, documents;
-  for (const std::vector<T>& sequence : sequences) {
-    pointers += bytes_of(static_cast<std::int64_t>(tokens.size()));
-    lengths += bytes_of(static_cast<std::int32_t>(sequence.size()));
-    for (const T token : sequence) tokens += bytes_of(token);
-  }
-  for (std::uint64_t d = 0; d <= sequences.size(); ++d) documents += bytes_of(d);
-  files.write(name + ".idx", std::string("MMIDIDX\0\0", 9) + bytes_of(std::uint64_t{1}) + bytes_of(code) +
-                                 bytes_of(std::uint64_t{sequences.size()}) +
-                                 bytes_of(std::uint64_t{sequences.size() + 1}) + lengths + pointers +
-                                 documents);
-  files.write(name + ".bin", tokens);
-  return files.path(name);
 }
 
 }  // namespace

@@ -194,6 +194,12 @@ class engine {
   /// Shapes: tokens and targets: (rows, seq), row-major.
   virtual void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) = 0;
 
+  /// Set where the documents of a microbatch begin, after its set_batch, which has found them by their end
+  /// token. A program without documents takes no notice.
+  /// Shapes: starts (rows, seq): of each token the position at which its document begins.
+  /// Errors: as check_batch.
+  virtual void set_document_starts(int dp, int microbatch, const std::int32_t* starts) = 0;
+
   /// Set the inputs that the model declares of a microbatch. A program with such inputs needs all of them
   /// before a step.
   /// Errors: as check_inputs.
