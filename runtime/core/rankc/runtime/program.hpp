@@ -135,6 +135,7 @@ struct logits_place {
 struct routers_place {
   at where;
   int rows = 0, experts = 0;
+  double balance = 0, z = 0;   // coefficients of the router losses that a step's loss contains
   bool of_each_layer = false;  // the plan's balance is
   bool limited = false;        // experts take no more than so many picks
   bool fails = false;          // a step that has more is not applied
