@@ -136,8 +136,10 @@ void token_stream::add_megatron(mapped_file file, const fs::path& index_file) {
   indexes_.push_back(index_file);
   files_.push_back(std::move(file));
   sequences_ = true;
+  auto border = index.documents.begin();
   for (std::size_t s = 0; s < index.lengths.size(); ++s) {
-    at_border_ |= std::ranges::binary_search(index.documents, static_cast<std::int64_t>(s));
+    for (; border != index.documents.end() && *border == static_cast<std::int64_t>(s); ++border)
+      at_border_ = true;
     add_piece(index.type, static_cast<std::size_t>(index.pointers[s]),
               static_cast<std::uint64_t>(index.lengths[s]));
   }
