@@ -98,20 +98,32 @@ std::string logits_text(const kept_logits& k) {
       k.where, k.rows, k.columns, k.stride, k.microbatch);
 }
 
-/// Where a step leaves what routers did, where it does: on the rank that has all microbatches.
+/// The coefficients of the losses of routers, as members of a routers_place.
+std::string coefficients_text(const router_losses& by) {
+  if (!by.any()) return "";
+  return fmt::format(".balance = {}, .z = {}, ", by.balance, by.z);
+}
+
+/// The sums of routers that a step reports; null without any.
+const dim* find_reported_sums(const plan_data& p) {
+  for (const layer_kind& k : p.kinds)
+    if (k.ops.reported >= 0) return &k.ops.values[static_cast<std::size_t>(k.ops.reported)].shape[1];
+  return nullptr;
+}
+
+/// Where a step leaves the statistics of routers, on the rank that has all microbatches, and the coefficients
+/// of their losses.
 std::string routers_text(const lowered& l, const pipeline_rank& r) {
-  if (r.arena.routers_bytes == 0 || l.plan->actions.bidirectional()) return "";
-  for (const layer_kind& k : l.plan->kinds)
-    if (k.ops.reported >= 0) {
-      const dim& sums = k.ops.values[static_cast<std::size_t>(k.ops.reported)].shape[1];
-      const bool each = std::any_of(k.ops.ops.begin(), k.ops.ops.end(),
-                                    [](const rankc::op& o) { return o.kind == &ops::layer_balance_loss; });
-      return fmt::format(
-          ",\n     .routers = {{.where = {{{}}}, .rows = {}, .experts = {}, .of_each_layer = {}{}{}}}",
-          r.arena.routers, sums.count(), sums.unit, each, find_limit(*l.plan) ? ", .limited = true" : "",
-          l.plan->model.experts.routers.fails() ? ", .fails = true" : "");
-    }
-  return "";
+  const model_routers& of = l.plan->model.experts.routers;
+  const std::string coefficients = coefficients_text(of.losses);
+  const dim* const sums = find_reported_sums(*l.plan);
+  if (r.arena.routers_bytes == 0 || l.plan->actions.bidirectional() || sums == nullptr)
+    return coefficients.empty() ? "" : fmt::format(",\n     .routers = {{{}.rows = 0}}", coefficients);
+  return fmt::format(
+      ",\n     .routers = {{.where = {{{}}}, .rows = {}, .experts = {}, {}.of_each_layer = {}{}{}}}",
+      r.arena.routers, sums->count(), sums->unit, coefficients,
+      of.losses.balance != 0 && of.losses.over == router_losses::each_layer,
+      find_limit(*l.plan) ? ", .limited = true" : "", of.fails() ? ", .fails = true" : "");
 }
 
 /// The first byte of an input; 0 without such an input.

@@ -16,10 +16,13 @@ from lm_eval.api.model import TemplateLM
 
 class Bytes:
     """Text as its UTF-8 bytes. Documents are separated by a line's end."""
-    eos_token_id = 10
+    bos_token_id, eos_token_id = None, 10
 
-    def encode(self, text):
+    def encode(self, text, **_):
         return list(text.encode())
+
+    def decode(self, ids):
+        return bytes(ids).decode(errors="replace")
 
 
 def tokenizer_of(name):
@@ -32,7 +35,10 @@ def tokenizer_of(name):
 
 
 class RankcLM(TemplateLM):
-    """Asks `program score` for log-probabilities. One call of a task answers all requests of the task."""
+    """Asks `program score` for log-probabilities. One call of a task answers all requests of the task.
+
+    Texts become the tokens that lm-eval's model "hf" makes of them.
+    """
 
     def __init__(self, program, load, tokenizer="bytes"):
         super().__init__()
@@ -45,10 +51,16 @@ class RankcLM(TemplateLM):
     def eot_token_id(self):
         return self.tokenizer.eos_token_id
 
-    def tok_encode(self, string, **_):
-        if isinstance(self.tokenizer, Bytes):
-            return self.tokenizer.encode(string)
-        return self.tokenizer.encode(string, add_special_tokens=False)
+    @property
+    def prefix_token_id(self):
+        bos = self.tokenizer.bos_token_id
+        return self.eot_token_id if bos is None else bos
+
+    def tok_encode(self, string, add_special_tokens=None, **_):
+        """The tokens of a text, with the tokenizer's special tokens unless the text begins with the prefix token."""
+        if add_special_tokens is None:
+            add_special_tokens = not string.startswith(self.tokenizer.decode([self.prefix_token_id]))
+        return self.tokenizer.encode(string, add_special_tokens=add_special_tokens)
 
     def score(self, pairs):
         """The (log-probability, greedy) of each (context, continuation) of token ids."""
@@ -66,12 +78,12 @@ class RankcLM(TemplateLM):
         return [(answer["logprob"], answer["greedy"]) for answer in answers]
 
     def _loglikelihood_tokens(self, requests, disable_tqdm=False, **_):
-        return self.score([(context or [self.eot_token_id], continuation) for _, context, continuation in requests])
+        return self.score([(context or [self.prefix_token_id], continuation) for _, context, continuation in requests])
 
     def loglikelihood_rolling(self, requests, disable_tqdm=False):
         """The log-probability of whole texts, each token seen once, in windows of seq tokens."""
         windows = [[utils.make_disjoint_window(w) for w in utils.get_rolling_token_windows(
-            token_list=self.tok_encode(request.args[0]), prefix_token=self.eot_token_id, max_seq_len=self.seq,
+            token_list=self.tok_encode(request.args[0]), prefix_token=self.prefix_token_id, max_seq_len=self.seq,
             context_len=1)] for request in requests]
         scores = iter(self.score([(list(c), list(t)) for text in windows for c, t in text]))
         return [sum(next(scores)[0] for _ in text) for text in windows]

@@ -36,13 +36,11 @@ void reorder(std::vector<T>& all, const std::vector<std::size_t>& order) {
 
 }  // namespace
 
-std::uint64_t document_cost(const std::int32_t* tokens, int seq, int end) {
-  std::uint64_t cost = 0, length = 0;
-  for (int i = 0; i < seq; ++i) {
-    ++length;
-    if (tokens[i] != end && i + 1 < seq) continue;
+std::uint64_t document_cost(const std::int32_t* starts, int seq) {
+  std::uint64_t cost = 0;
+  for (int end = seq; end > 0; end = starts[end - 1]) {
+    const auto length = static_cast<std::uint64_t>(end - starts[end - 1]);
     cost += length * length;
-    length = 0;
   }
   return cost;
 }
@@ -74,11 +72,12 @@ void balance_documents(const description& about, batch& b) {
   if (about.end_of_document < 0 || about.dp == 1) return;
   const auto seq = static_cast<std::size_t>(about.seq);
   std::vector<std::uint64_t> costs;
-  for (std::size_t first = 0; first < b.tokens.size(); first += seq)
-    costs.push_back(document_cost(b.tokens.data() + first, about.seq, about.end_of_document));
+  for (std::size_t first = 0; first < b.document_starts.size(); first += seq)
+    costs.push_back(document_cost(b.document_starts.data() + first, about.seq));
   const std::vector<std::size_t> order = balanced_order(costs, about.microbatches, about.dp, about.rows);
   reorder(b.tokens, order);
   reorder(b.targets, order);
+  reorder(b.document_starts, order);
   for (std::vector<double>& input : b.inputs) reorder(input, order);
 }
 

@@ -10,9 +10,9 @@
 
 namespace rankc::runtime {
 
-/// The cost of attention in a sequence: the sum of the squared lengths of its documents, which end with
-/// `end`.
-std::uint64_t document_cost(const std::int32_t* tokens, int seq, int end);
+/// The cost of attention in a sequence: the sum of the squared lengths of its documents.
+/// Shapes: starts (seq): of each token the position at which its document begins.
+std::uint64_t document_cost(const std::int32_t* starts, int seq);
 
 /// The sequence at each place of a batch, by their costs.
 /// Shapes: costs and result (microbatches, dp, rows).

@@ -2,6 +2,7 @@
 #include <rankc/trainer/data.hpp>
 
 #include "balanced_documents.hpp"
+#include "document_borders.hpp"
 
 #include <rankc/runtime/failure.hpp>
 
@@ -113,10 +114,14 @@ batch read_batch(const description& about, const read_sample& read) {
   const std::vector<input_row> rows = inputs_of(about);
   for (const input_row& row : rows) b.inputs.emplace_back(samples * count_of_sample(about, row));
   std::vector<double*> inputs(rows.size());
+  document_borders borders(about);
+  b.document_starts.resize(borders.exist() ? samples * seq : 0);
   for (std::size_t i = 0; i < samples; ++i) {
     for (std::size_t k = 0; k < rows.size(); ++k)
       inputs[k] = b.inputs[k].data() + i * count_of_sample(about, rows[k]);
-    read(i, {b.tokens.data() + i * seq, b.targets.data() + i * seq, inputs});
+    std::int32_t* const tokens = b.tokens.data() + i * seq;
+    read(i, {tokens, b.targets.data() + i * seq, inputs, borders.of_next_sample()});
+    if (borders.exist()) borders.write_starts(tokens, b.document_starts.data() + i * seq);
   }
   for (std::size_t i = 0; i < b.tokens.size(); ++i)
     if (about.ignores_label_of(b.tokens[i])) b.targets[i] = about.ignored_label;
@@ -140,6 +145,7 @@ void set_batch(engine& e, const batch& b) {
     for (int dp = 0; dp < about.dp; ++dp, first += static_cast<std::size_t>(about.rows)) {
       const std::size_t token = first * static_cast<std::size_t>(about.seq);
       if (!b.tokens.empty()) e.set_batch(dp, microbatch, b.tokens.data() + token, b.targets.data() + token);
+      if (!b.document_starts.empty()) e.set_document_starts(dp, microbatch, b.document_starts.data() + token);
       std::vector<named_array> given;
       for (std::size_t k = 0; k < rows.size(); ++k)
         given.push_back({rows[k].name, std::span(b.inputs[k])

@@ -29,6 +29,26 @@ bool has_token(const token_stream& tokens, int wanted) {
   return std::find(first.begin(), first.end(), wanted) != first.end();
 }
 
+/// Whether the token ends a document in the beginning of the tokens.
+bool has_end(const token_stream& tokens, int end) {
+  return tokens.has_sequences() ? has_end_of_sequence(tokens, end) : has_token(tokens, end);
+}
+
+std::string note_without_end(const opened_source& source, int end) {
+  const std::string& path = source.from.path;
+  if (const std::uint64_t documents = source.tokens->documents(); documents > 1)
+    return say(
+        "RC6271: the plan's end_of_document, token {}, ends none of the first 1024 sequences of {}; its {} "
+        "documents begin where the .idx file says",
+        end, path, documents);
+  return say(
+      "RC6199: the plan's end_of_document, token {}, is not found in {} ({}), so its documents attend "
+      "to each other; append the token to each document where the data is made",
+      end, path,
+      source.tokens->has_sequences() ? "at the ends of its first 1024 sequences"
+                                     : "in its first 2^20 tokens");
+}
+
 }  // namespace
 
 std::vector<std::string> notes_on_documents(const description& about,
@@ -36,16 +56,8 @@ std::vector<std::string> notes_on_documents(const description& about,
   const int end = about.end_of_document;
   std::vector<std::string> notes;
   if (end < 0) return notes;
-  for (const opened_source& source : sources) {
-    if (!source.tokens) continue;
-    const bool by_sequence = source.tokens->has_sequences();
-    if (by_sequence ? has_end_of_sequence(*source.tokens, end) : has_token(*source.tokens, end)) continue;
-    notes.push_back(
-        say("RC6199: the plan's end_of_document, token {}, is not found in {} ({}), so its documents attend "
-            "to each other; append the token to each document where the data is made",
-            end, source.from.path,
-            by_sequence ? "at the ends of its first 1024 sequences" : "in its first 2^20 tokens"));
-  }
+  for (const opened_source& source : sources)
+    if (source.tokens && !has_end(*source.tokens, end)) notes.push_back(note_without_end(source, end));
   return notes;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data without the token that ends documents. A plan with `.end_of_document` finds documents by this token
-// alone.
+// Data without the token that ends documents.
 #pragma once
 #include <rankc/runtime/program.hpp>
 #include <rankc/trainer/sample_source.hpp>
@@ -10,7 +9,8 @@
 
 namespace rankc::runtime {
 
-/// A note for each source of files in whose beginning no document ends.
+/// A note for each source of files in whose beginning the plan's end token ends no document. Documents of
+/// Megatron's files are then those of the .idx file.
 std::vector<std::string> notes_on_documents(const description&, const std::vector<opened_source>&);
 
 }  // namespace rankc::runtime

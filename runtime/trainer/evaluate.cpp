@@ -11,7 +11,6 @@
 
 #include <fmt/format.h>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -54,40 +53,38 @@ std::uint64_t samples_of(const description& about, const options& o, std::option
   return samples_in(about, o.steps > 0 ? o.steps : synthetic_batches, all);
 }
 
-/// Evaluates batches, and counts the picks that experts had no room for.
+/// Measures samples, and prints the router losses and the dropped picks.
 class evaluation {
  public:
   evaluation(engine& e, const placement& where) : e_(e), where_(where) {}
 
-  double loss_of(const read_sample& read, std::uint64_t samples) {
+  evaluated_loss loss_of(const read_sample& read, std::uint64_t samples) {
     return mean_loss(e_, read, samples, [this](std::uint64_t batch) { return loss_of_batch(batch); });
   }
 
-  /// "; 12 picks found their expert full"; empty where experts take all picks.
-  std::string dropped_text() const {
-    return limits_ ? fmt::format("; {} picks found their expert full", dropped_) : "";
+  /// ", without router losses of 0.012; 12 picks found their expert full": the first where the plan has router
+  /// losses, the second where experts do not take all picks.
+  std::string text_apart(const evaluated_loss& loss) const {
+    const description& about = e_.about();
+    if (!keeps_routers(e_)) return "";
+    std::string text;
+    if (has_router_losses(about)) text += fmt::format(", without router losses of {:.12f}", loss.routers);
+    if (layout_of(about, reporter_of(about)).routers.limited)
+      text += fmt::format("; {} picks found their expert full", std::llround(loss.dropped));
+    return text;
   }
 
  private:
-  double loss_of_batch(std::uint64_t batch) {
-    const double loss = e_.evaluate();
-    if (!std::isfinite(loss)) {
-      const std::string full = find_overflow(e_, where_);
-      if (full.empty()) throw failure(70, "RC6170: batch {} has the loss {}", batch + 1, loss);
-      throw failure(70, "RC6171: batch {} has the loss {}: {}", batch + 1, loss, full);
-    }
-    if (const std::optional<router_metrics> routers = read_routers(e_);
-        routers && !routers->dropped.empty()) {
-      limits_ = true;
-      dropped_ = std::accumulate(routers->dropped.begin(), routers->dropped.end(), dropped_);
-    }
-    return loss;
+  evaluated_loss loss_of_batch(std::uint64_t batch) {
+    const evaluated_loss loss = evaluate_apart(e_);
+    if (std::isfinite(loss.labels)) return loss;
+    const std::string full = find_overflow(e_, where_);
+    if (full.empty()) throw failure(70, "RC6170: batch {} has the loss {}", batch + 1, loss.labels);
+    throw failure(70, "RC6171: batch {} has the loss {}: {}", batch + 1, loss.labels, full);
   }
 
   engine& e_;
   const placement& where_;
-  bool limits_ = false;
-  std::int64_t dropped_ = 0;
 };
 
 std::string count_text(const description& about, std::uint64_t samples) {
@@ -95,9 +92,9 @@ std::string count_text(const description& about, std::uint64_t samples) {
 }
 
 /// Measures each source whole, and prints its loss. Returns the mean by the sources' shares.
-double loss_of_sources(evaluation& evaluated, const description& about, const evaluated_part& what,
-                       console& say) {
-  double mean = 0;
+evaluated_loss loss_of_sources(evaluation& evaluated, const description& about, const evaluated_part& what,
+                               console& say) {
+  evaluated_loss mean;
   const std::vector<double>& shares = what.set().shares();
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const sample_source& source = what.set().sources()[i];
@@ -105,10 +102,12 @@ double loss_of_sources(evaluation& evaluated, const description& about, const ev
     const read_sample read = [&](std::uint64_t s, const sample_view& to) {
       source.sample(what.part(), s, to);
     };
-    const double loss = evaluated.loss_of(read, samples);
-    say.line(fmt::format("{}: loss {:.12f}{} over {}", source.name(), loss, unit_of_loss(about),
-                         count_text(about, samples)));
-    mean += shares[i] * loss;
+    const evaluated_loss loss = evaluated.loss_of(read, samples);
+    say.line(fmt::format("{}: loss {:.12f}{} over {}{}", source.name(), loss.labels, unit_of_loss(about),
+                         count_text(about, samples), evaluated.text_apart(loss)));
+    mean.labels += shares[i] * loss.labels;
+    mean.routers += shares[i] * loss.routers;
+    mean.dropped += loss.dropped;
   }
   return mean;
 }
@@ -125,19 +124,21 @@ void evaluate(const description& about, const install_engine& install, const opt
   const auto looks_on = watch_steps(*e, o);
   set_weights(*e, b, o, say);
   evaluation evaluated(*e, o.where);
+  if (const std::string note = note_on_router_losses(*e); !note.empty()) say.line("note: " + note);
   if (o.steps == 0 && what.set().sources().size() > 1) {
-    const double mean = loss_of_sources(evaluated, about, what, say);
-    return say.line(fmt::format("eval: loss {:.12f}{}, the mean by shares of {} sources{}", mean,
-                                unit_of_loss(about), what.set().sources().size(), evaluated.dropped_text()));
+    const evaluated_loss mean = loss_of_sources(evaluated, about, what, say);
+    return say.line(fmt::format("eval: loss {:.12f}{}, the mean by shares of {} sources{}", mean.labels,
+                                unit_of_loss(about), what.set().sources().size(),
+                                evaluated.text_apart(mean)));
   }
   const std::optional<std::uint64_t> all = what.set().epoch(what.part());
   const std::uint64_t samples = samples_of(about, o, all);
   const read_sample read = [&](std::uint64_t s, const sample_view& to) {
     what.set().sample(s, to, what.part());
   };
-  const double loss = evaluated.loss_of(read, samples);
-  say.line(fmt::format("eval: loss {:.12f}{} over {}{}{}", loss, unit_of_loss(about),
-                       samples == all ? "all " : "", count_text(about, samples), evaluated.dropped_text()));
+  const evaluated_loss loss = evaluated.loss_of(read, samples);
+  say.line(fmt::format("eval: loss {:.12f}{} over {}{}{}", loss.labels, unit_of_loss(about),
+                       samples == all ? "all " : "", count_text(about, samples), evaluated.text_apart(loss)));
 }
 
 }  // namespace rankc::runtime

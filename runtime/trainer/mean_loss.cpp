@@ -2,8 +2,10 @@
 #include "mean_loss.hpp"
 
 #include <rankc/runtime/failure.hpp>
+#include <rankc/trainer/router_metrics.hpp>
 
 #include <algorithm>
+#include <numeric>
 
 namespace rankc::runtime {
 namespace {
@@ -37,23 +39,48 @@ std::uint64_t samples_in(const description& about, std::int64_t batches, std::op
   return std::min(most, all.value_or(most));
 }
 
-double mean_loss(engine& e, const read_sample& read, std::uint64_t samples, const evaluate_batch& evaluate) {
+evaluated_loss evaluate_apart(engine& e) {
+  evaluated_loss loss{.labels = e.evaluate()};
+  if (const std::optional<router_metrics> routers = read_routers(e)) {
+    loss.routers = router_losses_of(e.about(), *routers);
+    loss.labels -= loss.routers;
+    loss.dropped = static_cast<double>(
+        std::accumulate(routers->dropped.begin(), routers->dropped.end(), std::int64_t{0}));
+  }
+  return loss;
+}
+
+std::string note_on_router_losses(const engine& e) {
+  if (!has_router_losses(e.about()) || keeps_routers(e)) return "";
+  return say(
+      "RC6272: evaluated losses contain the router losses of the plan {}, because this process does not have "
+      "the statistics of its routers",
+      e.about().name);
+}
+
+evaluated_loss mean_loss(engine& e, const read_sample& read, std::uint64_t samples,
+                         const evaluate_batch& evaluate) {
   const auto size = static_cast<std::uint64_t>(e.about().global_batch());
   std::uint64_t batches = 0;
-  batch_sums all;
-  const auto add = [&](std::uint64_t first, std::uint64_t end, double times) {
+  batch_sums labels;
+  evaluated_loss all;
+  const auto add = [&](std::uint64_t first, std::uint64_t end, double times, std::uint64_t counted) {
     const batch b = read_some(e.about(), read, first, end);
     set_batch(e, b);
-    all.add(evaluate(batches++), share_of_labels(e.about(), b), times);
+    const evaluated_loss loss = evaluate(batches++);
+    labels.add(loss.labels, share_of_labels(e.about(), b), times);
+    all.dropped += times * loss.dropped;
+    all.routers += static_cast<double>(counted) / static_cast<double>(samples) * loss.routers;
   };
   const std::uint64_t whole = samples / size * size, rest = samples - whole;
-  for (std::uint64_t first = 0; first < whole; first += size) add(first, first + size, 1);
+  for (std::uint64_t first = 0; first < whole; first += size) add(first, first + size, 1, size);
   if (rest > 0) {
-    add(whole, samples, 1);
-    add(samples - 1, samples, -static_cast<double>(size - rest) / static_cast<double>(size));
+    add(whole, samples, 1, rest);
+    add(samples - 1, samples, -static_cast<double>(size - rest) / static_cast<double>(size), 0);
   }
-  if (all.labels == 0) throw failure(1, "RC6175: no label of the {} samples counts in the loss", samples);
-  return all.loss / all.labels;
+  if (labels.labels == 0) throw failure(1, "RC6175: no label of the {} samples counts in the loss", samples);
+  all.labels = labels.loss / labels.labels;
+  return all;
 }
 
 }  // namespace rankc::runtime

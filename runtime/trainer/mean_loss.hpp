@@ -1,23 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean loss of a number of samples that need not fill whole batches.
+// The mean loss of a number of samples that need not fill whole batches, without the losses of routers.
 #pragma once
 #include <rankc/trainer/data.hpp>
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 namespace rankc::runtime {
 
+/// The mean loss of labels, the router losses, and the number of picks that found their expert full.
+/// Units: labels: nats per token.
+struct evaluated_loss {
+  double labels = 0, routers = 0, dropped = 0;
+};
+
+/// Evaluates the batch that the engine has been given. Router losses are left in `labels` where this
+/// process does not have the statistics of routers.
+evaluated_loss evaluate_apart(engine&);
+
+/// A note where they are left so; else empty.
+std::string note_on_router_losses(const engine&);
+
 /// Evaluates the batch that the engine has been given. `batch` counts from 0.
-using evaluate_batch = std::function<double(std::uint64_t batch)>;
+using evaluate_batch = std::function<evaluated_loss(std::uint64_t batch)>;
 
 /// Evaluates samples 0 to `samples` - 1 and returns the mean loss of their labels that count, each counted
 /// once. The last batch is filled up with copies of one sample; their loss, measured by a batch of that
-/// sample alone, is subtracted.
-/// Units: nats per token.
+/// sample alone, is subtracted, and so are their dropped picks. Router losses are no sums over samples: theirs
+/// is the mean over batches, each with the weight of its samples, and the last batch includes the copies.
 /// Errors: failure (1) if no label counts.
-double mean_loss(engine&, const read_sample&, std::uint64_t samples, const evaluate_batch&);
+evaluated_loss mean_loss(engine&, const read_sample&, std::uint64_t samples, const evaluate_batch&);
 
 /// The number of samples in `batches` batches, at most `all`; all empty: data without an end.
 std::uint64_t samples_in(const description&, std::int64_t batches, std::optional<std::uint64_t> all);

@@ -49,6 +49,21 @@ token_type type_of_code(int code, const std::string& name) {
                 name, code);
 }
 
+void check_documents(const megatron_index& index, const std::string& name) {
+  const auto sequences = static_cast<std::int64_t>(index.lengths.size());
+  std::int64_t least = 0;
+  for (std::size_t d = 0; d < index.documents.size(); ++d) {
+    const std::int64_t border = index.documents[d];
+    if (border < least || border > sequences)
+      throw failure(
+          1,
+          "RC6270: {} says that document {} begins with sequence {}; it begins with one of {} to {}, "
+          "since documents are in the order of their sequences",
+          name, d, border, least, sequences);
+    least = border;
+  }
+}
+
 }  // namespace
 
 megatron_index read_megatron_index(const std::filesystem::path& path, std::size_t bytes) {
@@ -83,6 +98,7 @@ megatron_index read_megatron_index(const std::filesystem::path& path, std::size_
   index.lengths = array<std::int32_t>(text, offset, sequences);
   index.pointers = array<std::int64_t>(text, offset, sequences);
   index.documents = array<std::int64_t>(text, offset, documents);
+  check_documents(index, name);
   const std::size_t width = size_of(index.type);
   for (std::size_t s = 0; s < sequences; ++s) {
     const std::int64_t length = index.lengths[s], begin = index.pointers[s];

@@ -22,6 +22,7 @@ struct router_sums {
   double scores(std::size_t layer, std::size_t expert) const {
     return all[(kinds_of_statistics * layer + 1) * experts + expert];
   }
+  double squares(std::size_t layer) const { return all[(kinds_of_statistics * layer + 2) * experts]; }
   std::int64_t dropped(std::size_t layer) const {
     return std::llround(all[(kinds_of_statistics * layer + 2) * experts + 1]);
   }
@@ -54,6 +55,13 @@ double balance_of_each(const router_sums& s, double tokens) {
   return static_cast<double>(s.experts) * sum / tokens;
 }
 
+/// Source: ST-MoE, the router z-loss.
+double mean_squares(const router_sums& s, double tokens) {
+  double sum = 0;
+  for (std::size_t l = 0; l < s.layers; ++l) sum += s.squares(l);
+  return sum / tokens;
+}
+
 std::vector<double> loads_of(const router_sums& s) {
   std::vector<double> load;
   for (std::size_t l = 0; l < s.layers; ++l) {
@@ -66,11 +74,16 @@ std::vector<double> loads_of(const router_sums& s) {
 
 }  // namespace
 
+bool keeps_routers(const engine& e) {
+  const int rank = reporter_of(e.about());
+  return layout_of(e.about(), rank).routers.rows > 0 && e.holds(rank);
+}
+
 std::optional<router_metrics> read_routers(engine& e) {
+  if (!keeps_routers(e)) return std::nullopt;
   const description& about = e.about();
   const int rank = reporter_of(about);
   const routers_place& kept = layout_of(about, rank).routers;
-  if (kept.rows == 0 || !e.holds(rank)) return std::nullopt;
   const auto experts = static_cast<std::size_t>(kept.experts);
   const std::size_t layers = static_cast<std::size_t>(kept.rows) / kinds_of_statistics;
   router_sums one{layers, experts, std::vector<double>(static_cast<std::size_t>(kept.rows) * experts)},
@@ -82,11 +95,22 @@ std::optional<router_metrics> read_routers(engine& e) {
     std::transform(one.all.begin(), one.all.end(), all.all.begin(), all.all.begin(), std::plus<>());
     m.balance += (kept.of_each_layer ? balance_of_each(one, tokens) : balance_of_all(one, tokens)) /
                  about.microbatches;
+    m.z += mean_squares(one, tokens) / about.microbatches;
   }
   m.load = loads_of(all);
   for (std::size_t layer = 0; kept.limited && layer < layers; ++layer)
     m.dropped.push_back(all.dropped(layer));
   return m;
+}
+
+bool has_router_losses(const description& about) {
+  const routers_place& kept = layout_of(about, reporter_of(about)).routers;
+  return kept.balance != 0 || kept.z != 0;
+}
+
+double router_losses_of(const description& about, const router_metrics& m) {
+  const routers_place& kept = layout_of(about, reporter_of(about)).routers;
+  return kept.balance * m.balance + kept.z * m.z;
 }
 
 std::string overflow_of(engine& e) {

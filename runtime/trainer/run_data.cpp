@@ -113,7 +113,8 @@ double held_out_loss(engine& e, const run_data& data, std::int64_t batches) {
     data.held_out().sample(s, to, data.held_part());
   };
   return mean_loss(e, read, samples_in(e.about(), batches, data.held_out().epoch(data.held_part())),
-                   [&](std::uint64_t) { return e.evaluate(); });
+                   [&](std::uint64_t) { return evaluate_apart(e); })
+      .labels;
 }
 
 }  // namespace rankc::runtime

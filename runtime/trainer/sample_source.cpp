@@ -206,6 +206,20 @@ void sample_source::sample(data_part which, std::uint64_t s, std::int32_t* token
 void sample_source::sample(data_part which, std::uint64_t s, const sample_view& to) const {
   if (arrays_) return arrays_->copy(ranges_of(which, s).front().first / seq_, to);
   sample(which, s, to.tokens, to.targets);
+  if (to.document_begins != nullptr && tokens_ && tokens_->has_sequences())
+    mark_documents(which, s, to.document_begins);
+}
+
+void sample_source::mark_documents(data_part which, std::uint64_t s, std::uint8_t* begins) const {
+  const std::vector<token_range> ranges = ranges_of(which, s);
+  std::uint64_t next = ranges.front().first;  // the token that follows in the file
+  for (const auto& [first, count] : ranges) {
+    if (count == 0) continue;
+    tokens_->mark_documents(first, count, begins);
+    if (first != next) *begins = 1;
+    begins += count;
+    next = first + count;
+  }
 }
 
 void sample_source::sample(data_part which, std::uint64_t s, std::int32_t* tokens,

@@ -136,14 +136,22 @@ void token_stream::add_megatron(mapped_file file, const fs::path& index_file) {
   indexes_.push_back(index_file);
   files_.push_back(std::move(file));
   sequences_ = true;
-  for (std::size_t s = 0; s < index.lengths.size(); ++s)
+  auto border = index.documents.begin();
+  for (std::size_t s = 0; s < index.lengths.size(); ++s) {
+    for (; border != index.documents.end() && *border == static_cast<std::int64_t>(s); ++border)
+      at_border_ = true;
     add_piece(index.type, static_cast<std::size_t>(index.pointers[s]),
               static_cast<std::uint64_t>(index.lengths[s]));
+  }
+  at_border_ = true;
 }
 
 void token_stream::add_piece(token_type type, std::size_t byte, std::uint64_t count) {
-  pieces_.push_back({static_cast<std::uint32_t>(files_.size() - 1), type, byte, size_, count});
+  const bool begins_document = at_border_ && count > 0;
+  pieces_.push_back(
+      {static_cast<std::uint32_t>(files_.size() - 1), type, begins_document, byte, size_, count});
   size_ += count;
+  at_border_ &= count == 0;
 }
 
 std::vector<fs::path> token_stream::paths() const {
@@ -209,6 +217,17 @@ void token_stream::copy(std::uint64_t first, std::uint64_t count, std::int32_t* 
   for_each_part(first, count, [&](const token_piece& piece, std::uint64_t skipped, std::uint64_t part) {
     copy(piece, skipped, part, to);
     to += part;
+  });
+}
+
+std::uint64_t token_stream::documents() const {
+  return static_cast<std::uint64_t>(std::ranges::count_if(pieces_, &token_piece::begins_document));
+}
+
+void token_stream::mark_documents(std::uint64_t first, std::uint64_t count, std::uint8_t* begins) const {
+  for_each_part(first, count, [&](const token_piece& piece, std::uint64_t skipped, std::uint64_t part) {
+    if (piece.begins_document && skipped == 0) *begins = 1;
+    begins += part;
   });
 }
 

@@ -17,6 +17,7 @@ add_library(rankc_trainer STATIC
   trainer/data_files.cpp
   trainer/data_record.cpp
   trainer/data_spec.cpp
+  trainer/document_borders.cpp
   trainer/document_ends.cpp
   trainer/earlier_run.cpp
   trainer/evaluate.cpp

@@ -4,6 +4,7 @@
 #include <rankc/runtime/failure.hpp>
 #include <rankc/launch/say_error.hpp>
 #include <rankc/launch/stop_signals.hpp>
+#include "mean_loss.hpp"
 #include "steps.hpp"
 #include <rankc/trainer/beginning.hpp>
 #include <rankc/trainer/earlier_run.hpp>
@@ -145,6 +146,8 @@ void train(const description& about, const install_engine& install, const option
   const auto e = install();
   const auto looks_on = watch_steps(*e, o);
   set_weights(*e, b, o, say);
+  if (const std::string note = note_on_router_losses(*e); data.holds_out && !note.empty())
+    say.line("note: " + note);
   run_state state = b.state;
   const auto batch = static_cast<std::uint64_t>(about.global_batch());
   batch_reader batches(about, data.trained, state.samples);

@@ -111,37 +111,77 @@ TEST_CASE("the logits of a document's tokens are those of the document alone") {
                      << apart);
 }
 
-TEST_CASE("loss and gradients of packed documents are those of as many sequences") {
+TEST_CASE(
+    "loss and gradients of packed documents are those of as many sequences, by the token or by borders") {
   constexpr int length = 4, seq = 16, tokens_of_step = 192, end = 3;
-  run packed(program_of("gpt")), apart(program_of("apart"));
-  tensors weights = packed.tensors(region::weights);
-  copy_weights(apart, weights);  // of positions the first four
-  std::vector<std::int32_t> tokens(tokens_of_step), targets(tokens_of_step);
-  for (int n = 0; n < tokens_of_step; ++n) {
-    const int other = (3 * n + n / 5) % 7;
-    tokens[static_cast<std::size_t>(n)] = n % length == length - 1 ? end : other + (other >= end);
-    targets[static_cast<std::size_t>(n)] = (2 * n + n / 3) % 8;
-  }
-  const auto step = [&](run& r) {
-    r.engine->set_batch(0, 0, tokens.data(), targets.data());
-    return r.engine->step({1e-3, 0.1, 1.0, 0.9, 0.95, 1e-8, 1, 0, false, 0});
-  };
-  const auto a = step(packed), b = step(apart);
-  CHECK(std::abs(a.loss - b.loss) <= 1e-14);
-  const tensors g = packed.tensors(region::gradients), h = apart.tensors(region::gradients);
-  const double scale = largest(h);
-  double worst = 0;
-  CHECK(scale > 1e-3);
-  for (const auto& [name, values] : g) {
-    CAPTURE(name);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      const double expected = i < h.at(name).size() ? h.at(name)[i] : 0;  // of positions that no document has
-      CHECK(std::abs(values[i] - expected) <= 1e-13 * scale);
-      worst = std::max(worst, std::abs(values[i] - expected) / scale);
+  for (const bool by_token : {true, false}) {
+    CAPTURE(by_token);
+    run packed(program_of("gpt")), apart(program_of("apart"));
+    tensors weights = packed.tensors(region::weights);
+    copy_weights(apart, weights);  // of positions the first four
+    std::vector<std::int32_t> tokens(tokens_of_step), targets(tokens_of_step), starts(tokens_of_step);
+    for (int n = 0; n < tokens_of_step; ++n) {
+      const int other = (3 * n + n / 5) % 7;
+      tokens[static_cast<std::size_t>(n)] =
+          by_token && n % length == length - 1 ? end : other + (other >= end);
+      starts[static_cast<std::size_t>(n)] = n % seq / length * length;
+      targets[static_cast<std::size_t>(n)] = (2 * n + n / 3) % 8;
     }
+    const auto step = [&](run& r) {
+      r.engine->set_batch(0, 0, tokens.data(), targets.data());
+      if (!by_token) r.engine->set_document_starts(0, 0, starts.data());
+      return r.engine->step({1e-3, 0.1, 1.0, 0.9, 0.95, 1e-8, 1, 0, false, 0});
+    };
+    const auto a = step(packed), b = step(apart);
+    CHECK(std::abs(a.loss - b.loss) <= 1e-14);
+    const tensors g = packed.tensors(region::gradients), h = apart.tensors(region::gradients);
+    const double scale = largest(h);
+    double worst = 0;
+    CHECK(scale > 1e-3);
+    for (const auto& [name, values] : g) {
+      CAPTURE(name);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const double expected =
+            i < h.at(name).size() ? h.at(name)[i] : 0;  // of positions that no document has
+        CHECK(std::abs(values[i] - expected) <= 1e-13 * scale);
+        worst = std::max(worst, std::abs(values[i] - expected) / scale);
+      }
+    }
+    CHECK(g.at("wpe").size() == seq / length * h.at("wpe").size());
+    MESSAGE("largest difference of a gradient " << worst << " of the largest");
   }
-  CHECK(g.at("wpe").size() == seq / length * h.at("wpe").size());
-  MESSAGE("largest difference of a gradient " << worst << " of the largest");
+}
+
+TEST_CASE("all layouts take the borders that they are given") {
+  double loss = 0, norm = 0;
+  int programs = 0;
+  for (const registered& program : host_registry) {
+    if (program.job != "gpt" || !program.about->trains) continue;
+    CAPTURE(program.layout);
+    run r(program);
+    rankc::runtime::batch b;
+    const int seq = r.about.seq, count = r.about.global_batch() * seq;
+    for (int n = 0, start = 0; n < count; ++n) {
+      const int position = n % seq, other = (5 * n + n / 7) % 7;
+      if (position == 0) start = 0;
+      else if ((7 * n + n * n / 5) % 4 == 0) start = position;
+      b.tokens.push_back(other + (other >= r.about.end_of_document));
+      b.targets.push_back((2 * n + n / 3) % 8);
+      b.document_starts.push_back(start);
+    }
+    rankc::runtime::set_batch(*r.engine, {b.tokens, b.targets});
+    const double without = r.engine->evaluate();
+    rankc::runtime::set_batch(*r.engine, b);
+    const auto out = r.engine->step({1e-3, 0.1, 1.0, 0.9, 0.95, 1e-8, 1, 0, false, 0});
+    CHECK(std::abs(out.loss - without) > 1e-5);
+    if (programs++ == 0) {
+      loss = out.loss;
+      norm = out.grad_norm;
+    }
+    CHECK(std::abs(out.loss - loss) <= 1e-12);
+    CHECK(std::abs(out.grad_norm - norm) <= 1e-11 * norm);
+  }
+  CHECK(programs > 5);
 }
 
 }  // namespace packed_test

@@ -17,6 +17,7 @@
 #include <numeric>
 #include <string>
 
+#include "../../runtime/trainer/mean_loss.hpp"
 #include "../fuzz/reference.hpp"
 #include "plans.hpp"
 #include "run.hpp"
@@ -77,6 +78,28 @@ TEST_CASE("the loss is the definition's, and all layouts drop and count its pick
   CHECK(counted == expected_of(counted, 20));
   for (const auto& [family, of_layers] : dropped)
     MESSAGE(family << ": " << sum(of_layers) << " of " << 4 * 96 * 2 << " picks are dropped");
+}
+
+TEST_CASE("an evaluation has the definition's loss of labels and dropped picks, without losses of routers") {
+  std::map<std::string, rankc::plan_data> ones;
+  for (split_plan& p : experts::plans())
+    if (p.layout == "one") ones[p.job] = std::move(p.plan);
+  int with_losses = 0;
+  for (const registered& program : host_registry) {
+    if (!program.job.starts_with("capacity") || program.job == "capacity_own") continue;
+    CAPTURE(program.job);
+    CAPTURE(program.layout);
+    run r(program);
+    r.load();
+    const auto want =
+        fuzz::evaluate_reference(ones.at(program.job), r.tensors(region::weights), first_batch(r));
+    const auto found = rankc::runtime::evaluate_apart(*r.engine);
+    CHECK(std::abs(found.labels - want.loss) <= 1e-12 * want.loss);
+    CHECK(found.dropped == static_cast<double>(sum(want.dropped)));
+    CHECK((found.routers > 0.01) == (program.job == "capacity_losses"));
+    with_losses += program.job == "capacity_losses";
+  }
+  CHECK(with_losses > 0);
 }
 
 TEST_CASE(

@@ -11,6 +11,7 @@ add_executable(rankc_trainer_test
   runtime/trainer/balanced_documents_test.cpp
   runtime/trainer/data_files_test.cpp
   runtime/trainer/data_test.cpp
+  runtime/trainer/document_borders_test.cpp
   runtime/trainer/document_ends_test.cpp
   runtime/trainer/earlier_run_test.cpp
   runtime/trainer/evaluate_test.cpp

@@ -29,6 +29,11 @@ class embedded_rank final : public engine {
     if (dp == rank_.main().row->dp) rank_.set_batch(microbatch, tokens, targets);
   }
 
+  void set_document_starts(int dp, int microbatch, const std::int32_t* starts) override {
+    check_batch(about(), dp, microbatch);
+    if (dp == rank_.main().row->dp) rank_.set_document_starts(microbatch, starts);
+  }
+
   void set_inputs(int dp, int microbatch, std::span<const named_array> inputs) override {
     check_batch(about(), dp, microbatch);
     check_inputs(about(), inputs);

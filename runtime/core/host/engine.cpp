@@ -70,6 +70,7 @@ class host_engine final : public engine {
 
   const description& about() const override { return about_; }
   void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override;
+  void set_document_starts(int dp, int microbatch, const std::int32_t* starts) override;
   void set_inputs(int dp, int microbatch, std::span<const named_array>) override;
   step_output step(const step_input&) override;
   step_output traced_step(const step_input&, std::vector<traced>& into) override;
@@ -313,6 +314,12 @@ void host_engine::set_batch(int dp, int microbatch, const std::int32_t* tokens, 
   check_batch(about_, dp, microbatch);
   for (local_rank& each : ranks_)
     if (each.main().row->dp == dp) each.set_batch(microbatch, tokens, targets);
+}
+
+void host_engine::set_document_starts(int dp, int microbatch, const std::int32_t* starts) {
+  check_batch(about_, dp, microbatch);
+  for (local_rank& each : ranks_)
+    if (each.main().row->dp == dp) each.set_document_starts(microbatch, starts);
 }
 
 void host_engine::set_inputs(int dp, int microbatch, std::span<const named_array> inputs) {

@@ -47,10 +47,17 @@ void local_rank::set_batch(int microbatch, const std::int32_t* tokens, const std
     copy_chunks(tokens, about_.rows, has, r.at<std::int32_t>(r.where->tokens) + first);
   if (r.where->reads_targets)
     copy_chunks(targets, about_.rows, has, r.at<std::int32_t>(r.where->targets) + first);
-  if (!r.where->reads_starts) return;
-  std::int32_t* starts = r.at<std::int32_t>(r.where->starts) +
-                         static_cast<std::size_t>(microbatch) * about_.tokens_of_microbatch();
-  find_starts(tokens, about_.rows, about_.seq, about_.end_of_document, starts);
+  if (r.where->reads_starts)
+    find_starts(tokens, about_.rows, about_.seq, about_.end_of_document, starts_of(microbatch));
+}
+
+void local_rank::set_document_starts(int microbatch, const std::int32_t* starts) {
+  if (main().where->reads_starts) std::copy_n(starts, about_.tokens_of_microbatch(), starts_of(microbatch));
+}
+
+std::int32_t* local_rank::starts_of(int microbatch) const {
+  return main().at<std::int32_t>(main().where->starts) +
+         static_cast<std::size_t>(microbatch) * about_.tokens_of_microbatch();
 }
 
 void local_rank::set_inputs(int microbatch, std::span<const named_array> given) {

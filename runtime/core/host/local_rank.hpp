@@ -26,6 +26,7 @@ class local_rank {
   /// Copies the part of the tokens and targets that the rank reads and holds.
   /// Shapes: (rows, seq), row-major.
   void set_batch(int microbatch, const std::int32_t* tokens, const std::int32_t* targets);
+  void set_document_starts(int microbatch, const std::int32_t* starts);
   /// Copies the inputs that the rank reads. They have passed check_inputs.
   void set_inputs(int microbatch, std::span<const named_array>);
 
@@ -41,6 +42,7 @@ class local_rank {
 
  private:
   double load(at) const;
+  std::int32_t* starts_of(int microbatch) const;
   std::byte* element(region, std::size_t first, std::size_t count) const;
 
   const description& about_;

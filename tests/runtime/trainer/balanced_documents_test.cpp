@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "balanced_documents.hpp"
 
+#include <rankc/runtime/documents.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -50,11 +52,18 @@ std::vector<std::int32_t> random_tokens(std::size_t count, unsigned seed) {
   return tokens;
 }
 
+/// The position at which the document of each token begins, in whole sequences.
+std::vector<std::int32_t> starts_of(const std::vector<std::int32_t>& tokens, int seq) {
+  std::vector<std::int32_t> starts(tokens.size());
+  find_starts(tokens.data(), static_cast<int>(tokens.size()) / seq, seq, end, starts.data());
+  return starts;
+}
+
 TEST_CASE("the cost of a sequence is the sum of its documents' squares") {
-  const std::int32_t tokens[]{1, 2, end, end, 3, 4, 5, 6};
-  CHECK(document_cost(tokens, 8, end) == 9 + 1 + 16);
-  CHECK(document_cost(tokens, 3, end) == 9);
-  CHECK(document_cost(tokens, 2, end) == 4);
+  const std::int32_t starts[]{0, 0, 0, 3, 4, 4, 4, 4};
+  CHECK(document_cost(starts, 8) == 9 + 1 + 16);
+  CHECK(document_cost(starts, 3) == 9);
+  CHECK(document_cost(starts, 2) == 4);
 }
 
 TEST_CASE("sequences go to the ranks so that each microbatch costs all alike") {
@@ -63,9 +72,9 @@ TEST_CASE("sequences go to the ranks so that each microbatch costs all alike") {
   for (const auto& [microbatches, dp, rows] : {std::array{1, 4, 8}, {8, 4, 1}, {4, 2, 4}}) {
     CAPTURE(microbatches);
     const std::size_t n = static_cast<std::size_t>(microbatches * dp * rows);
-    const auto tokens = random_tokens(n * 256, 3);
+    const auto starts = starts_of(random_tokens(n * 256, 3), 256);
     std::vector<std::uint64_t> costs;
-    for (std::size_t i = 0; i < n; ++i) costs.push_back(document_cost(tokens.data() + i * 256, 256, end));
+    for (std::size_t i = 0; i < n; ++i) costs.push_back(document_cost(starts.data() + i * 256, 256));
     std::vector<std::size_t> given(n);
     std::iota(given.begin(), given.end(), std::size_t{0});
     auto order = balanced_order(costs, microbatches, dp, rows);
@@ -86,7 +95,7 @@ TEST_CASE("a batch keeps its sequences with their targets; other plans keep thei
   about.seq = 256;
   about.end_of_document = end;
   const auto tokens = random_tokens(16 * 256, 5);
-  batch given{tokens, tokens};
+  batch given{.tokens = tokens, .targets = tokens, .document_starts = starts_of(tokens, 256)};
   for (std::int32_t& x : given.targets) x += 100;
   given.inputs.resize(1);  // one number for each sequence: its first token
   for (std::size_t i = 0; i < 16; ++i) given.inputs[0].push_back(tokens[i * 256]);
@@ -102,6 +111,8 @@ TEST_CASE("a batch keeps its sequences with their targets; other plans keep thei
     after.emplace_back(from(b.tokens), from(b.tokens) + 256);
     CHECK(b.inputs[0][i] == b.tokens[i * 256]);
     for (int t = 0; t < 256; ++t) CHECK(from(b.targets)[t] == from(b.tokens)[t] + 100);
+    CHECK(std::equal(from(b.document_starts), from(b.document_starts) + 256,
+                     starts_of({from(b.tokens), from(b.tokens) + 256}, 256).begin()));
   }
   std::sort(before.begin(), before.end());
   std::sort(after.begin(), after.end());

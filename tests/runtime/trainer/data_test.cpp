@@ -166,6 +166,7 @@ TEST_CASE("a batch goes to microbatches, then data-parallel ranks, then rows") {
       for (int row = 0; row < d.rows; ++row)
         seen.push_back({microbatch, dp, row, tokens[row * d.seq], targets[row * d.seq + d.seq - 1]});
     }
+    void set_document_starts(int, int, const std::int32_t*) override {}
     void set_inputs(int, int, std::span<const named_array>) override {}
     step_output step(const step_input&) override { return {}; }
     step_output traced_step(const step_input&, std::vector<traced>&) override { return {}; }

@@ -4,6 +4,7 @@
 
 #include "../../said.hpp"
 #include "fake_run.hpp"
+#include "token_files.hpp"
 
 #include <doctest/doctest.h>
 #include <algorithm>
@@ -23,7 +24,8 @@ std::vector<std::string> notes_for(int end, const std::string& data) {
 
 }  // namespace
 
-TEST_CASE("Megatron's sequences end with the token, wherever else it may be") {
+TEST_CASE(
+    "Megatron's sequences end with the token, wherever else it may be; else the borders are the index's") {
   const std::string path = std::string(RANKC_DATA_ORACLES) + "/megatron_uint16";
   const token_stream tokens(path, 65536);
   REQUIRE(tokens.has_sequences());
@@ -38,8 +40,15 @@ TEST_CASE("Megatron's sequences end with the token, wherever else it may be") {
   CHECK(notes_for(-1, path).empty());
   const auto notes = notes_for(*inside, path);
   REQUIRE(notes.size() == 1);
-  CHECK(said_in(notes[0]) ==
-        said{6199, {std::to_string(*inside), path, "at the ends of its first 1024 sequences"}});
+  CHECK(said_in(notes[0]) == said{6271, {std::to_string(*inside), path, std::to_string(tokens.documents())}});
+}
+
+TEST_CASE("an index of one document does not replace the token") {
+  const scratch files;
+  const std::string path = megatron<std::uint16_t>(files, "m", 8, {{1, 2, 3}, {4, 5, 6}}, {0, 2});
+  const auto notes = notes_for(9, path);
+  REQUIRE(notes.size() == 1);
+  CHECK(said_in(notes[0]) == said{6199, {"9", path, "at the ends of its first 1024 sequences"}});
 }
 
 TEST_CASE("other files have the token somewhere, and each source without it has a note before the run") {

@@ -7,8 +7,11 @@
 #include "fake_run.hpp"
 
 #include <doctest/doctest.h>
+#include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace rankc::runtime;
@@ -123,4 +126,56 @@ TEST_CASE("eval of a run that holds nothing out says that the run trains on the 
   const std::string out = evaluated(program, {"--load", save});
   CHECK(out.find("note: RC6172: this is the loss of " + text + ", which the run trains on") != out.npos);
   CHECK(loss_in(out) == about(mean_loss_of(program, text, 0, 25)));
+}
+
+TEST_CASE("eval measures labels alone, and prints router losses and dropped picks apart") {
+  const scratch files;
+  fake_program one(1, 1, 1), many(2, 2, 2);
+  for (fake_program* p : {&one, &many}) {
+    p->add_routers();
+    for (const int samples : {8, 11, 16, 23}) {
+      CAPTURE(samples);
+      const std::string text = files.write("t.txt", text_of(4 * samples + 2));
+      const dataset data(parse_data_spec(text), 256, 4);
+      const auto mean_token = [&](int s) {
+        std::vector<std::int32_t> tokens(4), targets(4);
+        data.sample(static_cast<std::uint64_t>(std::min(s, samples - 1)), tokens.data(), targets.data());
+        return std::pair(std::accumulate(tokens.begin(), tokens.end(), 0.0) / 4, tokens[0] % 3);
+      };
+      double routers = 0;
+      int dropped = 0;
+      for (int first = 0; first < samples; first += 8) {
+        double sum = 0;  // of a whole batch: the last one has copies of the last sample
+        for (int s = first; s < first + 8; ++s) sum += mean_token(s).first;
+        routers += std::min(8, samples - first) * (0.5 * 1.1 + 0.25 * sum / 8) / samples;
+      }
+      for (int s = 0; s < samples; ++s) dropped += mean_token(s).second;
+      const std::string out = evaluated(*p, {"--data", text});
+      CHECK(loss_in(out) == about(mean_loss_of(*p, text, 0, static_cast<std::uint64_t>(samples))));
+      CHECK(loss_in(out, " of 4 tokens, without router losses of ") == about(routers));
+      CHECK(rest_after(out, "without router losses of ")
+                .ends_with("; " + std::to_string(dropped) + " picks found their expert full"));
+    }
+  }
+}
+
+TEST_CASE("held-out losses are without router losses, unless the program does not keep the statistics") {
+  const scratch files;
+  fake_program program(1, 1, 1);
+  const std::string text = files.write("t.txt", text_of(801)), metrics = files.path("m");
+  const auto train = [&] {
+    const outcome done = run(program, {"train", "--steps", "1", "--data", text, "--lr", "0", "--lr-schedule",
+                                       "constant", "--eval-fraction", "0.3", "--metrics", metrics});
+    CHECK_MESSAGE(done.code == 0, done.err);
+    return done.out;
+  };
+  program.add_routers();
+  CHECK(train().find("RC6272") == std::string::npos);
+  const double alone = mean_loss_of(program, text, 140, 200);
+  CHECK(lines_of(metrics).back()["eval_loss"].get<double>() == about(alone));
+  program.layouts.back().routers.rows = 0;
+  CHECK(train().find("note: RC6272: evaluated losses contain the router losses of the plan fake") !=
+        std::string::npos);
+  CHECK(lines_of(metrics).back()["eval_loss"].get<double>() > alone + 0.5);
+  CHECK(evaluated(program, {"--data", text}).find("note: RC6272: ") != std::string::npos);
 }

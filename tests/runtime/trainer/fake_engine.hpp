@@ -99,6 +99,12 @@ struct fake_program {
                              .microbatch = 1};
   }
 
+  /// Losses of routers, and experts that take a limited number of picks.
+  void add_routers() {
+    layouts.back().routers = {
+        .where = {}, .rows = 3, .experts = 2, .balance = 0.5, .z = 0.25, .limited = true};
+  }
+
   /// Make the pipeline run both ways: rank p holds what rank pp - 1 - p holds too, and the later of the two
   /// has copies.
   void mirror() {
@@ -156,6 +162,7 @@ class fake_engine : public engine {
   bool nan_in_evaluation = false;
   std::vector<step_input>* inputs = nullptr;        // receives the input of each step
   std::vector<std::vector<int>>* firsts = nullptr;  // receives the first token of each sample of each step
+  std::vector<std::vector<std::int32_t>>* batches = nullptr;  // receives tokens, targets and starts of steps
 
   const description& about() const override { return program_.about; }
 
@@ -165,6 +172,12 @@ class fake_engine : public engine {
     to.assign(tokens, tokens + count);
     to.insert(to.end(), targets, targets + count);
   }
+  void set_document_starts(int dp, int microbatch, const std::int32_t* starts) override {
+    const auto count = static_cast<std::ptrdiff_t>(program_.about.tokens_of_microbatch());
+    std::vector<std::int32_t>& to = batch_[static_cast<std::size_t>(microbatch * program_.dp + dp)];
+    to.resize(2 * static_cast<std::size_t>(count));
+    to.insert(to.end(), starts, starts + count);
+  }
   void set_inputs(int, int, std::span<const named_array>) override {}
 
   step_output step(const step_input& in) override {
@@ -172,6 +185,7 @@ class fake_engine : public engine {
       throw failure::reported(exit_code, "rank 1, step " + std::to_string(in.step) + ", 1F0: broken");
     if (inputs != nullptr) inputs->push_back(in);
     if (firsts != nullptr) firsts->push_back(first_tokens());
+    if (batches != nullptr) batches->insert(batches->end(), batch_.begin(), batch_.end());
     for (int i = 0; in.step == signal_at && i < signals; ++i) std::raise(signal);
     if (in.step == skipped_at) return {0, 0, true};
     const double loss = loss_of_batch();
@@ -204,7 +218,33 @@ class fake_engine : public engine {
   }
 
   double evaluate() override {
-    return nan_in_evaluation ? std::numeric_limits<double>::quiet_NaN() : loss_of_batch();
+    return nan_in_evaluation ? std::numeric_limits<double>::quiet_NaN() : loss_of_batch() + router_losses();
+  }
+
+  /// Statistics of a microbatch: picks 3 : 1, scores 3 : 2; of each token its id as the squared log-sum-exp,
+  /// and of each sequence its first token modulo 3 as dropped picks.
+  void routers(int, int microbatch, double* to) override {
+    const auto seq = static_cast<std::size_t>(program_.about.seq);
+    double tokens = 0, squares = 0, dropped = 0;
+    for (int dp = 0; dp < program_.dp; ++dp) {
+      const auto& part = batch_[static_cast<std::size_t>(microbatch * program_.dp + dp)];
+      for (std::size_t i = 0; i < program_.about.tokens_of_microbatch(); ++i, ++tokens) {
+        squares += part[i];
+        if (i % seq == 0) dropped += part[i] % 3;
+      }
+    }
+    const double all[]{0.75 * tokens, 0.25 * tokens, 0.6 * tokens, 0.4 * tokens, squares, dropped};
+    std::copy(std::begin(all), std::end(all), to);
+  }
+  /// The router losses of an evaluation. The balance of these statistics is 2 * (0.75 * 0.6 + 0.25 * 0.4), and z is
+  /// the mean token.
+  double router_losses() const {
+    const routers_place& kept = program_.layouts.back().routers;
+    const std::size_t count = program_.about.tokens_of_microbatch();
+    double sum = 0;
+    for (const auto& part : batch_)
+      for (std::size_t i = 0; i < count; ++i) sum += part[i];
+    return kept.balance * 1.1 + kept.z * sum / static_cast<double>(batch_.size() * count);
   }
 
   /// A token decides which tokens may follow it: its successor is the likeliest, then the two after that.
@@ -270,7 +310,7 @@ class fake_engine : public engine {
 
   const fake_program& program_;
   std::vector<std::array<std::vector<double>, 4>> regions_;
-  std::vector<std::vector<std::int32_t>> batch_;  // [microbatch * dp + dp rank]: tokens, then targets
+  std::vector<std::vector<std::int32_t>> batch_;  // [microbatch * dp + dp rank]: tokens, targets, starts
 };
 
 }  // namespace rankc::runtime

@@ -48,21 +48,24 @@ std::string mask(std::uint64_t tokens, const Ignored& is_ignored, std::uint32_t 
   return bytes;
 }
 
-/// Writes files of Megatron with sequences of these tokens, and returns their prefix.
+/// Writes files of Megatron with sequences of these tokens, and returns their prefix. `borders` are the
+/// numbers of the sequences with which documents begin, and the number of sequences; empty: each sequence is
+/// a document.
 template <class T>
 std::string megatron(const scratch& files, const std::string& name, std::uint8_t code,
-                     const std::vector<std::vector<T>>& sequences) {
+                     const std::vector<std::vector<T>>& sequences, std::vector<std::int64_t> borders = {}) {
   std::string tokens, lengths, pointers, documents;
   for (const std::vector<T>& sequence : sequences) {
     pointers += bytes_of(static_cast<std::int64_t>(tokens.size()));
     lengths += bytes_of(static_cast<std::int32_t>(sequence.size()));
     for (const T token : sequence) tokens += bytes_of(token);
   }
-  for (std::uint64_t d = 0; d <= sequences.size(); ++d) documents += bytes_of(d);
+  if (borders.empty())
+    for (std::size_t d = 0; d <= sequences.size(); ++d) borders.push_back(static_cast<std::int64_t>(d));
+  for (const std::int64_t border : borders) documents += bytes_of(border);
   files.write(name + ".idx", std::string("MMIDIDX\0\0", 9) + bytes_of(std::uint64_t{1}) + bytes_of(code) +
                                  bytes_of(std::uint64_t{sequences.size()}) +
-                                 bytes_of(std::uint64_t{sequences.size() + 1}) + lengths + pointers +
-                                 documents);
+                                 bytes_of(std::uint64_t{borders.size()}) + lengths + pointers + documents);
   files.write(name + ".bin", tokens);
   return files.path(name);
 }

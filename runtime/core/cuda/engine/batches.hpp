@@ -37,11 +37,8 @@ class batches {
 
   void set(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) {
     check_batch(about_, dp, microbatch);
-    if (const std::int32_t* starts = of(dp, 0).starts) {
-      std::int32_t* to =
-          all_ + (starts - all_) + about_.tokens_of_microbatch() * static_cast<std::size_t>(microbatch);
-      find_starts(tokens, about_.rows, about_.seq, about_.end_of_document, to);
-    }
+    if (of(dp, 0).starts != nullptr)
+      find_starts(tokens, about_.rows, about_.seq, about_.end_of_document, starts_of(dp, microbatch));
     for (int cp = 0; cp < about_.cp; ++cp) {
       const batch& own = of(dp, cp);
       const chunks has{about_.seq, about_.cp, cp};
@@ -49,6 +46,14 @@ class batches {
       copy_chunks(tokens, about_.rows, has, at);
       copy_chunks(targets, about_.rows, has, at + (own.targets - own.tokens));
     }
+  }
+
+  /// Sets where the documents of a microbatch begin.
+  /// Errors: as check_batch.
+  void set_document_starts(int dp, int microbatch, const std::int32_t* starts) {
+    check_batch(about_, dp, microbatch);
+    if (of(dp, 0).starts != nullptr)
+      std::copy_n(starts, about_.tokens_of_microbatch(), starts_of(dp, microbatch));
   }
 
   /// Sets the declared inputs of a microbatch.
@@ -67,6 +72,10 @@ class batches {
   }
 
  private:
+  std::int32_t* starts_of(int dp, int microbatch) {
+    return all_ + (of(dp, 0).starts - all_) +
+           about_.tokens_of_microbatch() * static_cast<std::size_t>(microbatch);
+  }
   static rank_row rank_of(int dp, int cp) { return {.pp = 0, .dp = dp, .tp = 0, .links = {}, .cp = cp}; }
 
   /// Allocates the declared inputs of each coordinate, one after another, as zeros.

@@ -64,6 +64,9 @@ class embedded_rank final : public engine {
   void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) override {
     batches_.set(dp, microbatch, tokens, targets);
   }
+  void set_document_starts(int dp, int microbatch, const std::int32_t* starts) override {
+    batches_.set_document_starts(dp, microbatch, starts);
+  }
   void set_inputs(int dp, int microbatch, std::span<const named_array> inputs) override {
     batches_.set_inputs(dp, microbatch, inputs);
   }

@@ -196,6 +196,12 @@ class engine {
   /// Shapes: tokens and targets: (rows, seq), row-major.
   virtual void set_batch(int dp, int microbatch, const std::int32_t* tokens, const std::int32_t* targets) = 0;
 
+  /// Sets the document starts of a microbatch, after its set_batch, which has found them by the end token. A
+  /// program without documents ignores them.
+  /// Shapes: starts (rows, seq): for each token the position at which its document begins.
+  /// Errors: as check_batch.
+  virtual void set_document_starts(int dp, int microbatch, const std::int32_t* starts) = 0;
+
   /// Sets the inputs that the model declares, for one microbatch. A program with such inputs needs all of
   /// them before a step.
   /// Errors: as check_inputs.

@@ -136,6 +136,7 @@ struct logits_place {
 struct routers_place {
   at where;
   int rows = 0, experts = 0;
+  double balance = 0, z = 0;   // coefficients of the router losses that a step's loss contains
   bool of_each_layer = false;  // the plan's balance loss is computed for each layer
   bool limited = false;        // experts have a capacity limit
   bool fails = false;          // a step with dropped choices is not applied

@@ -14,10 +14,12 @@
 namespace rankc::runtime {
 
 /// Where the values of a sample are written. Pointers are null for inputs that the program does not have.
-/// Shapes: tokens, targets (seq); inputs: of each declared input the numbers of a sample.
+/// Shapes: tokens, targets (seq); inputs: of each declared input the numbers of a sample; document_begins
+/// (seq + 1).
 struct sample_view {
   std::int32_t *tokens = nullptr, *targets = nullptr;
   std::span<double* const> inputs{};
+  std::uint8_t* document_begins = nullptr;  // zeros; null: the plan has no documents
 };
 
 /// The numbers of an input in one sample.

@@ -66,11 +66,13 @@ class dataset {
 std::vector<double> shares_of(const data_spec&);
 std::vector<double> shares_of(const std::vector<opened_source>&);
 
-/// The tokens and targets of a step, if the model reads tokens, and its declared inputs.
+/// The tokens and targets of a step, if the model reads tokens, its declared inputs, and, if the plan has
+/// documents, of each token the position at which its document begins.
 /// Shapes: (microbatches, dp, rows, seq) each; inputs (microbatches, dp, rows, numbers of a sample).
 struct batch {
   std::vector<std::int32_t> tokens, targets;
   std::vector<std::vector<double>> inputs{};
+  std::vector<std::int32_t> document_starts{};
 };
 
 /// Writes the values of a sample.

@@ -18,7 +18,8 @@ struct megatron_index {
   std::vector<std::int64_t> pointers, documents;
 };
 
-/// Read an index and check that it is whole, and that every sequence lies within a .bin file of `bytes`.
+/// Read an index and check that it is whole, that documents are in the order of their sequences, and that
+/// every sequence lies within a .bin file of `bytes`.
 /// Errors: failure (1) that names the file and what is wrong.
 /// Source: Megatron-Core's IndexedDataset: "MMIDIDX\0\0", u64 version 1, u8 type, u64 sequences, u64
 /// documents + 1, i32 lengths, i64 pointers, i64 document indices; multimodal files append an i8 for each

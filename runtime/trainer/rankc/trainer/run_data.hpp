@@ -30,8 +30,8 @@ run_data open_data(const description&, const run_state&);
 /// that contradict what the run has read.
 run_data open_data_of_run(const description&, const options&, beginning&, console&);
 
-/// The mean loss over the first `batches` batches of the held-out data, at most all of it. Each sample counts
-/// once.
+/// The mean loss of labels over the first `batches` batches of the held-out data, at most all of it. Each
+/// sample counts once.
 double held_out_loss(engine&, const run_data&, std::int64_t batches);
 
 }  // namespace rankc::runtime

@@ -85,7 +85,8 @@ class sample_source {
   /// Write the same as seq tokens, and as targets the labels of the tokens after them: the tokens themselves,
   /// those of --labels, or the ignored label where a mask says so.
   void sample(data_part, std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) const;
-  /// Write all values of a sample.
+  /// Write all values of a sample. `document_begins` is set to 1 at each token, and at the token after the
+  /// sample, that begins a document of a .idx file, or that does not follow the token before it in the file.
   void sample(data_part, std::uint64_t s, const sample_view& to) const;
 
   /// The samples of a part until one comes again; nothing where none does.
@@ -104,6 +105,7 @@ class sample_source {
   int synthetic(std::uint64_t s, std::uint64_t t) const;
   std::vector<token_range> ranges_of(data_part, std::uint64_t s) const;
   std::vector<token_range> ranges_of_order(std::uint64_t s) const;
+  void mark_documents(data_part, std::uint64_t s, std::uint8_t* begins) const;
 
   data_source from_;
   shuffle_spec shuffle_;

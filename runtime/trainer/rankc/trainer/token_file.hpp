@@ -31,8 +31,9 @@ struct legal_tokens {
 struct token_piece {
   std::uint32_t file;
   token_type type;
-  std::size_t byte;     // in the file
-  std::uint64_t first;  // of all tokens, that with which it begins
+  bool begins_document;  // by a .idx file
+  std::size_t byte;      // in the file
+  std::uint64_t first;   // of all tokens, that with which it begins
   std::uint64_t count;
 };
 
@@ -59,12 +60,19 @@ class token_stream {
   /// The files and folders below a folder that are not read, each as "NAME (reason)".
   const std::vector<std::string>& skipped() const { return skipped_; }
 
+  /// The documents that begin by .idx files.
+  std::uint64_t documents() const;
+
   /// Copy tokens [first, first + count), which lie within size().
   /// Errors: failure (1) for a token that is not legal, by file, position and number.
   void copy(std::uint64_t first, std::uint64_t count, std::int32_t* to) const;
 
   /// The same within a piece.
   void copy(const token_piece&, std::uint64_t first, std::uint64_t count, std::int32_t* to) const;
+
+  /// Set `begins` to 1 where one of tokens [first, first + count) begins a document by a .idx file.
+  /// Shapes: begins (count).
+  void mark_documents(std::uint64_t first, std::uint64_t count, std::uint8_t* begins) const;
 
   /// Replace labels that a mask ignores by `ignored`. `labels` are tokens [first, first + count).
   void mask(std::uint64_t first, std::uint64_t count, std::int32_t ignored, std::int32_t* labels) const;
@@ -93,6 +101,7 @@ class token_stream {
   legal_tokens legal_;
   std::uint64_t size_ = 0;
   bool text_ = false, sequences_ = false;
+  bool at_border_ = false;  // the next token begins a document
   std::vector<mapped_file> files_;
   std::vector<std::optional<token_mask>> masks_;  // of the first files
   std::vector<std::filesystem::path> indexes_;    // .idx files
