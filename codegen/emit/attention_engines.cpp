@@ -23,12 +23,13 @@ std::vector<std::string> names_of(const attention_setting& s) {
 }
 
 /// Why cuDNN's kernels cannot compute a node's attention; empty if they can.
-std::string why_not_cudnn(const lowered& l, const node& n, const cuda::attention_shape& shape,
-                          bool of_documents, bool of_chunks) {
+std::string why_not_cudnn(const lowered& l, const node& n, const op_sizes& sizes,
+                          const cuda::attention_shape& shape) {
+  const bool of_documents = n.row->find("starts") >= 0, of_chunks = shape.seq < sizes("seq");
   if (!shape.has_equal_heads())
     return fmt::format("their key heads have {} elements and their value heads {}, and cuDNN's take one size",
                        shape.dim, shape.value_dim);
-  if (!n.attention.causal && of_chunks && !n.row->of_rings)
+  if (ops::sees_all_gathered(sizes, n.attention, *n.row, shape))
     return "their attention is not causal, and cuDNN's kernels are not given gathered keys for it";
   if (!n.attention.has_plain_scores())
     return fmt::format("their attention has a {}, which cuDNN's kernels are not given",
@@ -44,12 +45,11 @@ std::string why_not_cudnn(const lowered& l, const node& n, const cuda::attention
 
 attention_engine engine_of(const lowered& l, const body& b, const node& n) {
   const op_sizes sizes = rankc::lowering::sizes_of(b, n, ring_ranks(l.plan->dims));
-  cuda::attention_shape shape = ops::attention_shape(sizes, {l.real_bytes(), b.setting.deterministic});
+  const cuda::attention_shape shape = ops::attention_shape(sizes, {l.real_bytes(), b.setting.deterministic});
   const bool of_documents = n.row->find("starts") >= 0, of_chunks = shape.seq < sizes("seq");
-  attention_engine e{why_not_cudnn(l, n, shape, of_documents, of_chunks)};
+  attention_engine e{why_not_cudnn(l, n, sizes, shape)};
   if (of_documents || !n.attention.has_plain_scores()) {
-    if (of_chunks) shape.seq /= 2;
-    e.own_forward = e.own_gradient = n.attention.has_only_masks() && cuda::masked_attention_by_tiles(shape);
+    e.own_forward = e.own_gradient = ops::masks_on_tensor_cores(sizes, n.attention, shape);
     return e;
   }
   const bool by_tiles = e.by_cudnn() || !of_chunks;

@@ -64,7 +64,7 @@ void embedded::check_tokens(std::span<const std::int32_t> all) const {
 void embedded::check_labels(std::span<const std::int32_t> labels,
                             std::span<const std::int32_t> tokens) const {
   const description& about = engine_->about();
-  check_size("targets", labels.size(), about.tokens_of_microbatch());
+  check_size("targets", labels.size(), reads_tokens(about) ? about.tokens_of_microbatch() : 0);
   if (const auto wrong = std::ranges::find_if(labels, [&](std::int32_t t) { return !about.is_label(t); });
       wrong != labels.end())
     throw failure(1, "RC5075: element {} of targets is {}; {}", wrong - labels.begin(), *wrong,

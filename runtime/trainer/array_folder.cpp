@@ -40,7 +40,10 @@ std::size_t count_of_sample(const description& about, const input_row& input) {
 }
 
 array_folder::array_folder(const std::filesystem::path& folder, const description& about)
-    : seq_(static_cast<std::uint64_t>(about.seq)), has_tokens_(reads_tokens(about)) {
+    : seq_(static_cast<std::uint64_t>(about.seq)),
+      largest_(about.type == dtype::f64 ? std::numeric_limits<double>::max()
+                                        : std::numeric_limits<float>::max()),
+      has_tokens_(reads_tokens(about)) {
   if (!std::filesystem::is_directory(folder))
     throw failure(1, "RC6246: {} is no folder; give arrays:DIR with a file NAME.npy for each input", folder);
   if (has_tokens_) {
@@ -90,18 +93,30 @@ std::string array_folder::text() const {
 
 void array_folder::read(const array& a, std::uint64_t sample, double* to) const {
   a.file.copy(sample * a.count, a.count, to);
-  if (a.is.type != input_type::index) return;
+  const std::span<const double> values(to, a.count);
+  if (a.is.type == input_type::index) check_index(a, sample, values);
+  else check_finite(a, sample, values);
+}
+
+void array_folder::check_index(const array& a, std::uint64_t sample, std::span<const double> values) const {
   using limits = std::numeric_limits<std::int32_t>;
   const double least = a.is.below > 0 ? 0 : limits::min(),
                most = a.is.below > 0 ? a.is.below - 1 : limits::max();
-  const double* const wrong = std::find_if(
-      to, to + a.count, [&](double x) { return (x < least || x > most) && !(a.ignored && x == *a.ignored); });
-  if (wrong == to + a.count) return;
+  const auto wrong = std::ranges::find_if(
+      values, [&](double x) { return (x < least || x > most) && !(a.ignored && x == *a.ignored); });
+  if (wrong == values.end()) return;
   if (a.ignored)
     throw failure(1, "RC6261: {} has {} in sample {}; labels are {} to {}, or {}, which this plan ignores",
                   a.file.name(), *wrong, sample, least, most, *a.ignored);
   throw failure(1, "RC6252: {} has {} in sample {}; input {} takes whole numbers from {} to {}",
                 a.file.name(), *wrong, sample, a.is.name, least, most);
+}
+
+void array_folder::check_finite(const array& a, std::uint64_t sample, std::span<const double> values) const {
+  const auto wrong = std::ranges::find_if(values, [&](double x) { return !(std::abs(x) <= largest_); });
+  if (wrong != values.end())
+    throw failure(1, "RC6253: {} has {} in sample {}; input {} takes numbers from {} to {}", a.file.name(),
+                  *wrong, sample, a.is.name, -largest_, largest_);
 }
 
 void array_folder::copy(std::uint64_t sample, const sample_view& to) const {

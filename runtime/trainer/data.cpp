@@ -122,9 +122,8 @@ batch read_batch(const description& about, const read_sample& read) {
     std::int32_t* const tokens = b.tokens.data() + i * seq;
     read(i, {tokens, b.targets.data() + i * seq, inputs, borders.of_next_sample()});
     if (borders.exist()) borders.write_starts(tokens, b.document_starts.data() + i * seq);
+    if (about.ignore_across_documents) borders.ignore_across(b.targets.data() + i * seq, about.ignored_label);
   }
-  for (std::size_t i = 0; i < b.tokens.size(); ++i)
-    if (about.ignores_label_of(b.tokens[i])) b.targets[i] = about.ignored_label;
   return b;
 }
 

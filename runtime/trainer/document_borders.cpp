@@ -25,4 +25,9 @@ void document_borders::write_starts(const std::int32_t* tokens, std::int32_t* st
   }
 }
 
+void document_borders::ignore_across(std::int32_t* targets, std::int32_t label) const {
+  for (std::size_t i = 0; i + 1 < begins_.size(); ++i)
+    if (begins_[i + 1] != 0) targets[i] = label;
+}
+
 }  // namespace rankc::runtime

@@ -24,6 +24,10 @@ class document_borders {
   /// Shapes: tokens, starts (seq).
   void write_starts(const std::int32_t* tokens, std::int32_t* starts);
 
+  /// Sets the target of each document's last token to `label`, after write_starts.
+  /// Shapes: targets (seq).
+  void ignore_across(std::int32_t* targets, std::int32_t label) const;
+
  private:
   std::vector<std::uint8_t> begins_;
   int end_;

@@ -59,7 +59,10 @@ class evaluation {
   evaluation(engine& e, const placement& where) : e_(e), where_(where) {}
 
   evaluated_loss loss_of(const read_sample& read, std::uint64_t samples) {
-    return mean_loss(e_, read, samples, [this](std::uint64_t batch) { return loss_of_batch(batch); });
+    const auto loss =
+        mean_loss(e_, read, samples, [this](std::uint64_t batch) { return loss_of_batch(batch); });
+    if (!loss) throw failure(1, "RC6175: no label of the {} samples counts in the loss", samples);
+    return *loss;
   }
 
   /// ", without router losses of 0.012; 12 picks found their expert full": the first where the plan has router

@@ -17,8 +17,9 @@ batch read_some(const description& about, const read_sample& read, std::uint64_t
                     [&](std::uint64_t i, const sample_view& to) { read(std::min(first + i, end - 1), to); });
 }
 
-/// The share of a batch's labels that count.
+/// The share of a batch's labels that count. Every sample of a program without targets counts alike.
 double share_of_labels(const description& about, const batch& b) {
+  if (b.targets.empty()) return 1;
   const auto ignored = std::ranges::count(b.targets, about.ignored_label);
   return 1 - static_cast<double>(ignored) / static_cast<double>(b.targets.size());
 }
@@ -58,8 +59,8 @@ std::string note_on_router_losses(const engine& e) {
       e.about().name);
 }
 
-evaluated_loss mean_loss(engine& e, const read_sample& read, std::uint64_t samples,
-                         const evaluate_batch& evaluate) {
+std::optional<evaluated_loss> mean_loss(engine& e, const read_sample& read, std::uint64_t samples,
+                                        const evaluate_batch& evaluate) {
   const auto size = static_cast<std::uint64_t>(e.about().global_batch());
   std::uint64_t batches = 0;
   batch_sums labels;
@@ -78,7 +79,7 @@ evaluated_loss mean_loss(engine& e, const read_sample& read, std::uint64_t sampl
     add(whole, samples, 1, rest);
     add(samples - 1, samples, -static_cast<double>(size - rest) / static_cast<double>(size), 0);
   }
-  if (labels.labels == 0) throw failure(1, "RC6175: no label of the {} samples counts in the loss", samples);
+  if (labels.labels == 0) return std::nullopt;
   all.labels = labels.loss / labels.labels;
   return all;
 }

@@ -30,8 +30,9 @@ using evaluate_batch = std::function<evaluated_loss(std::uint64_t batch)>;
 /// once. The last batch is filled up with copies of one sample; their loss, measured by a batch of that
 /// sample alone, is subtracted, and so are their dropped picks. Router losses are no sums over samples: theirs
 /// is the mean over batches, each with the weight of its samples, and the last batch includes the copies.
-/// Errors: failure (1) if no label counts.
-evaluated_loss mean_loss(engine&, const read_sample&, std::uint64_t samples, const evaluate_batch&);
+/// Empty if no label counts.
+std::optional<evaluated_loss> mean_loss(engine&, const read_sample&, std::uint64_t samples,
+                                        const evaluate_batch&);
 
 /// The number of samples in `batches` batches, at most `all`; all empty: data without an end.
 std::uint64_t samples_in(const description&, std::int64_t batches, std::optional<std::uint64_t> all);

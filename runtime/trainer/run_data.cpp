@@ -108,13 +108,14 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
   return data;
 }
 
-double held_out_loss(engine& e, const run_data& data, std::int64_t batches) {
+std::optional<double> held_out_loss(engine& e, const run_data& data, std::int64_t batches) {
   const auto read = [&](std::uint64_t s, const sample_view& to) {
     data.held_out().sample(s, to, data.held_part());
   };
-  return mean_loss(e, read, samples_in(e.about(), batches, data.held_out().epoch(data.held_part())),
-                   [&](std::uint64_t) { return evaluate_apart(e); })
-      .labels;
+  const auto loss =
+      mean_loss(e, read, samples_in(e.about(), batches, data.held_out().epoch(data.held_part())),
+                [&](std::uint64_t) { return evaluate_apart(e); });
+  return loss ? std::optional(loss->labels) : std::nullopt;
 }
 
 }  // namespace rankc::runtime

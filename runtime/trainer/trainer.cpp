@@ -167,8 +167,14 @@ void train(const description& about, const install_engine& install, const option
     // A signal reaches the processes in different steps: they agree on the last step.
     signal = o.where.agreed_stop && m.step < last ? o.where.agreed_stop(m.step, stop.asked()) : stop.asked();
     const bool ends = m.step == last || signal != 0;
-    if (data.holds_out && (m.step == last || (state.eval_every > 0 && m.step % state.eval_every == 0)))
+    if (data.holds_out && (m.step == last || (state.eval_every > 0 && m.step % state.eval_every == 0))) {
       m.eval_loss = held_out_loss(*e, data, state.eval_batches);
+      if (!m.eval_loss)
+        say.line("note: " +
+                 runtime::say("RC6176: no held-out loss is measured at step {}, because no label of "
+                              "the first {} batches of the held-out data counts",
+                              m.step, state.eval_batches));
+    }
     files.write(m);
     if (m.is_skipped)
       say.line("note: " +

@@ -109,14 +109,14 @@ TEST_CASE("an evaluation is the mean over the labels of all samples, each counte
     labels += counted;
     of_means += mean / samples;
   }
-  const double found = mean_loss(*r.engine, read, samples, evaluate).labels;
+  const double found = mean_loss(*r.engine, read, samples, evaluate)->labels;
   CHECK(std::abs(found - sum / labels) <= 1e-12);
   CHECK(std::abs(found - of_means) > 1e-6);
   const auto nothing = [&](std::uint64_t s, const sample_view& to) {
     read(s, to);
     std::fill_n(to.targets, seq, r.about.ignored_label);
   };
-  CHECK(said_by([&] { mean_loss(*r.engine, nothing, samples, evaluate); }) == said{6175, {"10"}});
+  CHECK(!mean_loss(*r.engine, nothing, samples, evaluate));
 }
 
 TEST_CASE("a label is a token or the ignored label") {

@@ -103,15 +103,14 @@ class kernel_times : public kernel_sizes {
     return {s.time(operations, n.seq), operations * s.joules + passing * g_.joules_of_byte};
   }
 
-  /// False for attention within documents, with a setting or with value heads of another size than key heads,
-  /// that only kernels in f32 compute.
+  /// False for attention that only kernels in f32 compute: some forms within documents or with a setting, of
+  /// all gathered keys, and with value heads of another size than key heads.
   constexpr bool is_on_tensor_cores(const lowering::node& n) const {
     const op_sizes sizes = lowering::sizes_of(l_, n, ring_ranks(s_.dims));
-    cuda::attention_shape a = ops::attention_shape(sizes, {sizeof(std::int16_t), s_.deterministic});
-    if (!a.has_equal_heads()) return false;
+    const cuda::attention_shape a = ops::attention_shape(sizes, {sizeof(std::int16_t), s_.deterministic});
+    if (!a.has_equal_heads() || ops::sees_all_gathered(sizes, n.attention, *n.row, a)) return false;
     if (n.attention.has_plain_scores() && n.row->find("starts") < 0) return true;
-    if (a.seq < sizes("seq")) a.seq /= 2;
-    return n.attention.has_only_masks() && cuda::masked_attention_by_tiles(a) && is_hopper(g_.name);
+    return ops::masks_on_tensor_cores(sizes, n.attention, a) && is_hopper(g_.name);
   }
 
   constexpr attention_sizes sizes_of_attention(const lowering::node& n, std::size_t q) const {

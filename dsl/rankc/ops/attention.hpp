@@ -112,6 +112,19 @@ constexpr cuda::attention_shape attention_shape(const op_sizes& s, const kernel_
           .deterministic = k.deterministic};
 }
 
+/// True if the kernels for compute capability 9.0 compute attention with these masks on tensor cores:
+/// documents, windows and scales. With cp, the rank's tokens of a sequence are two chunks.
+constexpr bool masks_on_tensor_cores(const op_sizes& s, const attention_setting& by,
+                                     cuda::attention_shape shape) {
+  if (shape.seq < s("seq")) shape.seq /= 2;
+  return by.has_only_masks() && cuda::masked_attention_by_tiles(shape);
+}
+/// True if a rank's queries see all keys that cp gathers. Only kernels in f32 compute this.
+constexpr bool sees_all_gathered(const op_sizes& s, const attention_setting& by, const op_row& row,
+                                 const cuda::attention_shape& shape) {
+  return !by.causal && shape.seq < s("seq") && !row.of_rings;
+}
+
 /// Twice the number of keys that a query sees on average: of causal attention without a window the length
 /// of a sequence.
 constexpr double doubled_keys_per_query(const op_sizes& s) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "retrace.hpp"
 
+#include <rankc/runtime/named_inputs.hpp>
 #include <rankc/runtime/operands.hpp>
 
 #include <algorithm>
@@ -23,11 +24,44 @@ std::size_t count_not_finite(const lane& on, const operand& o) {
   return o.type == dtype::f64 ? count_not_finite<double>(on, o) : count_not_finite<float>(on, o);
 }
 
+/// A part of the arena. Units: bytes.
+struct byte_range {
+  std::size_t begin, end;
+};
+
+/// The batch of a rank, in the order of addresses. It is given, and the repeated step reads it again.
+std::vector<byte_range> batch_of(const rank& r) {
+  const description& about = *r.about;
+  const layout& l = *r.where;
+  const auto microbatches = static_cast<std::size_t>(about.microbatches);
+  const std::size_t tokens = microbatches * static_cast<std::size_t>(about.rows) * sizeof(std::int32_t);
+  std::vector<byte_range> all;
+  const auto add = [&](bool is_read, at where, std::size_t bytes) {
+    if (is_read) all.push_back({where.byte, where.byte + bytes});
+  };
+  add(l.reads_tokens, l.tokens, tokens * about.chunks_of(*r.row).count());
+  add(l.reads_targets, l.targets, tokens * about.chunks_of(*r.row).count());
+  add(l.reads_starts, l.starts, tokens * static_cast<std::size_t>(about.seq));
+  for (const input_row& input : l.inputs)
+    add(true, input.where, microbatches * bytes_of_input(about, *r.row, input));
+  std::ranges::sort(all, {}, &byte_range::begin);
+  return all;
+}
+
 template <class T>
-void clear_what_is_not_finite(const rank& r) {
-  T* values = reinterpret_cast<T*>(r.arena);
-  std::replace_if(
-      values, values + r.where->arena_bytes / sizeof(T), [](T x) { return !std::isfinite(x); }, T{0});
+void clear_not_finite(const rank& r) {
+  const auto clear = [&](std::size_t begin, std::size_t end) {
+    T* const values = reinterpret_cast<T*>(r.arena);
+    std::replace_if(
+        values + (begin + sizeof(T) - 1) / sizeof(T), values + end / sizeof(T),
+        [](T x) { return !std::isfinite(x); }, T{0});
+  };
+  std::size_t from = 0;
+  for (const byte_range& given : batch_of(r)) {
+    clear(from, given.begin);
+    from = given.end;
+  }
+  clear(from, r.where->arena_bytes);
 }
 
 /// The parameter whose weights or gradients contain an operand; null if there is none.
@@ -84,7 +118,7 @@ void retracer::after(const lane& on, const operand_list& call) {
 retracing::retracing(std::span<local_rank> ranks) : ranks_(ranks) {
   for (local_rank& each : ranks_) {
     const rank& r = each.main();
-    r.about->type == dtype::f64 ? clear_what_is_not_finite<double>(r) : clear_what_is_not_finite<float>(r);
+    r.about->type == dtype::f64 ? clear_not_finite<double>(r) : clear_not_finite<float>(r);
     for (rank& view : each.views()) view.origin = &of_.emplace_back();
   }
 }

@@ -8,8 +8,10 @@
 #include "fake_engine.hpp"
 
 #include <doctest/doctest.h>
+#include <cmath>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <numeric>
 
 using namespace rankc::runtime;
@@ -161,6 +163,23 @@ TEST_CASE("files that do not fit are refused, each by one sentence") {
   CHECK(label[0] == 4);
   CHECK(said_by([&] { open.copy(5, {.inputs = into}); }) ==
         said{6252, {labels, "5", "5", "labels", "0", "4"}});
+
+  std::vector<double> wide(120, 0.5);
+  for (const double wrong : {std::nan(""), -std::numeric_limits<double>::infinity(), 1e300}) {
+    wide[3 * 12 + 7] = wrong;
+    write_npy(features, "<f8", "(10, 4, 3)", wide);
+    const array_folder with_wrong(files.folder, files.program.about);
+    with_wrong.copy(2, {.inputs = into});
+    CHECK(numbers == std::vector<double>(12, 0.5));
+    const said refused = said_by([&] { with_wrong.copy(3, {.inputs = into}); });
+    if (wrong == 1e300) CHECK(refused == said{});
+    else CHECK(refused.id == 6253);
+  }
+  encoder_program narrow;
+  narrow.about.type = dtype::f32;
+  CHECK(
+      said_by([&] { array_folder(files.folder, narrow.about).copy(3, {.inputs = into}); }) ==
+      said{6253, {features, "1e+300", "3", "features", "-3.4028234663852886e+38", "3.4028234663852886e+38"}});
 }
 
 TEST_CASE("targets are tokens or the ignored label, and labels across documents are ignored") {

@@ -116,6 +116,28 @@ TEST_CASE("the token after a sample is marked where it begins a document") {
   CHECK(marked == 2);  // tokens 8 and 56
 }
 
+TEST_CASE("labels across the borders of an index are ignored, also at the end of a sequence") {
+  const scratch files;
+  const numbers begins = write_files(files);
+  const fake_program program(1, 1, 1, dtype::f64, 65536);
+  int ignored = 0;
+  for (const int end : {25, 60000})
+    for (const char* shuffle : {"none", "7"}) {
+      description about = with_documents(program, end);
+      about.ignored_label = -100;
+      const dataset data = open(files.path("d"), {parse_shuffle(shuffle), 0});
+      const batch plain = read_batch(about, data, 0);
+      about.ignore_across_documents = true;
+      const batch across = read_batch(about, data, 0);
+      for (std::size_t i = 0; i < plain.targets.size(); ++i) {
+        const bool is_last = plain.tokens[i] == end || std::ranges::count(begins, plain.targets[i]) != 0;
+        CHECK(across.targets[i] == (is_last ? -100 : plain.targets[i]));
+        ignored += is_last;
+      }
+    }
+  CHECK(ignored > 20);
+}
+
 TEST_CASE("a plan without documents, and files without an index, have no borders") {
   const scratch files;
   write_files(files);

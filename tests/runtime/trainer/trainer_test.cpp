@@ -9,6 +9,7 @@
 #include "../../exit_with.hpp"
 #include "fake_losses.hpp"
 #include "fake_run.hpp"
+#include "token_files.hpp"
 
 #include <doctest/doctest.h>
 #include <unistd.h>
@@ -75,6 +76,31 @@ TEST_CASE("a step in which no label counts is noted, and later steps and checkpo
   std::vector<std::int64_t> skipped;
   for (const step_input& in : inputs) skipped.push_back(in.skipped);
   CHECK(skipped == std::vector<std::int64_t>{0, 0, 0, 1, 1, 1, 1, 1});
+}
+
+TEST_CASE("held-out data without labels that count costs a note, and the run goes on and saves") {
+  const scratch files;
+  fake_program program(1, 1, 1);
+  program.about.ignored_label = -100;
+  std::vector<std::uint16_t> tokens(200, 7);
+  const std::string data = llm_c(files, "t.bin", tokens),
+                    held = llm_c(files, "h.bin", {tokens.begin(), tokens.end() - 1});
+  files.write("h.mask", mask(199, [](std::uint64_t) { return true; }));
+  const std::string save = files.path("s"), metrics = files.path("m");
+  const outcome done =
+      run(program, {"train", "--steps", "2", "--data", data, "--eval-data", held, "--eval-every", "1",
+                    "--eval-batches", "3", "--save", save, "--metrics", metrics});
+  REQUIRE_MESSAGE(done.code == 0, done.err);
+  CHECK(lines_with(done.out,
+                   "note: RC6176: no held-out loss is measured at step 1, because no label of the "
+                   "first 3 batches of the held-out data counts")
+            .size() == 1);
+  CHECK(lines_with(done.out, "RC6176").size() == 2);
+  for (const auto& line : lines_of(metrics)) CHECK_FALSE(line.contains("eval_loss"));
+  CHECK(std::filesystem::exists(save + "/step_000002"));
+  const outcome eval = run(program, {"eval", "--load", save, "--data", held});
+  CHECK(eval.code == 1);
+  CHECK(eval.err.find("RC6175: no label of the ") != std::string::npos);
 }
 
 TEST_CASE("a run is told how it ended and what may come next") {

@@ -42,7 +42,8 @@ class array_folder {
   std::string text() const;
 
   /// Writes the values of a sample.
-  /// Errors: failure (1) for an index that is not in its range, with the file and the sample.
+  /// Errors: failure (1) for an index that is not in its range, and for a number that is not finite in the
+  /// program's type, with the file and the sample.
   void copy(std::uint64_t sample, const sample_view& to) const;
 
  private:
@@ -54,8 +55,11 @@ class array_folder {
   };
   void open(const std::filesystem::path& folder, const input_row&, const description&);
   void read(const array&, std::uint64_t sample, double* to) const;
+  void check_index(const array&, std::uint64_t sample, std::span<const double>) const;
+  void check_finite(const array&, std::uint64_t sample, std::span<const double>) const;
 
   std::uint64_t samples_ = 0, seq_;
+  double largest_;  // the largest finite number of the program's type
   bool has_tokens_;
   std::vector<array> arrays_;  // tokens and targets first, if the model reads them
 };

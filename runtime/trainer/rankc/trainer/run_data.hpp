@@ -31,7 +31,7 @@ run_data open_data(const description&, const run_state&);
 run_data open_data_of_run(const description&, const options&, beginning&, console&);
 
 /// The mean loss of labels over the first `batches` batches of the held-out data, at most all of it. Each
-/// sample counts once.
-double held_out_loss(engine&, const run_data&, std::int64_t batches);
+/// sample counts once. Empty if no label counts.
+std::optional<double> held_out_loss(engine&, const run_data&, std::int64_t batches);
 
 }  // namespace rankc::runtime
