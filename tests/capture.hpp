@@ -8,7 +8,7 @@
 
 namespace testing {
 
-/// What a descriptor receives while this lives.
+/// Captures what is written to a C stream while the object lives.
 class capture {
  public:
   explicit capture(std::FILE* stream) : stream_(stream), to_(std::tmpfile()) {

@@ -16,8 +16,8 @@ inline doctest::String toString(const exit_with& e) {
   return doctest::toString(e.code) + ": " + toString(e.message);
 }
 
-/// The failure that a call throws; code 0 where it throws none. A failure that has been sent as text between
-/// processes has its arguments in the text alone.
+/// The failure that a call throws; code 0 if it does not throw. The arguments of a failure from another
+/// process are only in its text.
 template <class Call>
 exit_with exit_of(Call call) {
   try {

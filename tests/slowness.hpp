@@ -6,7 +6,7 @@
 
 namespace rankc::test {
 
-/// A limit in seconds times RANKC_TEST_SLOWNESS, where that is set to a number above 0.
+/// A limit in seconds times RANKC_TEST_SLOWNESS, if that is set to a number above 0.
 inline std::chrono::duration<double> scaled(double seconds) {
   const char* set = std::getenv("RANKC_TEST_SLOWNESS");
   const double slowness = set != nullptr ? std::atof(set) : 1;

@@ -19,7 +19,7 @@ inline int some_of(int all) { return plants_all() ? all : (all + 2) / 3; }
 /// Whether the n-th of many is taken.
 inline bool takes(std::size_t n) { return plants_all() || n % 3 == 0; }
 
-/// Every third element, from element `first` (0, 1 or 2) on, or all of them.
+/// Every third element from element `first` (0, 1 or 2) on, or all of them.
 template <class T>
 std::vector<T> some_of(std::vector<T> all, std::size_t first = 0) {
   std::vector<T> some;

@@ -10,7 +10,7 @@
 
 namespace rankc::test {
 
-/// The text of a tokenizer.json, to which special tokens are added with the next free ids.
+/// The text of a tokenizer.json with additional special tokens, which get the next free ids.
 inline std::string tokenizer_with(const std::string& file, const std::vector<std::string>& special) {
   std::ifstream in(file);
   nlohmann::json root = nlohmann::json::parse(in);

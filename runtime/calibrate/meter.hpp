@@ -7,13 +7,14 @@ namespace rankc::calibrate {
 
 class meter {
  public:
-  /// Of a CUDA device. Errors: runtime::failure where there is no NVML, or it has no such count.
+  /// Measure a CUDA device. Errors: runtime::failure if there is no NVML, or if the device does not count
+  /// energy.
   explicit meter(int device);
   ~meter();
   meter(const meter&) = delete;
   meter& operator=(const meter&) = delete;
 
-  /// Units: joules, since the driver was loaded.
+  /// The energy used since the driver was loaded. Units: joules.
   double read() const;
 
  private:

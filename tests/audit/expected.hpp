@@ -6,7 +6,7 @@
 
 namespace audit {
 
-/// The account of the ranks of a pipeline coordinate.
+/// The account of the ranks at one pipeline coordinate, by the formulas.
 account expected(const drawn&, int pp, const std::vector<formula>&, const number_types&);
 
 }  // namespace audit

@@ -5,7 +5,7 @@
 
 namespace audit {
 
-extern const int plans_of_family;  // in the whole family, of which a build may have a sample
+extern const int plans_of_family;  // in the whole family; a build may contain a sample
 extern const std::string_view audited_layout;
 
 }  // namespace audit

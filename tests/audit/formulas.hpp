@@ -14,11 +14,11 @@ struct formula {
   std::string technique, variant, phase, scope, op, axis, count, elements, sent, type, evidence;
 };
 
-/// All rows of the file.
-/// Errors: std::runtime_error where it is none.
+/// Read all rows of the file.
+/// Errors: std::runtime_error if it is malformed.
 std::vector<formula> read_formulas(const std::string& path);
 
-/// The row of a number.
+/// The row with this number.
 /// Errors: std::out_of_range.
 const formula& find(const std::vector<formula>&, int id);
 

@@ -94,7 +94,7 @@ TEST_CASE("a communication that is issued twice, or not at all, makes another ac
         };
         if (!is({send, reduce, reduce_norm, reduce_loss}) &&
             !(twice && is({receive, gather, reduce_scatter})))
-          continue;  // others make what is read
+          continue;  // another item makes what is read here
         const auto at = items.begin() + static_cast<std::ptrdiff_t>(i);
         CAPTURE(one.name);
         twice ? items.insert(at, one) : items.erase(at);

@@ -12,7 +12,7 @@
 #include <cstring>
 #include <string>
 
-/// Llama 3 of 405b, 70b or else 8b.
+/// Llama 3 405b, 70b or, for any other text, 8b.
 /// Source: Llama Team 2024, arXiv:2407.21783, table 3.
 static rankc::models::llama llama3_of(const std::string& size) {
   if (size == "405b")
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
       .world = dp * tp * pp, .dp_replicate = dp, .tp = tp, .pp = pp, .sequence_parallel = tp > 1};
   const training recipe{.seq = 8192, .global_batch = dp * microbatches, .precision = bf16};
   cluster machines = clusters::h200<1>;
-  machines.memory = 0;  // not asked for
+  machines.memory = 0;  // memory is not checked here
   machines.nodes = (dims.world + machines.ranks_per_node - 1) / machines.ranks_per_node;
   const auto run = [&](const auto& schedule) {
     return codegen::generator_main(make_plan("llama3_" + size, model, dims, schedule, recipe, machines),

@@ -34,8 +34,8 @@ namespace {
 bool is_of_years_before(const std::string& set) {
   return set == "korthikanti" || set == "narayanan" || set == "megatron readme" || set == "vtrain";
 }
-/// Sets that no constant is by: one row of another state of the program, three of another model, and NeMo in
-/// fp8.
+/// Sets to which no constant is fitted: one row of another program version, three of another model, and NeMo
+/// in fp8.
 bool is_only_tested(const std::string& set) {
   return set == "megatron readme" || set == "mlperf gpt3 fp8" || set.starts_with("dgxc fp8");
 }
@@ -51,7 +51,7 @@ parallel_dims dims_of(const json& r, bool before, bool repeats_all) {
   return d;
 }
 
-/// Shapes: (stages).
+/// The number of layers of each stage, as even as possible. Shapes: (stages).
 std::vector<int> split(int layers, int stages) {
   if (layers % stages == 0) return std::vector<int>(static_cast<std::size_t>(stages), layers / stages);
   std::vector<int> each(static_cast<std::size_t>(stages), (layers + 2) / stages);

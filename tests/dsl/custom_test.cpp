@@ -9,7 +9,7 @@ namespace mine {
 
 using namespace rankc;
 
-/// Residual feed-forward through a narrow waist, gated; its norm sits on the branch's end.
+/// A residual gated feed-forward with a narrow hidden size; its norm is at the branch's end.
 struct waist {
   static constexpr std::string_view name = "waist";
   dim hidden, narrow;

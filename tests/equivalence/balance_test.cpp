@@ -43,7 +43,7 @@ const subject& of_shards() {
   return s;
 }
 
-/// On all ranks that have it, an operand of an op is that of another.
+/// On all ranks that have it, an op reads another op's operand.
 auto swapped(const char* row, const char* port, const char* of, const char* with) {
   return [=](subject& s) {
     int swaps = 0;
@@ -135,7 +135,7 @@ TEST_CASE("a balance of the parts of a rank, of other groups, or with another co
     };
   };
   for (const subject* sound : {&of_stages(), &of_shards()}) {
-    check_refused(*sound, change_all("balance_loss", [](op& o) {  // of the rank's own choices
+    check_refused(*sound, change_all("balance_loss", [](op& o) {  // the choices of the rank alone
       const access own = subject::read_of(o, "s");
       access& whole = subject::read_of(o, "whole");
       whole.value = own.value;

@@ -8,7 +8,7 @@
 namespace by_hand_test {
 
 using namespace equivalence_tests;
-using rankc::codegen::access;  // and not that of unistd.h
+using rankc::codegen::access;  // unistd.h has a function of this name
 
 namespace {
 

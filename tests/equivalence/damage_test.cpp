@@ -21,7 +21,7 @@ using namespace equivalence_tests;
 
 namespace {
 
-/// Another number, or another word of the text, where a number stands.
+/// Replace a number in the text by another number.
 void damage(std::string& text, std::mt19937& random) {
   constexpr const char* numbers[]{"0",     "1",    "-1", "2", "7", "4294967296", "9223372036854775807",
                                   "1e300", "65536"};

@@ -16,7 +16,7 @@ using rankc::test::said, rankc::test::said_by;
 
 namespace {
 
-/// What is said of a line beside one that is sound.
+/// The message about a line that follows a correct one.
 said said_of_line(const line& l) {
   const std::array<line, 2> lines{line{"gelu_grad", "dx(t w) dy(t w) x(t w)", "dx = dy' x"}, l};
   return said_by([&] { read_facts(lines); });

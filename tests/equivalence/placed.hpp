@@ -12,7 +12,8 @@ namespace equivalence_tests {
 
 using rankc::test::said;
 
-/// "rank 3, 1B0: layers.2: linear" and the sentence; both are empty where a program is accepted.
+/// The place, such as "rank 3, 1B0: layers.2: linear", and the sentence; both are empty if a program is
+/// accepted.
 struct placed {
   std::string place;
   said what;

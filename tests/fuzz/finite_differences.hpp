@@ -13,7 +13,7 @@ struct finite_result {
   std::string wrong;
 };
 
-/// Differentiate every element, or where there are more than `elements` as many of them, some of each tensor.
+/// Differentiate every element, or some of each tensor if there are more than `elements`.
 finite_result compare_differences(training_run&, const tensors& gradients, draws&, int elements);
 
 }  // namespace fuzz

@@ -12,7 +12,7 @@
 #include <optional>
 
 namespace rankc::runtime::host {
-void prepare(char** argv);  // its header has a `layout`, as rankc/plan_data.hpp has
+void prepare(char** argv);  // declared here: its header defines a `layout`, and so does rankc/plan_data.hpp
 }
 
 namespace fuzz {

@@ -26,7 +26,7 @@ exit_with refused(const std::string& program, const fs::path& folder) {
   return said;
 }
 
-/// Positions that no rank has weights of.
+/// Keep `count` positions, whose weights no rank has.
 void keep_positions(tensors& all, std::size_t count) {
   for (auto& [name, values] : all)
     if (name.ends_with("wpe.weight")) values.resize(count);

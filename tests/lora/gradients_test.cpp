@@ -14,7 +14,7 @@ namespace {
 
 using rankc::runtime::region;
 
-/// Rows x columns, row-major.
+/// A row-major matrix.
 struct matrix {
   std::size_t rows, columns;
   std::vector<double> of;
@@ -34,7 +34,7 @@ matrix transposed(const matrix& x) {
   return y;
 }
 
-/// Tensors by name, as matrices.
+/// The tensors of a region by name, as matrices.
 std::map<std::string, matrix> matrices(run& r, region of) {
   std::map<std::string, matrix> all;
   const tensors values = r.tensors(of);

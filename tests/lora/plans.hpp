@@ -8,7 +8,7 @@ namespace adapting {
 
 std::vector<split_plan> plans();
 
-/// alpha / rank of all jobs of low rank.
+/// alpha / rank in all jobs.
 inline constexpr double scale = 2.5;
 
 }  // namespace adapting

@@ -90,7 +90,7 @@ using namespace rankc;
 using namespace rankc::ports;
 
 inline constexpr op_row silu_grad_row{
-    .name = "step",  // as the text calls what a rank runs
+    .name = "step",  // generated text uses this name for what a rank runs
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width")},
     .rule = placement_rules::gradient_of_elementwise,
     .kernel = "user::silu_grad",

@@ -41,7 +41,7 @@ void square_loss_grad(const rankc::cuda::lane&, rankc::runtime::at dx, rankc::ru
                       std::size_t count, double scale);
 
 #ifdef __CUDACC__
-/// One block, whose threads add up in one order.
+/// A single block, whose threads add up in a fixed order.
 template <class T>
 __global__ void square_loss_kernel(float* loss, const T* x, std::size_t count, float scale, bool accumulate) {
   __shared__ float part[256];

@@ -52,7 +52,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
 
-/// What other ranks do on the GPU may wait for this one.
+/// Other ranks' work on the GPU may wait for this rank, so only this rank's stream is synchronised.
 cudaError_t cudaDeviceSynchronize() { return cudaStreamSynchronize(nullptr); }
 
 }  // extern "C"

@@ -11,8 +11,8 @@
 
 #include "run.hpp"
 
-/// Takes one. Each rank makes its table's calls and no others; a target that times what lanes of their own
-/// communicate times all of it.
+/// Take a step call by call. Each rank must make exactly the calls of its table. Only with `times_all` are
+/// the communications on separate lanes timed completely.
 inline rankc::runtime::step_output step_by_calls(run& r, bool times_all) {
   using rankc::runtime::call_kind;
   std::vector<rankc::runtime::traced> did;

@@ -11,7 +11,7 @@
 #include "plans.hpp"
 #include "run.hpp"
 
-/// The actions of a pipeline rank of a program's plan.
+/// The actions of a pipeline rank in a program's plan.
 inline std::vector<std::string> actions_of(const registered& program, int pp) {
   for (const programs::job& j : programs::jobs)
     for (const programs::layout& l : programs::all_layouts()) {

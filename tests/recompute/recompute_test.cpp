@@ -12,7 +12,7 @@ namespace recompute_test {
 
 namespace {
 
-/// All that a few steps give.
+/// All results of a few steps.
 struct result {
   std::vector<double> losses, norms;
   tensors gradients, weights;

@@ -141,7 +141,7 @@ TEST_CASE("biases balance what routers choose") {
     if (biases_of(with.tensors(region::weights)).empty()) continue;
     CAPTURE(program.job);
     const auto worst_load = [&] {
-      with.steps = 0;  // of the same batch
+      with.steps = 0;  // take the same batch
       with.step();
       double most = 0;
       for (const auto& [name, counts] : biases_of(with.tensors(region::gradients)))

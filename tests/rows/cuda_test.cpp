@@ -18,7 +18,7 @@ void each_case(F f) {
       for (const setting& s : settings(r)) f(*on, r, s);
 }
 
-/// A row's kernel makes what the host's makes of the same numbers.
+/// Check that a row's kernel gives the host kernel's results for the same numbers.
 void check_same(machine& on, machine& host, const row& r, const setting& s) {
   const operands o = random_operands(on, r, s, 20);
   const operands got = on.run(r, s, o), want = host.run(r, s, o);

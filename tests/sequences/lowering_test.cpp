@@ -20,7 +20,8 @@ using namespace rankc::codegen;
 
 namespace {
 
-/// A ring of so many ranks, or of groups of some, in which each rank has 8 tokens of each of two sequences.
+/// A ring of `groups` ranks, or of groups of `of_group` ranks each. Each rank has 8 tokens of each of two
+/// sequences.
 rankc::plan_data ring_of(int groups, int of_group = 1) {
   using namespace rankc;
   return make_plan(
@@ -103,7 +104,7 @@ TEST_CASE(
       const auto waits = [&](const op& o) {
         return std::find(o.waits.begin(), o.waits.end(), static_cast<int>(i)) != o.waits.end();
       };
-      // An op waits for this one by name, or for a later one of its lane.
+      // An op waits for this shift itself, or for a later one on its lane.
       std::size_t end = i + 1;
       const auto follows = [&](const op& o) {
         return waits(o) || std::any_of(o.waits.begin(), o.waits.end(), [&](int w) {

@@ -21,7 +21,7 @@ struct shape {
   int head_dim = 64, seq = 512, cp = 1, end_of_document = -1;
 };
 
-/// Layers with a setting of attention, and layers without one, by turns.
+/// Layers with and without an attention setting alternate.
 struct alternating {
   rankc::attention_setting setting;
   int vocab = 64, vocab_used = 0;

@@ -23,7 +23,7 @@ constexpr std::vector<layer_kind> kinds_of(const auto& model, bool sp) {
   return check_plan(model, dims(sp), schedules::gpipe{2}, recipe, clusters::cpu).kinds;
 }
 
-/// FNV-1a of what is recorded, for the compiler and for the program.
+/// The FNV-1a hash of the traced ops, computed by the compiler and by the program.
 constexpr unsigned long long fingerprint(const auto& model, bool sp) {
   unsigned long long h = 0xCBF29CE484222325ull;
   auto add = [&](int n) { h = (h ^ static_cast<unsigned>(n)) * 0x100000001B3ull; };

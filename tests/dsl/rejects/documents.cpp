@@ -26,7 +26,7 @@ inline constexpr auto below_zero = packed(fault(-2, -1));
 //        document
 static_assert(valid<below_zero>);
 
-/// Attention that is told of documents, or not.
+/// Attention with or without the starts of documents.
 struct own_attention {
   static constexpr std::string_view name = "own";
   bool told, of_targets = false;

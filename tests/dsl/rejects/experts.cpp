@@ -256,7 +256,7 @@ inline constexpr plan spread{.model = around<Layer>{},
                              .recipe = recipe,
                              .cluster = clusters::cpu};
 
-/// A router of four experts by a rule.
+/// A router of four experts with one rule.
 template <router_rule Rule, int Picks = 2>
 struct by_rule : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -316,7 +316,7 @@ static_assert(valid<choices_in_bf16>);
 constexpr value own_experts(trace& t, std::string_view name) {
   return t.parameter(name, {all, ffn}, {{axis::ep, all.name}}, initial::normal, 0.02);  // @own_weight@
 }
-/// What the layers below do wrong: nothing, or one of these.
+/// The mistake that the layers below make, if any.
 enum class mistake {
   none,
   whole_experts,

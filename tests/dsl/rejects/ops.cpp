@@ -5,7 +5,7 @@
 inline constexpr dim hidden{"hidden", 16};
 inline constexpr bool faulty = fault(true, false);
 
-/// A row like gelu's, with a header of its own, as a user may write it.
+/// A row like gelu's in a separate header, as a user may write it.
 constexpr op_row like_gelu(void (*damage)(op_row&)) {
   op_row row = ops::gelu;
   row.name = "mine";

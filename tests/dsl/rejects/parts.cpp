@@ -35,7 +35,7 @@ static_assert(valid<rc314_no_schedule>);
 //        clusters::cpu, clusters::h200<1> or one of your own
 static_assert(valid<nothing>);
 
-// dims and recipe may be braces without their types.
+// `dims` and `recipe` may be braces without type names.
 inline constexpr plan in_braces{.model = gpt,
                                 .dims = {},
                                 .schedule = one_microbatch,

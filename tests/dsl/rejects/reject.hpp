@@ -7,7 +7,7 @@
 
 using namespace rankc;
 
-/// The wrong value where the fault is compiled in, else the right one.
+/// The wrong value if the fault is compiled in, else the right one.
 template <class T>
 constexpr T fault([[maybe_unused]] T wrong, [[maybe_unused]] T right) {
 #ifdef FAULT
@@ -17,7 +17,7 @@ constexpr T fault([[maybe_unused]] T wrong, [[maybe_unused]] T right) {
 #endif
 }
 
-/// A value of the wrong type where the fault is compiled in, else the right one.
+/// A value of the wrong type if the fault is compiled in, else the right one.
 template <class Wrong, class Right>
 constexpr auto fault_type([[maybe_unused]] Right right) {
 #ifdef FAULT

@@ -10,7 +10,7 @@
 
 namespace rankc::testing {
 
-inline constexpr int layers = 3, hidden = 32, tokens = 64;  // tokens of a microbatch, on all ranks
+inline constexpr int layers = 3, hidden = 32, tokens = 64;  // tokens of a microbatch, over all ranks
 
 inline plan_data traced(const auto& model, bool sp) {
   const parallel_dims dims{.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = sp};

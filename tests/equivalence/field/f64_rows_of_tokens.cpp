@@ -10,7 +10,7 @@ namespace field {
 
 namespace attentions {
 
-/// `kernel` is given the lane and the operands, within documents their starts as the last.
+/// Call `kernel` with the lane and the operands; with documents, their starts are the last operand.
 template <bool Documents = false>
 void forward(call& c, const heads& n, auto&& kernel) {
   const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");

@@ -10,7 +10,7 @@ namespace field {
 
 using execution::outcome;
 
-/// Which of the ops that can run is next is drawn of a seed.
+/// Run a program. The seed determines which ready op runs next.
 outcome run_program(const rankc::codegen::program&, const model_run&, unsigned seed = 0);
 
 }  // namespace field

@@ -14,7 +14,7 @@ using rankc::codegen::target;
 
 namespace {
 
-/// Returns how many programs were run.
+/// Returns: the number of programs that were run.
 int expect_equal(const rankc::plan_data& p) {
   CAPTURE(p.name);
   REQUIRE(accepts(p.diagnostics));

@@ -20,7 +20,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// Mutants in a row that are of one program.
+/// Consecutive mutants of one program.
 constexpr std::uint64_t of_program = 64;
 
 struct settings {
@@ -37,13 +37,13 @@ std::vector<rankc::plan_data> all_plans(int drawn) {
   return all;
 }
 
-/// "RC7402" of a sentence with that id.
+/// The id at the beginning of a sentence: "RC7402".
 std::string id_in(const std::string& sentence) {
   const std::size_t at = sentence.find("RC");
   return at == std::string::npos ? "without an id" : sentence.substr(at, 6);
 }
 
-/// The classes that a mutant is of.
+/// The classes in which a mutant is counted.
 std::vector<std::string> classes_of(const mutant& m, const opinions& o) {
   const std::string plan = m.of.name.substr(0, m.of.name.find(' '));
   std::vector<std::string> all{std::string("form: ") + mutant_form_names[static_cast<int>(m.form)],
@@ -72,7 +72,7 @@ class judgement {
  public:
   explicit judgement(const settings& with) : with_(with), plans_(all_plans(with.drawn)) {}
 
-  /// Returns the exit code.
+  /// Returns: the exit code.
   int run() {
     const auto begin = clock::now();
     for (std::uint64_t n = with_.from; n < with_.from + with_.count; ++n) {
@@ -89,8 +89,8 @@ class judgement {
   }
 
  private:
-  /// Lower the program of a block of mutants. A program that is refused or different is reported and has no
-  /// mutants.
+  /// Lower the program of a block of mutants. A program that is refused or different is reported, and not
+  /// mutated.
   void turn_to(std::uint64_t block) {
     if (block_ == block) return;
     block_ = block;

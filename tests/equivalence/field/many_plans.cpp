@@ -16,7 +16,7 @@ struct settings {
   std::uint64_t seed = 1, from = 0, count = 100;
 };
 
-/// Whether the field and the checker find nothing wrong with a program.
+/// Whether neither the field nor the checker finds a fault in a program.
 bool is_right(const field::subject& s, unsigned seed) {
   const field::outcome o = field::run_program(s.program, field::run_model(s.model), seed);
   const std::string why = field::check_terms(s.program, s.model);

@@ -8,7 +8,7 @@ namespace field::elements {
 
 namespace {
 
-/// How many pieces there are of both parts, and how wide they are.
+/// The number of pieces in each of two parts, and their widths.
 struct parts {
   std::int64_t count, left, right;
 };

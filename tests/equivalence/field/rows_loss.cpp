@@ -23,7 +23,7 @@ void expect_rows(const matrix& logits, const matrix& top, const matrix& targets)
          "a loss of operands of other tokens");
 }
 
-/// Whether a rank's part of the vocabulary has the target, and its column.
+/// Whether a rank's part of the vocabulary contains the target, and its column.
 bool has(element target, std::int64_t first, std::int64_t vocab, std::int64_t& column) {
   if (target < static_cast<element>(first) || target >= static_cast<element>(first + vocab)) return false;
   column = static_cast<std::int64_t>(target) - first;
@@ -93,12 +93,12 @@ void count_labels(call& c) {
   c.out("count", 1, 1).of[0] = static_cast<element>(targets.is.size() - ignored);
 }
 
-/// A number that is drawn of the count stands for 0, or for minus infinity.
+/// An element drawn from the count; it stands for 0 or minus infinity.
 void skip_unlabeled(call& c) {
   c.out("total", 1, 1).of[0] = draw(mix(key_of("skipped"), c.in("count").of.at(0)));
 }
 
-/// The factor of the tokens that have a loss.
+/// The factor of tokens that have a loss.
 static element masked_factor(const call& c) {
   return multiply(number(c.number), inverse(c.in("count").of.at(0)));
 }
@@ -146,7 +146,7 @@ void squared_error_grad(call& c) {
     dx.of[i] = multiply(twice, add(x.of[i], negate(targets.of[i])));
 }
 
-/// The tokens of each sequence.
+/// The number of tokens in each sequence.
 static std::int64_t share_of(const call& c, std::int64_t tokens) {
   expect(c.rows > 0 && c.seq > 0 && tokens % c.rows == 0, "sequence_mean: no equal shares of sequences");
   return tokens / c.rows;

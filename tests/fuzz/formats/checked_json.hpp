@@ -8,7 +8,7 @@
 
 namespace rankc::fuzz {
 
-/// A text with its checksum mended where it is an object of JSON; otherwise the text as it is.
+/// A text with its checksum corrected if it is a JSON object; otherwise the text itself.
 inline std::string with_checksum(std::string_view text) {
   auto root = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!root.is_object()) return std::string(text);

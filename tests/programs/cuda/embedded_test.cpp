@@ -16,7 +16,7 @@ namespace {
 using namespace rankc::runtime;
 using namespace rankc::cuda;
 
-/// What an application's allocator gives, and what of it is still out.
+/// An application's allocator, which counts the bytes that are allocated now and at most.
 class counted final : public std::pmr::memory_resource {
  public:
   explicit counted(bool pinned) : pinned_(pinned) {}
@@ -58,7 +58,7 @@ outcome of_engine(const registered& program) {
   return out;
 }
 
-/// By rank and communicator, as an application might make them.
+/// Communicators by rank and number, as an application might make them.
 std::vector<std::vector<ncclComm_t>> make_communicators(const description& about) {
   std::vector<std::vector<ncclComm_t>> all(static_cast<std::size_t>(about.world()),
                                            std::vector<ncclComm_t>(about.communicators.size()));
@@ -81,8 +81,8 @@ std::vector<std::vector<ncclComm_t>> make_communicators(const description& about
 }
 
 struct given {
-  std::vector<double> weights;  // of the rank
-  std::vector<batch> batches;   // of three steps
+  std::vector<double> weights;  // the rank's weights
+  std::vector<batch> batches;   // the batches of three steps
 };
 
 status one_rank(const program& p, const surroundings& s, const given& from, outcome& out) {

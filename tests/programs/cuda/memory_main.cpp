@@ -18,7 +18,7 @@
 namespace {
 
 /// Shapes: words: the plan's job and layout, rank (-1: all), device, and the port where two processes meet
-/// ("" without).
+/// ("" for one process).
 int hold_program(const std::vector<std::string>& words) try {
   const int rank = std::stoi(words.at(2)), device = std::stoi(words.at(3));
   for (const registered& program : cuda_registry) {

@@ -13,8 +13,8 @@ namespace rankc::runtime {
 
 class watchdog {
  public:
-  /// Look at the engine until this goes, which is before the engine does. `end` is called, from another
-  /// thread and once, with who is stuck and where.
+  /// Watch the engine until this object is destroyed, which must be before the engine. `end` is called once,
+  /// from another thread, with the rank that is stuck and its position.
   watchdog(engine&, const limits&, std::function<void(const std::string&)> end);
 
  private:

@@ -8,7 +8,7 @@
 
 namespace rankc::runtime::cuda::test {
 
-/// Must outlive the context made of `about`.
+/// It must outlive the context made of `about`.
 struct lone_rank {
   static constexpr runtime::lane_row compute[]{{"compute", true}};
   runtime::layout layout{};

@@ -11,7 +11,7 @@
 
 namespace rankc::runtime::cuda::test {
 
-/// Lay the four regions out with `count` floats each, tokens and results behind them.
+/// Lay out the four regions with `count` floats each, followed by tokens and results.
 inline void enlarge(tables& t, std::size_t count) {
   const std::size_t bytes = (count * sizeof(float) + 255) / 256 * 256;
   for (layout& l : t.layouts) {

@@ -20,7 +20,7 @@ using namespace rankc::test;
 
 namespace {
 
-/// Memory without a byte.
+/// A memory resource without memory.
 class no_memory final : public std::pmr::memory_resource {
   void* do_allocate(std::size_t, std::size_t) override { throw std::bad_alloc(); }
   void do_deallocate(void*, std::size_t, std::size_t) override { FAIL("nothing was given"); }

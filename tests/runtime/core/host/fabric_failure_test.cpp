@@ -256,7 +256,7 @@ TEST_CASE("calls that the plan does not allow are refused") {
 
 namespace {
 
-/// Other processes to which nothing can be sent, because there is no memory left.
+/// Other processes, to which nothing can be sent because there is no memory.
 struct without_memory final : peers {
   struct wires final : transport {
     void move(std::uint64_t, std::span<const outgoing>, std::span<const incoming>) override {

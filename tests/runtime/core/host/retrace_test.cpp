@@ -17,7 +17,7 @@ using namespace rankc::test;
 namespace {
 
 using rankc::runtime::calls::run;
-using numbers = rankc::runtime::matrix<float, 2, 2, 3>;  // the third column is not theirs
+using numbers = rankc::runtime::matrix<float, 2, 2, 3>;  // rows have two numbers, and a stride of three
 
 struct product {
   numbers y, x;

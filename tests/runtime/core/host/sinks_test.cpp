@@ -13,7 +13,7 @@ namespace {
 
 constexpr int rows = 2, seq = 5, heads = 3, kv_heads = 1, dim = 4, tokens = rows * seq, width = heads * dim;
 
-/// Causal attention of one key head, with one more score for each query head, whose weight is dropped.
+/// Causal attention with one key head. Each query head has one additional score, whose weight is dropped.
 values reference(const values& q, const values& k, const values& v, const values& sinks) {
   values o(q.size(), 0.0);
   for (int t = 0; t < tokens; ++t)

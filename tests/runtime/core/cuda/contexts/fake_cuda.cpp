@@ -80,7 +80,7 @@ std::string failing_call = [] {
 
 extern "C" {
 
-// What asks nothing of a GPU.
+// Functions that do not use a GPU.
 int cudaGetDeviceCount(int* count) {
   *count = 2;
   return 0;
@@ -133,7 +133,7 @@ int __cudaGetKernel() { return 0; }
 int __cudaPushCallConfiguration() { return 0; }
 int __cudaPopCallConfiguration() { return 0; }
 
-// Since CUDA 12 it makes the context.
+// Since CUDA 12, this function creates the context.
 int cudaSetDevice(int device) {
   current = device;
   return touch("cudaSetDevice");
@@ -226,7 +226,7 @@ TAKEN(cudaStreamIsCapturing);
 TAKEN(cudaStreamQuery);
 TAKEN(cudaStreamSynchronize);
 TAKEN(cudaStreamWaitEvent);
-// A call of NCCL goes back to the thread's current GPU in the end.
+// NCCL's functions restore the thread's current GPU.
 TAKEN(ncclAllGather);
 TAKEN(ncclAllReduce);
 TAKEN(ncclBroadcast);

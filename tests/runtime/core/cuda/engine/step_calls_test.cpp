@@ -51,7 +51,7 @@ TEST_CASE("every step is one graph launch, the first included") {
   t.connect("dp", {0}, {compute}, over::dp);
   void (*const body[])(rank&) = {counted_step};
   const auto e = install({.about = t.about, .train = body, .evaluate = body});
-  CHECK(others > 0);  // the counters are in the way of the calls
+  CHECK(others > 0);  // the test's counters intercept the calls
   const int enqueued = bodies;
   CHECK(enqueued > 0);
   std::size_t free_before = 0, free_after = 0, total = 0;

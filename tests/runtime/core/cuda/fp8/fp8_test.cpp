@@ -23,7 +23,7 @@ Layout layout_of(size s) {
   return {static_cast<std::size_t>(s.rows), static_cast<std::size_t>(s.columns)};
 }
 
-/// A tensor's elements by rows, by columns, and its factors.
+/// A tensor's elements by rows and by columns, and its scales.
 struct parts {
   bytes by_rows, by_columns;
   std::vector<float> row_factors, column_factors;
@@ -109,8 +109,8 @@ TEST_CASE_TEMPLATE("numbers are rounded as on the host, by rows and by columns",
       CHECK((taken<fp8_layout>(b, q_at, s) == expected<runtime::e4m3>(x, s)));
       to_e5m2<T>(b.on(), q_at, x_at, s.rows, s.columns);
       CHECK((taken<fp8_layout>(b, q_at, s) == expected<runtime::e5m2>(x, s)));
-      for (int again = 0; again < 2; ++again)
-        to_e4m3_rows<T>(b.on(), rows_at, x_at, s.rows, s.columns);  // over what was there
+      // The second call overwrites the first result.
+      for (int again = 0; again < 2; ++again) to_e4m3_rows<T>(b.on(), rows_at, x_at, s.rows, s.columns);
       CHECK((taken<fp8_rows_layout>(b, rows_at, s) == expected_rows(x, s)));
     }
 }
@@ -135,7 +135,7 @@ TEST_CASE_TEMPLATE("a number that is none stays one, and so does infinity", T, f
   }
 }
 
-/// What rounds, and what rounds that which it makes.
+/// The casts, and the kernels that compute and cast.
 template <class T>
 struct by_tensor {
   using layout = fp8_layout;

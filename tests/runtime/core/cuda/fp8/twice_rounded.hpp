@@ -6,8 +6,8 @@
 
 namespace rankc::runtime::cuda::test {
 
-/// Every element within one rounding of `wanted`, `factor` times one of its `intermediate`, and what f32 sums
-/// cost.
+/// Check that every element is within one rounding of `wanted`, plus `factor` times one rounding of
+/// `intermediate`, plus the error of f32 sums.
 template <class T>
 void check_twice_rounded(const char* what, const numbers& got, const numbers& wanted,
                          const numbers& intermediate, double factor = 1.0) {

@@ -22,7 +22,9 @@ void fail_where_asked(rank& r) {
   throw failure::reported(70, "rank " + std::to_string(r.index) + ", install: fails on purpose");
 }
 
-/// Loss |w|^2 summed over the ranks, gradient w: every rank adds its own.
+/// Loss
+/// w
+/// ^2 summed over the ranks, with gradient w from every rank.
 void train_step(rank& r) {
   begin(r[compute], "F0");
   fail_where_asked(r);
