@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command prints, for a test that calls it as a function.
+// Captures the output of a command that a test calls as a function.
 #pragma once
 #include <unistd.h>
 

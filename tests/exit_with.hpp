@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exit code of a failure together with its sentence.
+// The exit code of a failure together with its message.
 #pragma once
 #include "said.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The id and the arguments of a sentence of the program: tests compare these, not the prose, which
+// The id and the arguments of a message of the program. Tests compare these, not the prose, which
 // codegen/tool/messages.txt has.
 #pragma once
 #include <rankc/runtime/failure.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits by the clock, for machines that are slower than the one they were chosen on.
+// Time limits, for machines that are slower than the one that the limits were chosen on.
 #pragma once
 #include <chrono>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of many faults or plans take a third of them, and all if RANKC_EVERY_MUTANT is set, as in `long`.
+// Tests of many faults or plans run a third of them, and all if RANKC_EVERY_MUTANT is set, as in `long`.
 #pragma once
 #include <cstddef>
 #include <cstdlib>

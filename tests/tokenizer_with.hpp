@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tokenizer.json with further special tokens.
+// A tokenizer.json with additional special tokens.
 #pragma once
 #include <nlohmann/json.hpp>
 

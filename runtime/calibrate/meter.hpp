@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU has taken so far, by the driver's NVML: found where programs run, since not every toolkit has
-// its header.
+// Power, energy and clock of a GPU, read through the driver's NVML. The library is loaded at run time: some
+// toolkits lack its header.
 #pragma once
 
 namespace rankc::calibrate {

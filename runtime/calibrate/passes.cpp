@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose time is that of what passes through memory, from a few kilobytes to gigabytes.
+// Times memory-bound kernels, from a few kilobytes to gigabytes.
 #include "stand.hpp"
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPU takes under loads that last: products, attention, and what passes through memory.
+// Measures the GPU's power under sustained loads: GEMMs, attention, and memory-bound kernels.
 #include "stand.hpp"
 
 #include <rankc/contract/attention_scratch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with weights, forward and backward, alone and with what follows them.
+// Times GEMMs with weights, forward and backward, alone and with their epilogues.
 #include "stand.hpp"
 
 #include <cstdio>

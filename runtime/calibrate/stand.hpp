@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank alone on device 0 whose arena is full of random numbers, and how long a kernel takes there: for a
-// moment, at the clock that the GPU would like to keep, and under a load that lasts, at the clock that its
-// power allows.
+// Times a kernel on a single rank on device 0, whose arena holds random numbers: briefly, at the GPU's boost
+// clock, and under a sustained load, at the clock that its power limit allows.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses of the network: names become addresses, and addresses become text.
+// Network addresses: resolves names, and prints addresses.
 #pragma once
 #include <rankc/launch/socket.hpp>
 

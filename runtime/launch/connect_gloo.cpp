@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data between processes through Gloo's TCP transport: a connection between each two, and a thread that
-// serves them.
+// Transfers data between processes through Gloo's TCP transport: one connection per pair, and a thread that
+// serves all of them.
 #include "connect.hpp"
 
 #include <rankc/launch/frame.hpp>

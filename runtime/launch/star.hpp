@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coordinator's thread: one loop over all connections, which never blocks on one of them.
+// The coordinator's thread: one event loop over all connections, which never blocks on one of them.
 // star.cpp has the connections, star_start.cpp the start of a job, star_causes.cpp its failures.
 #pragma once
 #include <rankc/launch/coordinator.hpp>
@@ -105,7 +105,7 @@ class coordinator::star {
   phase phase_ = phase::joining;
   deadline started_, judged_by_, looked_at_, said_alive_, accepts_from_{};
   std::list<connection> connections_;    // the oldest first
-  std::set<std::string> nonces_;         // of ranks; none is accepted twice
+  std::set<std::string> nonces_;         // ranks' nonces; none is accepted twice
   std::map<int, std::string> listings_;  // by rank
   std::size_t asked_ = 0;                // number of ranks that must send their listing
   std::map<std::string, exchange> exchanges_;

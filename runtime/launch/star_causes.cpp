@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the coordinator follows a job that runs: exchanges, the agreement on the last step, and the first
-// failure, which it tells all ranks.
+// How the coordinator follows a running job: exchanges, the agreement on the last step, and the first
+// failure, which it reports to all ranks.
 #include "star.hpp"
 
 #include <rankc/runtime/failure.hpp>

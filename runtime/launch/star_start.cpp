@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the coordinator starts a job: ranks join, are compared, and all receive one verdict.
+// How the coordinator starts a job: it compares the ranks that join, and sends one verdict to all of them.
 #include "star.hpp"
 
 #include <rankc/launch/listen.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a step, or an install, that makes no progress, and the rank that holds it up. It uses the standings
-// of the ranks, not their clocks. Earlier steps teach it how long one op may take.
+// Finds a step or an install that makes no progress, and the rank that delays it, by the ranks' positions and
+// not by their clocks. Earlier steps show how long one op may take.
 #pragma once
 #include <rankc/launch/limits.hpp>
 #include <rankc/launch/socket.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank communicates in a step, by phase, kind, axis and type: the form in which three accounts of it
-// are compared.
+// The account of a rank's communication in a step, by phase, kind, axis and type. The three accounts are
+// compared in this form.
 #pragma once
 #include "fraction.hpp"
 

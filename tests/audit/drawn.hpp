@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of GPT-2s, Llamas and Qwen3-MoEs of drawn sizes, dims, schedules and choices: what the formulas are
-// about.
+// Random plans for which the formulas hold: GPT-2, Llama and Qwen3-MoE of random sizes, dims, schedules and
+// options.
 #pragma once
 #include "fuzz/schedules.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rankc does otherwise than a row of the table says, the reason stands beside the row's number.
+// If rankc differs from a row of the table, the reason is stated next to the row's number.
 #include "expected.hpp"
 
 #include "gathers.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank of a GPT-2 or a Llama is to communicate in a step, by the table of formulas.
+// The communication in a step that the table of formulas predicts for a rank of a GPT-2 or a Llama.
 #pragma once
 #include "drawn.hpp"
 #include "ledger.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of the family whose programs an executable tests. Each executable has its own.
+// The sizes of the family whose programs an executable tests. Each executable has its own.
 #pragma once
 #include <string_view>
 

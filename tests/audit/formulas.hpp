@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of what every technique communicates, from the literature and other systems' code: see its
-// README.
+// The table of formulas: the communication of every technique, from the literature and other systems' code.
+// Its README has the sources.
 #pragma once
 #include "fraction.hpp"
 

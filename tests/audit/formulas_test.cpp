@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What describe says that a step communicates is what the formulas give.
+// The communication that describe reports for a step equals the formulas.
 #include <doctest/doctest.h>
 
 #include "expected.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that formulas with divisions give exactly, and the formulas as text.
+// Exact fractions, for formulas with divisions, and the formulas as text.
 #pragma once
 #include <cstdint>
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a rank that lets go of weights after each layer gathers them again: by the memory that they have.
+// When a rank that frees weights after each layer all-gathers them again, by the memory assigned to them.
 #pragma once
 #include "layers.hpp"
 
@@ -11,7 +11,7 @@ constexpr std::int64_t room(std::int64_t elements) { return (elements + 15) / 16
 /// An all-gather of a layer's weights before an action that reads them.
 struct gather {
   std::size_t layer;
-  std::string phase;  // of the action that reads
+  std::string phase;  // phase of the reading action
 };
 
 /// The all-gathers of a rank's layers. A layer's weights and those of the next `prefetch` layers have

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a pipeline rank of a GPT-2, a Llama or a Qwen3-MoE and their weights, written down from the
-// models' definitions.
+// The layers of a pipeline rank of a GPT-2, a Llama or a Qwen3-MoE, and their weights, from the models'
+// definitions.
 #pragma once
 #include "drawn.hpp"
 

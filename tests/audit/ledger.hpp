@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An account that is made of rows of formulas.
+// An account built from rows of formulas.
 #pragma once
 #include "account.hpp"
 #include "formulas.hpp"

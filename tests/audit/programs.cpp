@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// audit_programs: draw plans, and compare accounts of what every rank communicates in a step: what the
-// program says of itself, what the fabric carried, and of GPT-2s and Llamas what the formulas give.
+// audit_programs: draws plans, and compares accounts of every rank's communication in a step: the program's
+// own, the fabric's and, for GPT-2s and Llamas, the formulas'.
 #include "expected.hpp"
 
 #include "fuzz/batches.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models that GPUs are measured on, as train_baseline.py has them, by one rank and by several.
+// The models of the GPU measurements, as train_baseline.py has them, on one rank and on several.
 #pragma once
 #include <rankc/rankc.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>

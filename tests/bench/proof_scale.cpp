@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator of a Llama 3 on as many ranks as one asks for, to measure the proof, the check of equivalence
+// The generator for a Llama 3 on any number of ranks, to measure the proof, the check of equivalence
 // and the certificate:
 //   proof_scale (8b | 70b | 405b) DP TP PP MICROBATCHES (1f1b | zero_bubble) COMMAND...
 //   proof_scale 8b 4 4 4 16 1f1b certificate --target cuda --dtype bf16 --out 64.json && time rankc verify

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator's commands as a build meets them: exit codes, sentences and files.
+// The generator's commands as a build calls them: exit codes, messages and files.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/generator.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing is written without a proof: each check of the gate refuses what it is there for.
+// Nothing is written without a proof: each check of the gate refuses the faults that it is meant for.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/gate.hpp>

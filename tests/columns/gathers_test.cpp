@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks that share out the columns of experts send each other: what the formulas say, what describe
-// tells, and what the fabric carries. Source of the formulas: rows 41 and 42 of the table of collectives, an
-// all-gather and a reduce-scatter of what a rank receives, forward; the same in backward; and the offsets.
+// The communication of ranks that shard the columns of experts: the formulas, the report of describe, and the
+// fabric's counts agree.
+// Source: rows 41 and 42 of the table of collectives. Forward: an all-gather and a reduce-scatter of the
+// slots that a rank receives. Backward: the same. And the offsets.
 #include <doctest/doctest.h>
 
 #include <rankc/runtime/host/transfers.hpp>

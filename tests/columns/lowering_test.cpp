@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of plans whose ranks share out the columns of experts, and how their programs are judged.
+// Plans whose ranks shard the columns of experts: the report of describe, and the checks of their programs.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>

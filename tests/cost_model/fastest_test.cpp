@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best-first search finds the plans that judging all of them finds, in the same order.
+// The best-first search finds the same plans as a full evaluation, in the same order.
 #include <doctest/doctest.h>
 
 #include <rankc/best_plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of others whose steps are published.
+// Training frameworks with published step times.
 #pragma once
 #include <rankc/cost_model/framework.hpp>
 
@@ -7,8 +7,8 @@ namespace rankc::cost_model {
 
 /// Megatron-LM as it was for Narayanan et al. 2021, and Megatron-DeepSpeed of these years. Its loss is
 /// computed in f32; per logit it has a cast, a maximum, a difference, an exponential, two sums, a quotient
-/// and the gradient. Its optimizer unscales gradients, looks for infinities and clips, each in a pass of its
-/// own.
+/// and the gradient. Its optimizer unscales gradients, looks for infinities and clips, each in a separate
+/// pass.
 /// Source: github.com/NVIDIA/Megatron-LM; for its messages, Narayanan et al. 2021, section 4.1.
 inline constexpr framework megatron_2021{.name = "Megatron-LM 2021",
                                          .keeps_scores = true,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of a GPU against the kernels that they are of, as rankc-calibrate timed them there.
+// The constants of a GPU, against its kernels as rankc-calibrate timed them.
 #include <doctest/doctest.h>
 
 #include <rankc/cost_model/calibrations.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of Megatron-LM needs in memory, of its core of 2025: with the distributed optimizer, fused
-// attention and Transformer Engine's layers.
+// The memory of a step of Megatron-LM (core of 2025), with the distributed optimizer, fused attention and
+// Transformer Engine's layers.
 #pragma once
 #include <rankc/lowering/layer.hpp>
 #include <rankc/memory/memory.hpp>

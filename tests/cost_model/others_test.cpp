@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted steps and memory of programs of others, against what was published of them.
+// Predicted steps and memory of other frameworks, against published ones.
 #include <doctest/doctest.h>
 
 #include "megatron_memory.hpp"

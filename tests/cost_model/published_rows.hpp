@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that others published of their own programs (published.jsonl), each as the plan that it is nearest
-// to.
+// Published steps of other frameworks (published.jsonl), each as the nearest plan.
 #pragma once
 #include <rankc/cost_model/calibrations.hpp>
 #include "frameworks.hpp"

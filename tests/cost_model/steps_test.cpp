@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted steps against measured ones, and the same numbers while compiling.
+// Predicted steps against measured ones. Compile time gives the same numbers.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -65,7 +65,7 @@ std::vector<measured_step> measured() {
   m.push_back({"Llama 8B, dp_shard 2, dp 2", made(llama3_8b_hsdp), 822.7});
   m.push_back({"Llama 8B, pp 4, ZBV", made(llama3_8b_pp4_zbv), 3112.0});
   const cost_model::gpu_speed* const h100 =
-      &cost_model::h100;  // of its constants, those of fp8 GEMMs alone are fitted to steps
+      &cost_model::h100;  // only the constants of fp8 GEMMs are fitted to steps
   m.push_back({"H100: GPT-2 124M, 64 rows", made(gpt2_124m_b64), 103.79, false, h100});
   m.push_back({"H100: GPT-2 124M, 4 rows", made(gpt2_124m_b4), 8.62, false, h100});
   m.push_back({"H100: GPT-2 1.5B, 16 rows", made(gpt2_1_5b_b16), 304.26, false, h100});

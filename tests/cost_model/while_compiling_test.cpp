@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiler searches and predicts as a run does. It takes g++ about a minute, so a long test builds this.
+// Searches and predictions at compile time equal those of a run. g++ needs about a minute, so a long test
+// builds this file.
 #include <doctest/doctest.h>
 
 #include <rankc/best_plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer, a model, a schedule and a cluster written by a user: nothing of rankc is touched.
+// A user's own layer, model, schedule and cluster, without any change to rankc.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of ops: every row is whole, and every fusion puts together what its ops have.
+// The table of ops: every row is complete, and every fusion combines the properties of its ops.
 #include <rankc/ops.hpp>
 #include <rankc/ops/fused.hpp>
 

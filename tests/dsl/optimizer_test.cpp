@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers as values of rows: their hyperparameters, their moments, and rows of a user.
+// Optimizers as rows of a table: their hyperparameters, their moments, and a user's own rows.
 #include <doctest/doctest.h>
 
 #include <rankc/cost_model/calibrations.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC401 at run time: the changes that its sentence offers. rejects/memory.cpp has a refusal by the compiler,
-// which needs seconds for each plan.
+// RC401 at run time: the changes that its message offers. rejects/memory.cpp has a refusal at compile time,
+// which takes seconds for each plan.
 #include <doctest/doctest.h>
 
 #include <rankc/peak_bytes.hpp>

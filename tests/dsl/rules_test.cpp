@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of dims, models, batches, pipelines and clusters refuse; and that every alternative which a
-// sentence offers, applied as it is written, mends that rule and breaks no other.
+// The refusals of the rules for dims, models, batches, pipelines and clusters. Every alternative that a
+// message offers, applied literally, mends that rule and breaks no other.
 #include <doctest/doctest.h>
 
 #include <rankc/rules/values/batch.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers are split by what they cost: known models, and every way there is to split small ones.
+// Layers are split by cost: known models, and all possible splits of small ones.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that lowering makes are the model's: of the example plans, of odd models, of schedules and of
-// large worlds.
+// Lowered programs compute the model: example plans, odd models, all schedules, and large worlds.
 #include <doctest/doctest.h>
 
 #include <fuzz/plan.hpp>

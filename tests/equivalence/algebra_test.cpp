@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields, sets of elements, sums of parts and what buffers hold.
+// The fields, sets of elements, partial sums, and the contents of buffers.
 #include <doctest/doctest.h>
 
 #include <equivalence/collectives.hpp>

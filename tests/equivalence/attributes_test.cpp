@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that only an op's units give (heads, kinds of sums) are those of the model. Only products that the
-// recipe rounds are in fp8.
+// Sizes that appear only in an op's units (heads, kinds of sums) must equal the model's. Only the GEMMs that
+// the recipe rounds are in fp8.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose routers have losses: a loss takes its operands from one microbatch, and from all of it.
+// Programs with router losses: a loss takes its operands from a single microbatch, and from all of its
+// tokens.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

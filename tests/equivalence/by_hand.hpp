@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model and its program for two data-parallel ranks, written by hand: a table of a row of logits for each
-// token, and the cross entropy of them. Eight tokens, 3 words, f64.
+// A model and its program for two data-parallel ranks, written by hand: a table with a row of logits for each
+// token, and their cross entropy. Eight tokens, 3 words, f64.
 #pragma once
 #include <rankc/codegen/equivalence.hpp>
 

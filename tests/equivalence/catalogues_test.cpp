@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two published catalogues of faults, each case planted in a lowered program and refused by its name.
+// Two published catalogues of faults. Each case is planted in a lowered program and refused by its name.
 // V: the 35 of NJUDeepEngine/llm-infra-verifier (fafd60d); M: the 13 of NVIDIA/Megatron-LM issue 7452.
 // PUBLISHED.md has the cases that are refused elsewhere, or whose feature rankc does not lower.
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks share out sequences: each exchange of keys, values and their gradients is needed, and
-// what an op is told of chunks is held against the tokens that it has.
+// Programs whose ranks shard sequences: each exchange of keys, values and their gradients is needed, and an
+// op's chunk attributes must match the tokens of its operands.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A certificate that was damaged is refused with a sentence, by `verify` or by the check of what it says, or
-// it still holds: whatever it says, nothing crashes.
+// A damaged certificate is refused with a message, by `verify` or by the check of its claims, or it still
+// holds. No damage leads to a crash.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>

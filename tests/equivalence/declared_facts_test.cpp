@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts of a user's row follow from its op_row. Copies of rankc's rows get the lines of the table of
-// facts, which were written by hand.
+// The facts of a user's row follow from its op_row. Copies of rankc's rows get the same facts as the
+// handwritten lines of the table of facts.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/declared_facts.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose sequences are of documents: attention and positions within these are terms of their own, and
-// starts of other tokens, or none, are refused.
+// Programs whose sequences consist of documents: attention and positions within documents are separate terms,
+// and starts of other tokens, or no starts, are refused.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

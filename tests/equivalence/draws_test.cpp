@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that are multiplied, doubled, or made of other values by numbers that fit the fields of one draw:
-// refused by every draw, also by the one that they were fitted to.
+// Gradients that are scaled, doubled, or replaced by combinations of other values with factors fitted to the
+// fields of one draw. Every draw refuses them, also the one that they were fitted to.
 #include <doctest/doctest.h>
 
 #include <equivalence/model.hpp>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with experts: the choice, the slots and their offsets belong together, and each exchange is
-// needed.
+// Programs with experts: choice, slots and offsets belong together, and each exchange is needed.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -229,7 +228,7 @@ TEST_CASE(
 }
 
 TEST_CASE("experts' gradients that are summed over the wrong ranks, or once too often, are refused") {
-  for (const char* over : {"ep ", "shard ", "tp "})  // those ranks have other experts
+  for (const char* over : {"ep ", "shard ", "tp "})  // ranks of these groups have different experts
     check_refused(of_spread_experts(), [&](subject& s) {
       for (int r = 0; r < 8; ++r)
         for (std::size_t c = 0; c < s.p.communicators.size(); ++c) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line of the table of facts that has a word which is not known is an error, with the row and the word.
+// A line of the table of facts with an unknown word is an error that names the row and the word.
 #include <doctest/doctest.h>
 
 #include <equivalence/facts.hpp>

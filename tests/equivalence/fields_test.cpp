@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types that no sum speaks of, and fields that no check reads: each program with another value than lowering
-// gives is refused.
+// Types that no sum depends on, and fields that no other check reads: a program is refused if such a value
+// differs from the lowering's.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -77,7 +77,7 @@ auto copied_through(element_type type) {
     copy.reads = {read};
     copy.writes = {
         {at, at + (read.type == element_type::f64 ? bytes / 8 : bytes / 4) * size, s.new_value(), type}};
-    const tensor_shape shape{{16, 16}, 2};  // of the position table
+    const tensor_shape shape{{16, 16}, 2};  // the position table
     copy.views = {{.port = "y", .written = true, .accesses = {0, 1}, .shape = shape, .stride = 16},
                   {.port = "x", .accesses = {0, 1}, .shape = shape, .stride = 16}};
     s.insert_after(0, &norm - 1, copy);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates that are changed on purpose: the file is well-formed, and a program of its fingerprint would
-// not compute the model. `rankc-verify` refuses each.
+// Forged certificates: the file is well-formed, but a program with its fingerprint would not compute the
+// model. `rankc-verify` refuses each.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>

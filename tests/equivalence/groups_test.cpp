@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks exchange heads in groups, which hand keys and values on: what is exchanged or handed
-// on among other ranks than these, in other sequences, or not at all, is refused.
+// Programs whose ranks exchange heads within groups, which pass keys and values on. An exchange or a pass
+// among other ranks, of other sequences, or that is missing, is refused.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

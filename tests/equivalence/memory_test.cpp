@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ops write: scratch of too few bytes, results of an update over operands of another parameter, and
-// values in two places are refused.
+// Where ops write: too little scratch, results of an update over another parameter's operands, and values in
+// two places are refused.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

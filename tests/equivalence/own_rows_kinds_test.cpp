@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with a user's ops of many kinds compute the model, on both targets, alone and with tp.
+// Programs with many kinds of a user's own ops compute the model, on both targets, on one rank and with tp.
 #include <doctest/doctest.h>
 
 #include <odd/models.hpp>

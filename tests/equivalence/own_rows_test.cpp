@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with a user's ops are compared with the model like others: the kernels are taken for what the
-// op_rows declare, and everything else is shown.
+// Programs with a user's own ops are compared with the model like others: the kernels are trusted to do what
+// the op_rows declare, and everything else is proven.
 #include <doctest/doctest.h>
 
 #include <odd/plans.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a program is refused: the place that its reason begins with, and the sentence behind it.
+// Why a program is refused: the place at the beginning of the reason, and the message after it.
 #pragma once
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors that move to other bytes, or are read in part: each program passed all other checks and was wrong.
+// Tensors that move to other bytes, or are read in part. Each program passed all other checks and was wrong.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

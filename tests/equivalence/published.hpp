@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of published cases: the sound programs that they are planted in, and what plants them.
+// Published faults: the sound programs that they are planted in, and the mutations that plant them.
 #pragma once
 #include "refused.hpp"
 

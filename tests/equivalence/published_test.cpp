@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of other systems, and rankc's own of before, each in a lowered program. A sentence names each.
+// Faults of other systems, and earlier faults of rankc, each in a lowered program and refused with a message.
 // Sources: TV: the 14 of TrainVerify (SOSP 2025); EN: Entangle (ASPLOS 2026); D: plans that an earlier rankc
 // lowered wrongly. PUBLISHED.md lists the cases of the two catalogues, which catalogues_test.cpp plants.
 #include <doctest/doctest.h>

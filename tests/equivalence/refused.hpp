@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sound program that is changed, and why it is refused then.
+// Changes a sound program, and returns the reason of its refusal.
 #pragma once
 #include <doctest/doctest.h>
 

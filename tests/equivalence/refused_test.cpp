@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that do not compute the model are refused, and the reason says where. Each is a lowered program
-// with one fault; the order of its ops is the sound program's.
+// with one fault and an unchanged order of ops.
 #include <doctest/doctest.h>
 
 #include <lora/plans.hpp>

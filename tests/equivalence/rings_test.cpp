@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks hand keys and values on around a ring: every query meets every key once, each gradient
-// of a key comes home once, and what goes wrong on the way is refused.
+// Programs whose ranks pass keys and values around a ring: every query meets every key once, each gradient of
+// a key returns once, and faults on the way are refused.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks keep shards of the weights: what lowering makes is the model's, and none may lack a
-// gather, a sum or an addition of what has arrived.
+// Programs whose ranks shard the weights: lowered programs compute the model, and no all-gather, reduction or
+// accumulation may be missing.
 #include <doctest/doctest.h>
 
 #include <map>

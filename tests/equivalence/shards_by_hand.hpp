@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of two parameters of three rows each, and its program by hand for ranks that each keep a shard of
-// them: rows are gathered at the step's begin, and the gradients of each microbatch are reduced to shards,
-// which are added up. Three rows do not divide by two: the second shard ends with a row of zeros.
+// A model of two parameters with three rows each, and its handmade program for ranks that each keep a shard
+// of them: rows are all-gathered at the beginning of the step, and the gradients of each microbatch are
+// reduce-scattered and accumulated in shards. Three rows do not divide by two: the second shard ends with a
+// row of zeros.
 #pragma once
 #include "by_hand.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters in shards: programs by hand are accepted as they are, refused with one fault.
+// Sharded parameters: handmade programs are accepted as they are, and refused with one fault.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a plan belong together: each is training or evaluation, begins with what the other leaves, and
-// leaves tables, padding and types as it found them.
+// The steps of a plan fit together: each is training or evaluation, begins with the state that the other
+// leaves, and keeps tables, padding and types.
 #include <doctest/doctest.h>
 
 #include <lora/plans.hpp>

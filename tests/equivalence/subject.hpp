@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of a plan, and changes to it: its ops are found by their names, and a value may be read in place
-// of another.
+// A plan's program, and changes to it: a test finds its ops by name, and may replace one value by another.
 #pragma once
 #include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/lowered.hpp>

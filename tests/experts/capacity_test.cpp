@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts that take no more than so many picks: programs compute what the definition says, written down once
-// more and on whole tensors (fuzz/reference.cpp), drop the same picks on all layouts, say how many, and take
-// less memory.
+// Experts with a capacity: programs compute the definition, which is written again for whole tensors
+// (fuzz/reference.cpp), drop the same picks on all layouts, report their number, and take less memory.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks with experts of their own send each other: what the formulas say, what describe tells, and what
-// the fabric carries.
-// Source of the formulas: rows 37 and 38 of the table of collectives, two all-to-alls of slots each way in a
-// layer, and the offsets.
+// The communication of expert-parallel ranks: the formulas, the report of describe, and the fabric's counts
+// agree.
+// Source: rows 37 and 38 of the table of collectives, two all-to-alls of slots each way in a layer, and the
+// offsets.
 #include <doctest/doctest.h>
 
 #include <rankc/runtime/host/transfers.hpp>

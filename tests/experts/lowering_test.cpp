@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of plans with experts, and how their programs keep what routers choose.
+// Plans with experts: the report of describe, and how their programs keep the routers' choices.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with arguments of any bytes, which is stopped where it does not end.
+// Runs a program with arbitrary bytes as arguments, and stops it after a limit.
 #pragma once
 #include <chrono>
 #include <string>

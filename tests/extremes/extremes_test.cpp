@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every option and argument of a program, of its generator and of rankc, with extreme values. Each run ends
-// within seconds, with a code of the table of exit codes, and a refusal is one sentence that names the option
-// or its value. The options are read from --help.
+// within seconds, with a code from the table of exit codes, and a refusal is one sentence that names the
+// option or its value. The options are read from --help.
 #include "bounded_run.hpp"
 #include "options_of_help.hpp"
 

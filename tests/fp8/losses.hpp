@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's losses by the same recipe, and what programs give beside them.
+// PyTorch's losses with the same recipe, to compare with the programs' losses.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -19,8 +19,8 @@ inline std::string batch_options(const std::string& job) {
   return job.ends_with("_2") ? " --batch 4 --accum 2 --loss" : " none";
 }
 
-/// PyTorch's losses for a job; empty if it has none. PyTorch casts the operands of each layer separately, as
-/// the host does.
+/// PyTorch's losses for a job; empty if there are no recorded ones. PyTorch casts the operands of each layer
+/// separately, as the host does.
 inline std::vector<double> expected_losses(const std::string& job) {
   const bool in_rows = recipe_of(job) != model_of(job);
   const std::string wanted =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What linear layers in eight bits make of programs: their operands, each rounded once; proofs, memory, and
-// that a program which takes another operand, or one not rounded, is refused.
+// Programs with fp8 linear layers: their operands, each rounded once; proofs; memory. A program that takes
+// another operand, or an unrounded one, is refused.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>

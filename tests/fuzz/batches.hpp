@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs are compiled many to a shared object, which the runtime inside this executable serves: no linking
-// of it again.
+// Compiles many programs into one shared object, which uses the runtime inside this executable and does not
+// link it again.
 #pragma once
 #include "program.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program beside the one-rank program of its model, and that beside its own finite differences.
+// Compares a program with the one-rank program of its model, and that one with its finite differences.
 #pragma once
 #include "plan.hpp"
 #include "reference.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dims, schedules and stages for a model: most fit it, a few percent do not.
+// Draws dims, schedules and stages for a model: most fit it, a few percent do not.
 #include "plan.hpp"
 
 #include <algorithm>

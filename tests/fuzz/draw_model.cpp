@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models and recipes. Most are right; a few percent of each kind of fault make plans that are to be refused.
+// Draws models and recipes. Most are correct; a few percent have a fault of each kind, and their plans must
+// be refused.
 #include "layer_builder.hpp"
 #include "plan.hpp"
 

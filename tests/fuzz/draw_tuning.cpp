@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameters a drawn plan freezes, or adapts by products of low rank.
+// Draws the parameters that a plan freezes, or adapts by LoRA.
 #include "draws.hpp"
 #include "plan.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream of random choices that a seed and an index decide, the same on every machine.
+// A stream of random choices, determined by a seed and an index, the same on every machine.
 #pragma once
 #include <rankc/trainer/hash.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's gradients beside central differences of its loss: of single elements, and along a random
-// direction of each tensor, in which every element counts.
+// Compares a program's gradients with central differences of its loss: for single elements, and along a
+// random direction of each tensor, which covers every element.
 #pragma once
 #include "draws.hpp"
 #include "training_run.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work in processes of their own, some at a time: a crash or a hang of one is an outcome, and loses nothing
-// of the others.
+// Runs tasks in separate processes, several at a time: a crash or a hang of one is an outcome, and loses no
+// result of the others.
 #pragma once
 #include <functional>
 #include <string>

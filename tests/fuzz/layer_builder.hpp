@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the steps of one layer. Every function takes and gives values between tensor-parallel regions
-// (`outer`: the same on every tp rank, or sharded along the tokens), and composes what is typed rightly;
-// faults are drawn elsewhere.
+// Draws the steps of one layer. Every function takes and returns values between tensor-parallel regions
+// (`outer`: the same on every tp rank, or sharded along the tokens), and makes well-typed compositions.
+// Faults are drawn elsewhere.
 #pragma once
 #include "draws.hpp"
 #include "model.hpp"
@@ -11,7 +11,7 @@ namespace fuzz {
 /// Sizes that the layers of one model share.
 struct palette {
   dim hidden, vocab;
-  std::vector<dim> widths;  // of MLPs
+  std::vector<dim> widths;  // MLP widths
   std::vector<dim> heads;   // with one head size; each count divides the first one
   std::vector<int> seqs;    // lengths that divide the plan's
   int seq = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models as run-time values: a layer is a list of typed steps, which its `forward` takes one after the other;
-// a model is a list of layers, some of them repeated. What plans are drawn of, printed and made smaller.
+// Models as run-time values, from which plans are drawn, printed and reduced. A model is a list of layers,
+// some of them repeated. A layer is a list of typed steps, which its `forward` runs in order.
 #pragma once
 #include <rankc/models/experts.hpp>
 
@@ -59,7 +59,7 @@ struct parameter {
 struct step {
   step_kind kind;
   std::vector<int> in{};       // values
-  std::vector<int> weights{};  // of the layer's parameters
+  std::vector<int> weights{};  // indices into the layer's parameters
   double number = 1;           // rope: theta; norms, experts: eps; scale, cross_entropy: the factor
   rope_scaling scaling{};      // rope
   int seq = 0;                 // rope, attention, position; 0: the plan's

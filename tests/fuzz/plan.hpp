@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A drawn plan: all that a plan is made of, as values. A seed and an index decide it.
+// All parts of a drawn plan, as values. A seed and an index determine it.
 #pragma once
 #include "model.hpp"
 #include "schedules.hpp"
@@ -18,7 +18,7 @@ struct plan {
   bool rounded = false;
   fuzz::model model;
   training recipe{};
-  int one_rank_microbatches = 1;  // of the one-rank program
+  int one_rank_microbatches = 1;  // microbatches of the one-rank program
   parallel_dims dims{};
   schedule_choice schedule{};
   std::vector<int> stage_layers{};

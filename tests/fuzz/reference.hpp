@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loss of a model by its traces alone: each op as its definition says, in double, on whole tensors. It
+// The loss of a model from its traces alone: each op by its definition, in double, on whole tensors. It
 // shares no code with lowering or the runtime's kernels.
 #pragma once
 #include <rankc/stages/plan_data.hpp>

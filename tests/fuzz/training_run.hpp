@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generated program under test: random weights and tokens, the same for every layout.
+// A generated program under test, with random weights and tokens that are the same for every layout.
 #pragma once
 #include "reference.hpp"
 

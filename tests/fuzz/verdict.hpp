@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What became of drawn plans.
+// The outcomes of drawn plans.
 #pragma once
 #include "batches.hpp"
 #include "plan.hpp"
@@ -27,7 +27,7 @@ struct settings {
   compiler with;
   std::string folder;
   int at_once = 2;
-  int elements = 200;  // of a one-rank program, by finite differences
+  int elements = 200;  // elements of a one-rank program that finite differences check
 };
 
 /// Judge plans together, each in separate processes. Plans of one model share its one-rank program.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders that a stranger has written: values of other types, scalings of positions with more keys, and names
-// that lead elsewhere.
+// Folders from strangers: values of other types, position scalings with additional keys, and names that lead
+// outside the folder.
 #include "../exit_with.hpp"
 #include "folders.hpp"
 

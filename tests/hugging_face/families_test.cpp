@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of the folders of oracles/families compute what transformers computes in float64.
+// Models from the folders of oracles/families compute the same as transformers in float64.
 #include "models.hpp"
 
 namespace families_test {

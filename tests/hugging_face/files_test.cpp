@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders as transformers has them: what is exported is read again with the same bits, and what does not fit
-// a plan is refused with every difference.
+// Folders as transformers writes them: an exported model is read again with the same bits, and a folder that
+// does not fit a plan is refused with every difference.
 #include <rankc/trainer/export.hpp>
 #include <rankc/trainer/safetensors.hpp>
 #include <set>

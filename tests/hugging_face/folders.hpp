@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of models that a test saves, changes and reads back.
+// Saves, changes and reads model folders in tests.
 #pragma once
 #include <rankc/trainer/safetensors.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that begins with a Hugging Face folder exports what its plan does not hold: later positions, tokens,
-// other values of config.json, and the files of the tokenizer.
+// A run that begins with a Hugging Face folder exports the content that its plan does not hold: later
+// positions, tokens, other values of config.json, and the files of the tokenizer.
 #include <rankc/trainer/export.hpp>
 
 #include "../exit_with.hpp"

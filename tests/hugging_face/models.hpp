@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folders of oracles/hf, the programs of their models, and names of tensors, written down again.
+// The folders of oracles/hf, the programs of their models, and an independent list of tensor names.
 #pragma once
 #include <doctest/doctest.h>
 #include <rankc/trainer/checkpoint.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models from Hugging Face's files compute what transformers computes in float64.
+// Models from Hugging Face's files compute the same as transformers in float64.
 #include <rankc/trainer/router_metrics.hpp>
 
 #include <numeric>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's model that declares its own names is read from a folder with these names and written as one, with
-// the same bits. Names that contradict themselves are refused by a sentence.
+// A user's model that declares its own names is read from a folder with these names and written again with
+// the same bits. Contradictory names are refused with a message.
 #include <rankc/trainer/export.hpp>
 
 #include "../exit_with.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two sequences of an oracle, packed as two documents into one sequence, compute what transformers computed
-// of each.
+// Two sequences of an oracle, packed as two documents into one sequence, give transformers' results for each.
 #include "models.hpp"
 
 namespace packed_test {

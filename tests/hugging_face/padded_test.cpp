@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that pad a vocabulary are zero where a folder or a checkpoint lacks them. They are left out where the
-// plan or the folder is not padded.
+// Rows that pad a vocabulary are zero if a folder or a checkpoint lacks them, and are left out if the plan or
+// the folder is not padded.
 #include <rankc/trainer/export.hpp>
 #include <rankc/trainer/generate.hpp>
 

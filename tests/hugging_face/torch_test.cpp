@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of Qwen3's kind train as PyTorch does in float64: losses of 25 steps, the balance of experts in
-// them.
+// Models of the Qwen3 family train as PyTorch does in float64: losses of 25 steps, including the experts'
+// balance loss.
 #include <rankc/trainer/hash.hpp>
 
 #include "models.hpp"

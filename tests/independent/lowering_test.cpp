@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs of ranks that have the same tokens and experts of their own are judged, and what is told of
-// their plans.
+// Plans whose ranks share tokens and spread the experts: the checks of their programs, and the report of
+// describe.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/equivalence.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logits that a forward program leaves: those of its own loss, and the same in every layout.
+// The logits of a forward program give its own loss, and are the same in every layout.
 #include <rankc/trainer/generate.hpp>
 #include <rankc/trainer/parameters.hpp>
 #include <rankc/trainer/score.hpp>

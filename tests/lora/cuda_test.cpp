@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same plans on GPUs: in f32 the gradients and weights of one rank on the host in f64; in bf16 the losses
-// of ten steps, while what is frozen keeps its bits.
+// The same plans on GPUs: in f32, the gradients and weights of one rank on the host in f64; in bf16, the
+// losses of ten steps, while frozen weights keep their bits.
 #include <doctest/doctest.h>
 
 #include "weights.hpp"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of what is trained beside weights: started from a dense model, resumed, and merged into a dense model
-// again.
+// Files of LoRA training: started from a dense model, resumed, and merged into a dense model again.
 #include <doctest/doctest.h>
 #include <rankc/trainer/checkpoint.hpp>
 #include <rankc/trainer/export.hpp>

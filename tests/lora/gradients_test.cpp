@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is trained beside a weight, held to the dense plan whose weight is w + scale b a: the loss is the
-// same, and with dW the gradient of that weight those of its parts are scale b^T dW and scale dW a^T.
+// LoRA adapters, compared with the dense plan whose weight is w + scale b a: the loss is the same, and with
+// dW the gradient of that weight, the adapters' gradients are scale b^T dW and scale dW a^T.
 #include <doctest/doctest.h>
 
 #include <algorithm>

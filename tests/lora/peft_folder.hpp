@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of PEFT, read as PEFT's LoraConfig and its layers read it, and compared with merged weights.
+// Reads a PEFT folder as PEFT's LoraConfig and layers do, and compares it with merged weights.
 #pragma once
 #include <doctest/doctest.h>
 #include <rankc/trainer/safetensors.hpp>

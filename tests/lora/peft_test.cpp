@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters exported as a folder of PEFT: added to the weights that the run began with they give the merged
-// model.
+// Adapters exported as a PEFT folder: added to the initial weights of the run, they give the merged model.
 #include "peft_folder.hpp"
 
 #include <rankc/trainer/checkpoint.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of these programs start from.
+// The initial weights of the tests of LoRA programs.
 #pragma once
 #include <rankc/trainer/hash.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer of a user with a hyperparameter that no other optimizer has: its row for plans, its rule, and
-// its kernels for both targets.
+// A user's optimizer with a hyperparameter that no other optimizer has: its row for plans, its rule, and its
+// kernels for both targets.
 // Source: Duchi et al. 2011; lr_decay and eps as in torch.optim.Adagrad.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that an application steps, each by a thread of its own, make the bits that a trainer's ranks make:
-// where they meet in the process, and where the application carries what they send.
+// Ranks stepped by an application, each on its own thread, give the same bits as a trainer's ranks, whether
+// they communicate within the process or through the application.
 #include <doctest/doctest.h>
 
 #include <rankc/runtime/host/embedded.hpp>

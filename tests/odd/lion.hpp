@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer of a user: its row for plans, its rule, and its kernels for both targets.
+// A user's optimizer: its row for plans, its rule, and its kernels for both targets.
 // Source: Chen et al. 2023.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers and models that a user may write and no other test has: a weight used twice, two rotary bases, dims
-// and layers of equal names, layers without parameters, names that are no identifiers.
+// and layers with equal names, layers without parameters, names that are no identifiers.
 #pragma once
 #include <rankc/rankc.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Odd plans in f64: what is frozen, and losses that count several times.
+// Odd plans in f64: frozen parameters, and losses that count several times.
 #include <doctest/doctest.h>
 
 #include <cmath>

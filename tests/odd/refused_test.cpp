@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Odd plans that are none are refused, each with one sentence; what the compiler accepts, the generator does
-// not refuse.
+// Invalid odd plans are refused, each with one message. The generator does not refuse a plan that the
+// compiler accepts.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

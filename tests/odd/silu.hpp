@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An op of a user's own, y = x sigmoid(x): its row for plans, its kernels for both targets.
+// A user's own op, y = x sigmoid(x): its row for plans, and its kernels for both targets.
 // Source: Hendrycks and Gimpel 2016.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loss of a user's own, scale * sum of x^2: a penalty that a layer adds to the step's loss.
+// A user's own loss, scale * sum of x^2: a penalty that a layer adds to the step's loss.
 #pragma once
 
 #if defined(RANKC_HOST_KERNELS)

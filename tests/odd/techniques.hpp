@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPT-2 and a Llama split by every technique, by every two of them, and by more.
+// A GPT-2 and a Llama split by every technique, by every pair of techniques, and by more.
 #pragma once
 #include "plans.hpp"
 

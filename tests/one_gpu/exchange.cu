@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives and messages among ranks that share a GPU. A collective is a block of threads on each rank,
-// which puts a chunk where the others can read it, and meets them before and after it is read. A message goes
+// Collectives and messages among ranks that share a GPU. A collective is a block of threads on each rank: it
+// writes a chunk where the others can read it, with a barrier before and after they read. A message goes
 // through a mailbox, chunk by chunk.
 #include "exchange.hpp"
 

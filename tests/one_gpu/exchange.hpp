@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks that share a GPU exchange data through: memory of their communicator, and kernels that meet
-// there.
+// Data exchange between ranks that share a GPU: the memory of their communicator, and kernels that
+// synchronize through it.
 #pragma once
 #include <cuda_runtime_api.h>
 #include <nccl.h>
@@ -16,7 +16,7 @@ inline constexpr std::size_t stage_bytes = std::size_t{1} << 18, mail_bytes = st
 /// A communicator's memory on the device. Only member m writes `turn[m]`, only the sender writes `sent`, and
 /// only the receiver `taken`.
 struct meeting {
-  unsigned long long turn[most_members];                // number of meetings at which a member has arrived
+  unsigned long long turn[most_members];                // number of barriers at which a member has arrived
   unsigned long long sent[most_members][most_members];  // chunks from one member to another
   unsigned long long taken[most_members][most_members];
   std::byte stage[most_members][stage_bytes];

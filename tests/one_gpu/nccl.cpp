@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's functions for ranks of one process that share a GPU, which NCCL itself refuses. Programs find them
-// here before they find those of the library.
+// NCCL's functions for ranks of one process that share a GPU, which NCCL itself refuses. Programs resolve
+// them before the library's.
 #include "exchange.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs for GPUs that keep moments, weights or both in bf16: every step by the optimizer's formulas, each
-// number that is kept a neighbour of what was worked out, and losses that fall.
+// Programs for GPUs with moments, weights or both in bf16: every step follows the optimizer's formulas, each
+// stored number is a bf16 neighbour of the exact result, and losses fall.
 #include <rankc/runtime/bf16.hpp>
 
 #include "steps.hpp"

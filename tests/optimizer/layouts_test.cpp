@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer's program on any layout leaves what it leaves on one rank; what is rounded by chance, bit for
-// bit.
+// An optimizer's program leaves the same state on any layout as on one rank. Stochastically rounded state is
+// equal bit for bit.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What optimizers make of programs: regions and their bytes, claims, and that a program which keeps less, or
-// something else, is refused.
+// Optimizers in programs: regions, their bytes, and claims. A program that keeps less state, or other state,
+// is refused.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -301,7 +301,7 @@ TEST_CASE("a program whose optimizer keeps less, or something else, is refused")
     CHECK(said_in(s.reason()) == said{7743, {name}});
   }
   {
-    subject s(find("sgd_plain"));  // the model has momentum, the program has none
+    subject s(find("sgd_plain"));  // the model has momentum, the program does not
     s.model = specify(find("sgd"));
     CHECK(said_in(s.reason()) == said{7611, {"first_moment"}});
   }

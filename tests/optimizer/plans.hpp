@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that differ in their optimizer, each on several layouts; those of a job begin with one rank.
+// Plans that differ in their optimizer, each on several layouts. The first layout of a job is one rank.
 #pragma once
 #include <rankc/stages/plan_data.hpp>
 

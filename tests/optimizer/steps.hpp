@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step by the optimizer's formulas, worked out in f64 from what an engine shows: weights, moments and
-// gradients before it.
+// A step by the optimizer's formulas, computed in f64 from the weights, moments and gradients that an engine
+// shows before it.
 #pragma once
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint of any plan loads into any other plan of the same model: weights, moments and the steps that
-// follow have the same bits as if whole tensors had been gathered and scattered again.
+// A checkpoint of any plan loads into any other plan of the same model: weights, moments and the following
+// steps have the same bits as if whole tensors had been gathered and scattered again.
 #pragma once
 #include <doctest/doctest.h>
 #include <rankc/trainer/checkpoint.hpp>

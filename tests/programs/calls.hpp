@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step timed call by call must hold: the calls that the program's tables list.
+// Checks the calls in a timed step against the calls in the program's tables.
 #pragma once
 #include <doctest/doctest.h>
 

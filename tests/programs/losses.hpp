@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's float64 losses, and a run of a program beside them.
+// PyTorch's float64 losses, and a program's run to compare with them.
 #pragma once
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // In f64 every layout computes the one-rank plan's gradients and weights, element by element: the weights
-// after two steps, or after five where RANKC_EVERY_STEP is set.
+// after two steps, or after five if RANKC_EVERY_STEP is set.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plans whose programs are trained against PyTorch's losses and against each other: every line of the
-// oracle, by one rank and by each kind of parallelism. Made from values, so that one generator serves them
-// all.
+// oracle, on one rank and with each kind of parallelism. They are run-time values, so that one generator
+// writes all programs.
 #pragma once
 #include <rankc/stages/plan_data.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step uses: nothing is created in it, and the arenas are as large as planned.
+// The resources of a step: it creates none, and the arenas are as large as planned.
 #include <doctest/doctest.h>
 
 #include <malloc.h>

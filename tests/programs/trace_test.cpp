@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timed step of programs on the host, whose ranks share a clock: a message moves after it was made.
+// A timed step of host programs, whose ranks share a clock: a message is sent after its content is computed.
 #include "calls.hpp"
 #include "traces.hpp"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a timed step must hold, on every target: each rank's actions in the plan's order, nothing twice at a
-// time.
+// Checks a timed step, on every target: each rank's actions are in the plan's order and do not overlap.
 #pragma once
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recomputation makes of programs: what layers keep, what backward repeats and when, memory, costs; and
-// that a program which leaves out a part of it is refused.
+// Recomputation in programs: the values that layers keep, the ops that backward repeats and when, memory,
+// costs. A program that leaves out a part of it is refused.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/equivalence.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Biases of experts' scores, in f64: they choose, they are moved by how often experts were chosen and by
-// nothing else, and a plan on any layout moves them alike.
+// Biases of experts' scores, in f64: they affect the choice; only the experts' loads change them, and in the
+// same way on any layout.
 #include <rankc/trainer/router_metrics.hpp>
 
 #include "between_layouts.hpp"

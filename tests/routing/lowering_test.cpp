@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose routers choose of groups or with a bias: proven, the model's, and what is wrong in them
-// refused.
+// Programs whose routers choose within groups or with a bias: they are proven and compute the model, and
+// faults in them are refused.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels on parts of axes against the kernel on all.
+// Compares kernels on parts of axes with the kernel on whole axes.
 #include "laws.hpp"
 #include "parts.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that convert placements: their facts say that the whole stays what it is, whether it is held as parts
-// of rows or as parts of a sum or maximum. What members hold is put together before and after.
+// Rows that convert placements: by their facts, the whole tensor does not change, whether it is held as parts
+// of rows or as parts of a sum or maximum. The members' parts are combined before and after.
 #include "../runtime/core/host/plan.hpp"
 #include "row.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every claim of the facts against CUDA's kernels, and these against the host's in double precision.
+// Every claim of the facts against CUDA's kernels, and these kernels against the host's in double precision.
 #include "cuda_machine.hpp"
 #include "host_machine.hpp"
 #include "laws.hpp"

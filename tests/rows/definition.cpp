@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows made of other rows: by the facts' definitions and derivatives.
+// Fused rows: checks the facts' definitions and derivatives.
 #include "definition.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows made of other rows.
+// Rows composed of other rows.
 #pragma once
 #include "laws.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of rows, called alike: operands, sizes, whether to add. A row names its kernel and its sizes.
+// The kernels of rows behind one interface: operands, sizes, and whether to accumulate. A row names its
+// kernel and its sizes.
 #pragma once
 #include <rankc/runtime/program.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the facts of a row claim, held against its kernel on a machine.
+// Checks the claims in a row's facts against its kernel on a machine.
 #pragma once
 #include "machine.hpp"
 

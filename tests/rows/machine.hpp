@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rows are run: a target and a type of activations.
+// The machine that rows run on: a target and a type of activations.
 #pragma once
 #include "row.hpp"
 

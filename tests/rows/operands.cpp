@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operands a result is made of, and in which it is linear.
+// The operands that a result depends on, and those in which it is linear.
 #include "laws.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of axes: what an op is given that works on a part of its operands, and where its results belong in
-// the whole.
+// Parts of axes: the operands of an op on a part, and the place of its results in the whole.
 #pragma once
 #include "row.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in parts around a ring, against that of whole sequences: the parts of each rank, merged in the
-// order of steps, and the gradients of all parts added up.
+// Attention in parts around a ring, against attention over whole sequences: the parts of each rank, merged in
+// the order of steps, and the sums of the gradients of all parts.
 #include "laws.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of the table of ops with its facts, and the sizes that it is tested at. Axes go by the facts'
+// A row of the table of ops with its facts, and the sizes at which it is tested. Axes are named by the facts'
 // letters.
 #pragma once
 #include <equivalence/facts.hpp>
@@ -67,7 +67,7 @@ struct extent {
 };
 std::vector<extent> shape(const row&, std::size_t port, const setting&);
 std::size_t count(const row&, std::size_t port, const setting&);
-/// The letter of the axis of "@first"; '\0' if the row has none.
+/// The letter of the axis of "@first"; '\0' if the row has no "@first".
 char first_letter(const row&);
 /// The value of a symbol in a kernel's sizes.
 double size_of_symbol(const row&, std::string_view symbol, const setting&);

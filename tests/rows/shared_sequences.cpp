@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of chunks of sequences, against those of whole ones.
+// Rows on chunks of sequences, against the same rows on whole sequences.
 #include "laws.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows with slots on parts of the tokens, each of which is arranged by itself, and on some of the experts.
+// Rows with slots, on parts of the tokens, each arranged separately, and on some of the experts.
 #include "laws.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots of tokens go to the ranks that have their experts, with offsets that say which they are, and come
-// back where they were.
+// Slots of tokens go to the ranks of their experts, with offsets that identify them, and return to their
+// origin.
 #include "../runtime/core/host/plan.hpp"
 #include "row.hpp"
 

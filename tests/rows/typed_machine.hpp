@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine of one type: operands lie in a rank's memory as programs lay them, each between guards.
+// A machine of one type: operands are in a rank's memory, laid out as programs do, each between guards.
 #pragma once
 #include "kernels.hpp"
 #include "machine.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks share out sequences, lowered: their certificates, what a rank of a ring has at a time,
-// and what goes beside what.
+// Lowered programs whose ranks shard sequences: their certificates, the live values of a rank in a ring, and
+// the overlap of computation and communication.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>

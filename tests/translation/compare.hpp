@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translation validation: what a generated text does on a rank, held to the program that was proven of its
-// plan.
+// Translation validation: compares a generated text's calls on a rank with the program that was proven for
+// its plan.
 #pragma once
 #include "recording.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runtime's headers ask of the numbers of the last call, besides the bytes that they cover: told
-// from the rank's place and the text's tables. A call that breaks it is a misuse of the runtime.
+// The requirements of the runtime's headers on the numbers of the last call, besides the bytes that they
+// cover, from the rank's place and the text's tables. A call that violates one misuses the runtime.
 #pragma once
 #include "recorder.hpp"
 

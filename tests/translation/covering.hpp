@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes that a call covers against those that were proven of it.
+// Compares the bytes that a call covers with the proven bytes.
 #pragma once
 #include "recording.hpp"
 

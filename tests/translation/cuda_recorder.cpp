@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU's runtime, recorded: on any machine, with the names of CUDA's types alone.
+// The GPU's runtime as a recorder: it runs on any machine, with the names of CUDA's types alone.
 #include "contracts.hpp"
 
 #include <check_calls.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of cuda/fused.hpp, recorded: each operand with the shape that the header says. Included inside
+// Records the kernels of cuda/fused.hpp: each operand with the shape in the header. Included inside
 // rankc::cuda.
 
 template <class T>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's runtime, recorded.
+// The host's runtime as a recorder.
 #include "contracts.hpp"
 
 #include <check_calls.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that kernels.hpp declares alike for both targets, recorded: each operand with the shape that
-// the header says. Included inside each target's namespace.
+// Records the kernels that kernels.hpp declares in the same way for both targets: each operand with the shape
+// in the header. Included inside each target's namespace.
 
 template <class T>
 void embedding(const lane& on, at y, at ids, at table, int tokens, int rows, int width, int first) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tester tested: faults in a text and in a proven program are found, each with its sentence.
+// Tests the tester: it finds faults in a text and in a proven program, each with its message.
 #include "compare.hpp"
 #include "mutate_program.hpp"
 #include "mutate_text.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults planted into a proven program, each of which makes its text another program's.
+// Plants faults in a proven program, after which the text no longer matches it.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults planted into a generated text, by its statements: a call's name, its arguments, the statement
+// Plants faults in a generated text, by its statements: a call's name, its arguments, or the statement
 // itself.
 #pragma once
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the plans' own ops and optimizer, recorded. OTHER: the target's second type.
+// Records the kernels of the plans' own ops and optimizer. OTHER: the target's second type.
 #include "adagrad.hpp"
 #include "lion.hpp"
 #include "silu.hpp"

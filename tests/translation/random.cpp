@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// translation_random SEED COUNT [FIRST]: draw plans from index FIRST on; the texts of those that no rule
-// refuses, COUNT of them, for both targets, are held to the proof.
+// translation_random SEED COUNT [FIRST]: draws plans from index FIRST on, and compares the texts of COUNT
+// legal plans, for both targets, with the proof.
 #include "texts.hpp"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that rank.hpp declares alike for both targets, recorded. Included inside each target's namespace.
-// A rank with a call_recorder tells that, as the runtime does.
+// Records the calls that rank.hpp declares in the same way for both targets. Included inside each target's
+// namespace. A rank with a call_recorder notifies it, as the runtime does.
 
 void begin(const lane& on, const char* action) {
   if (call_recorder* const to = recorder_of(on)) to->begin(action);

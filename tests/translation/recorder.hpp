@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder behind the runtime's symbols: one at a time, of one rank.
+// The recorder that implements the runtime's symbols: one at a time, for one rank.
 #pragma once
 #include "recording.hpp"
 

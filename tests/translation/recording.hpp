@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a generated program does on one rank, as the recording runtime saw it: its calls in the order of
-// issue, with the bytes that each touches and what each waits for.
+// The calls of a generated program on one rank, as the recording runtime saw them: in the order of issue,
+// with the bytes that each touches and the calls that each waits for.
 #pragma once
 #include <rankc/contract/attention_setting.hpp>
 #include <rankc/contract/targets.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text that makes another call than was proven does not start. Statements of a text are altered one by one,
+// A text with other calls than the proven ones does not start. Statements of a text are altered one by one,
 // and the runtime's own check refuses each by the name of a call.
 #include "mutate_text.hpp"
 #include "plans.hpp"

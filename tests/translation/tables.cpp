@@ -45,7 +45,7 @@ class places {
   /// The same, plus the inputs that the runtime fills before a step.
   std::vector<interval> filled() const {
     std::vector<interval> list = kept();
-    // Of one rank.
+    // One rank's part.
     const std::size_t ids =
         static_cast<std::size_t>(about_.rows * (about_.seq / about_.cp)) * sizeof(std::int32_t);
     const std::size_t starts = about_.tokens_of_microbatch() * sizeof(std::int32_t);

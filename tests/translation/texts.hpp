@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans and the texts that the generator writes of them: written, compiled against the recorder, held to the
-// proof.
+// Plans and the texts that the generator writes for them: written, compiled against the recorder, and
+// compared with the proof.
 #pragma once
 #include "recording.hpp"
 

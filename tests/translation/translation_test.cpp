@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is printed is what is proven: the texts of all example plans and of the odd ones, on every rank.
+// Printed texts equal the proven programs: all example plans and odd plans, on every rank.
 #include "plans.hpp"
 #include "texts.hpp"
 

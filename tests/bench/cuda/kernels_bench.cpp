@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time and bandwidth of the memory-bound kernels: microseconds of a call, within a graph of many, and TB/s
-// with every tensor counted once. Data is random, and calls rotate through buffers larger than the L2 cache.
+// Time and bandwidth of the memory-bound kernels: microseconds per call within a graph of many calls, and
+// TB/s with every tensor counted once. Data is random, and calls rotate through buffers larger than the L2
+// cache.
 // usage: kernels_bench [part of a kernel's name]
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>

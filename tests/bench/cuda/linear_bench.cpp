@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speed of linear layers at the shapes of GPT-2 124M and Llama-3-8B in bf16: the heuristics' first algorithm
-// against the tuned one, and epilogues against the same work composed. Prints TFLOP/s of the product alone
-// and, after the tuned figure, how long tuning took. Operands are random, for zeros run faster.
+// compared with the tuned one, and epilogues compared with separate kernels. Prints TFLOP/s of the GEMM alone
+// and, after the tuned figure, the time of tuning. Operands are random, because zeros run faster.
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 

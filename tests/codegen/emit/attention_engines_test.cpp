@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A description says whose kernels do the attention of each layer, and a program says before it runs where
-// they are slow.
+// `describe` names the attention kernels of each layer, and a program says before it runs where they are
+// slow.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>

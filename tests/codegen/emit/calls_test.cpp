@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of a step do: operations by the model's sizes, bytes by hand, what is sent by another count,
-// and the roofline.
+// The costs of a step's calls: FLOPs from the model's sizes, bytes computed by hand, communication counted
+// independently, and the roofline.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `--explain` prints of each pass: what it is given, and what it makes of that.
+// The output of `--explain` for each pass: its input and its result.
 #include <doctest/doctest.h>
 
 #include <passes/explain.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What packing and fusing make of a layer for CUDA, and what they leave alone.
+// Packing and fusing of a layer for CUDA, and the ops that they leave alone.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>

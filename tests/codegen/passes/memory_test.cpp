@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that is counted is the memory that is placed, and what ranks send is what they are lowered to,
-// to the byte: of odd plans, of random ones and of every layout that programs are tested in, for both
-// targets; and what the compiler counts is what the program counts.
+// Counted memory equals placed memory, and counted communication equals that of the lowered ranks, to the
+// byte: for odd plans, random ones and every tested layout, on both targets. The compiler and the program
+// count the same.
 #include <doctest/doctest.h>
 
 #include <03_gpt_dp2_tp2_pp2.hpp>

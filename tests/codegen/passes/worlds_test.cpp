@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worlds of any size are lowered, proven and certified; of more than 64 ranks some stand for all, and the
-// certificate says so.
+// Worlds of any size are lowered, proven and certified. Beyond 64 ranks, some ranks represent the others, and
+// the certificate says so.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that go at once with a product, on a program of two ranks made by hand: what proof and checker
-// ask of the two.
+// Collectives that overlap a GEMM row by row, in a handmade program of two ranks: the requirements of the
+// proof and the checker.
 #include "../../said.hpp"
 
 #include <rankc/codegen/certificate.hpp>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a rank program in any interleaving one asks for, start and end of an op apart, and says what goes
-// wrong. It follows what hardware does with a program, wrong or right: a wait for a later op is no wait,
-// messages meet in the order in which they start, and bytes are garbage from a write's start to its end, for
-// readers and for other writers. A collective ends when all members have started, but a shift when the
-// neighbours have, and a row-pipelined one with the pair that it belongs to.
+// Runs a rank program in any interleaving, with separate start and end of each op, and reports errors. It
+// follows the hardware, for correct and wrong programs: a wait for a later op does nothing, messages match in
+// the order in which they start, and bytes are garbage from a write's start to its end, for readers and for
+// other writers. A collective ends when all members have started, a shift when the neighbours have, and a
+// row-pipelined one together with its pair.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report on mutants must say, and that it judged what could harm.
+// Checks a report on mutants: its verdicts, and that it judged harmful mutants at all.
 #pragma once
 #include "mutations.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches interleavings of a program for harm.
+// Searches the interleavings of a program for a harmful one.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

@@ -61,7 +61,7 @@ struct mutator {
 
   int below(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
   std::string at(int k) const { return "rank " + std::to_string(rank) + ": \"" + ops[k].name + "\""; }
-  /// Pick an op that satisfies a condition. Returns: false if the rank has none.
+  /// Pick an op that satisfies a condition. Returns: false if the rank has no such op.
   template <class Condition>
   bool turn_to(Condition suits) {
     std::vector<int> found;

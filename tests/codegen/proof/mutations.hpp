@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Breaks a right program in one place at a time and asks the proof, the checker and the execution model what
-// they think of it. Works on any program, made by hand or lowered.
+// Breaks a correct program in one place at a time, and compares the verdicts of the proof, the checker and
+// the execution model. Programs may be handmade or lowered.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

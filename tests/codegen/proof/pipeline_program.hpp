@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Training steps as rank programs, made without the lowering: pipeline stages with double-buffered boundary
-// slots, tensor-parallel sums inside, gradients accumulated over microbatches, and a data-parallel reduction
-// beside them.
+// Training steps as rank programs, built without the lowering: pipeline stages with double-buffered boundary
+// slots, tensor-parallel sums, gradients accumulated over microbatches, and a data-parallel reduction that
+// overlaps them.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races that no read shows: two ops that write the same bytes at once, and orders that a collective is taken
-// to give and does not give.
+// Races that no read reveals: two ops write the same bytes at once, and a collective does not give an order
+// that the program relies on.
 #include "mutations.hpp"
 #include "sketch.hpp"
 

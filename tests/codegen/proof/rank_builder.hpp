@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the program of one rank op by op and finds the waits that order its accesses: every read after the
-// last write, every write after the reads before it. Waits that other waits imply are left out.
+// Builds the program of one rank op by op, and derives the waits that order its accesses: every read after
+// the last write, every write after the reads before it. Waits that other waits imply are omitted.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program made op by op, for tests of the proof: each verdict is compared with the checker's.
+// A program built op by op, for tests of the proof. Each verdict is compared with the checker's.
 #pragma once
 #include "../../said.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking the tool in a test: the answer to a line, and the rules that it names.
+// Calls the tool in a test: the answer to a command line, and the rules that it names.
 #pragma once
 #include <doctest/doctest.h>
 

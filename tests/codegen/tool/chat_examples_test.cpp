@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc tokens --chat`: tokens and labels of conversations are those of transformers (tests/oracles/chat).
+// `rankc tokens --chat`: tokens and labels of conversations equal transformers' (tests/oracles/chat).
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 

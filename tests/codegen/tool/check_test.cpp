@@ -143,7 +143,7 @@ TEST_CASE("a message waits for what its rank computes before it") {
 
 TEST_CASE("who queues behind whom depends on the runtime") {
   // 1F1B with each receive before its neighbouring send. rankc has a stream for each direction; a single
-  // communicator has not.
+  // communicator does not.
   json j = program("one_f_one_b", 2, 4);
   CHECK(verdict(j) == "");
   for (const auto& [queues, expected] : {std::pair("edge", ""), std::pair("pair", "RC304"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Examples packed into sequences: by best fit, whole, each once, and with their labels.
+// Packs examples into sequences by best fit: each example is there once, whole, with its labels.
 #include <doctest/doctest.h>
 #include <packer.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc search` by rankc's own cost model: what it predicts is what a plan has, and what it finds no legal
-// plan beats.
+// `rankc search` by rankc's own cost model: it predicts a plan's real figures, and no legal plan beats its
+// result.
 #include <doctest/doctest.h>
 
 #include <rankc/cost_model/calibrations.hpp>

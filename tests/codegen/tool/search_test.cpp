@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc search` against recorded searches of transformer-perf-estimates, by the names of its fields; what it
-// refuses; its table.
+// `rankc search` with the field names of transformer-perf-estimates, against its recorded searches; refusals;
+// the table.
 #include <doctest/doctest.h>
 
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc tokens` by a model that is trained here, read back by SentencePiece's own decoder.
+// `rankc tokens` with a model trained here, decoded by SentencePiece itself.
 #include <doctest/doctest.h>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc tokens` by a tokenizer.json, and of JSON lines and compressed files.
+// `rankc tokens` with a tokenizer.json, for JSON lines and compressed files.
 #include <doctest/doctest.h>
 
 #include <algorithm>

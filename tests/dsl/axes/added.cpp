@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All headers with a copy of the table of axes that has two more: `xp` shards features and is not lowered,
-// `np` shards sequences and is lowered for tokens. add_axis.cmake writes the copy.
+// All headers with a copy of the table of axes that has two more axes: `xp` shards features and is not
+// lowered; `np` shards sequences and is lowered for tokens. add_axis.cmake writes the copy.
 #include <rankc/mesh/axes_check.hpp>
 #include <rankc/mesh/communicators.hpp>
 #include <rankc/peak_bytes.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mesh of legal dims by counting: coordinates are those of nested loops over the ranks, and a group is
-// the ranks that agree on coordinates. Nothing here knows a stride.
+// The mesh of legal dims by counting: nested loops over the ranks give coordinates, and a group is the set of
+// ranks whose coordinates agree. No strides are used.
 #pragma once
 #include <rankc/mesh/layout.hpp>
 

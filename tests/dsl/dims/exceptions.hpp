@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts of rankc against those of other systems, but for classes of exceptions.
+// Compares rankc's verdicts with those of other systems, with classes of exceptions.
 #pragma once
 #include <doctest/doctest.h>
 

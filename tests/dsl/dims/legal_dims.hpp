@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which dims are legal, by search, beside what the rules say.
+// Finds the legal dims by search, to compare with the rules.
 #pragma once
 #include <rankc/rules/values/dims.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is accepted, refused and inferred, against search.
+// Dims that are accepted, refused and inferred, against a search.
 #include <doctest/doctest.h>
 
 #include <limits>

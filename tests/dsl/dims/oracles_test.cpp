@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every configuration that HyperParallel, torchtitan, d9d and Megatron were asked about gets their verdict
-// and their groups, but for the classes of exceptions in the two tables.
+// rankc gives the verdict and the groups of HyperParallel, torchtitan, d9d and Megatron for every recorded
+// configuration, except for the classes of exceptions in the two tables.
 #include <rankc/mesh/communicators.hpp>
 
 #include "exceptions.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other systems made of parallel dims (tests/oracles/dims), and the same dims and groups in rankc's
-// terms.
+// The answers of other systems for parallel dims (tests/oracles/dims), and the same dims and groups in
+// rankc's terms.
 #pragma once
 #include <nlohmann/json.hpp>
 

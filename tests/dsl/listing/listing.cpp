@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the parameters, ops and named values of every layer of both models, with and without sequence
-// parallelism: what a compiler records, in its order. The same lists, recorded while compiling, must have the
-// same fingerprint.
+// parallelism, in the order in which a compiler records them. The lists recorded at compile time must have
+// the same fingerprint.
 #include <rankc/rankc.hpp>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC210, RC256: losses of routers, and the statistics that they are of.
+// RC210, RC256: losses of routers, and their statistics.
 #include "reject.hpp"
 
 inline constexpr bool faulty = fault(true, false);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC258: how many picks experts take, and of which tokens.
+// RC258: the capacity of experts, and the tokens that it is computed from.
 #include "reject.hpp"
 
 constexpr models::mixtral limited(double capacity, int group, int experts = 4, router_losses losses = {},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC103, RC108, RC202, RC210, RC226, RC240: experts whose columns several ranks share out.
+// RC103, RC108, RC202, RC210, RC226, RC240: experts whose columns are sharded over several ranks.
 #include "reject.hpp"
 
 inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 16}, all{"experts", 4 * 32, 32, "hidden"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC259: the token that ends documents, and what is told of them; RC210: with what else.
+// RC259: the token that ends documents, and the ops that take documents; RC210: combinations.
 #include "reject.hpp"
 
 constexpr auto packed(int end, int vocab_used = 0) {

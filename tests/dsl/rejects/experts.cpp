@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC103, RC108, RC206, RC209, RC210, RC215, RC226, RC240, RC253: routers and experts, of what they cannot be
-// of, and over which ranks.
+// RC103, RC108, RC206, RC209, RC210, RC215, RC226, RC240, RC253: routers and experts with operands that they
+// cannot take, and on ranks that they cannot be spread over.
 #include "reject.hpp"
 
 inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 16}, all{"experts", 4 * 32, 32, "hidden"};

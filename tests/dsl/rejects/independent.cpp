@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC103, RC210, RC226, RC240: experts on an axis of their own, whose ranks have the same tokens.
+// RC103, RC210, RC226, RC240: experts on their own axis, whose ranks hold the same tokens.
 #include "reject.hpp"
 
 inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 16}, all{"experts", 4 * 32, 32, "hidden"};

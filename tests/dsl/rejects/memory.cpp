@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC401: the compiler refuses a plan whose ranks need more memory than there is, and names changes that fit.
+// RC401: the compiler refuses a plan whose ranks need more memory than a GPU has, and names changes that fit.
 // peak_bytes_test.cpp has the other changes, at run time.
 #include "reject.hpp"
 

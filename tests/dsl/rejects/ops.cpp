@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC210 and RC225: ops of a user's own whose row lacks a piece, or is used as it cannot be.
+// RC210 and RC225: a user's own ops with an incomplete row, or with a wrong use.
 #include "reject.hpp"
 
 inline constexpr dim hidden{"hidden", 16};

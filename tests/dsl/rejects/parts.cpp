@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC120, RC230 to RC232, RC314, RC315: what a plan leaves out, and what its model and its schedule lack.
+// RC120, RC230 to RC232, RC314, RC315: missing members of a plan, and missing parts of its model and its
+// schedule.
 #include "reject.hpp"
 
 inline constexpr models::gpt2 gpt{.layers = 1, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8};

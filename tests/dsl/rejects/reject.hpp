@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations that the refused plans share. Each file here is compiled twice: as it is, when every plan
-// must be valid, and with FAULT, when exactly the lines that end in "// error: <sentence>" must be refused,
-// with that sentence.
+// Declarations that the refused plans share. Each file here is compiled twice: as it is, when every plan must
+// be valid, and with FAULT, when exactly the lines that end in "// error: <sentence>" must be refused, with
+// that sentence.
 #pragma once
 #include <rankc/rankc.hpp>
 

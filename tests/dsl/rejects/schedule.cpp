@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC3xx: schedules. Those of the library are right, so that most of these are written by hand.
+// RC3xx: schedules. The library's schedules are correct, so most of these are written by hand.
 #include "reject.hpp"
 
 #include <rankc/schedules/best.hpp>

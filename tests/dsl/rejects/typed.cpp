@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC210 to RC214: layers whose values do not fit. Each mistake is one that a person who writes layers makes;
-// the sentence starts with the line of the op.
+// RC210 to RC214: layers whose values do not fit. Each is a mistake that authors of layers make; the message
+// starts with the line of the op.
 #include "reject.hpp"
 
 inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 64}, heads{"heads", 32, 8, "head_dim"},

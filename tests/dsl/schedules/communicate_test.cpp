@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with messages, run by a model of NCCL: a transfer needs both ends issued and the earlier ones of
-// its directed pair of ranks over. It knows nothing of how the messages were placed.
+// Programs with messages, run by a model of NCCL: a transfer needs both ends issued, and the earlier
+// transfers of its directed pair of ranks finished. The model does not know how the messages were placed.
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The orders are those of the published implementations, action for action. oracles/schedules/orders.txt has
-// them: what d9d, PyTorch, DeepSeek's DualPipe and Sea AI Lab's zero-bubble code really made, each program
-// once, with its sources.
+// The orders equal those of the published implementations, action for action. oracles/schedules/orders.txt
+// has the recorded orders of d9d, PyTorch, DeepSeek's DualPipe and Sea AI Lab's zero-bubble code, each
+// program once, with its sources.
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No legal count is refused, and every schedule runs to the end for all of them.
+// No legal count is refused, and every schedule runs to its end with each.
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>

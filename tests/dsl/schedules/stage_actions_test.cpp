@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stage does once a step, and the gathering of its weights: what is completed is sound, and what is
-// dropped, repeated or moved is refused by its rule.
+// A stage's actions that occur once per step, and the all-gathers of its weights: complete programs are
+// sound, and a dropped, repeated or moved action is refused by its rule.
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers communicate, against the literature's table: Megatron-LM (Shoeybi et al. 2019) and its
-// sequence parallelism (Korthikanti et al. 2022). N tokens of h features; the collectives of backward are
+// The collectives of the layers, against the literature's table: Megatron-LM (Shoeybi et al. 2019) and its
+// sequence parallelism (Korthikanti et al. 2022). N tokens of h features. The collectives of backward are
 // derived, not written.
 #include "traces.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 struct collective {
   std::string_view op;
-  int elements;  // of the whole value
+  int elements;  // size of the whole value
   bool operator==(const collective&) const = default;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placements of gradients: of every value the dual of its own, of every parameter what is still to be summed.
+// Placements of gradients: for every value the dual of its placement, for every parameter the sum that is
+// still to be reduced.
 #include "traces.hpp"
 
 #include <doctest/doctest.h>

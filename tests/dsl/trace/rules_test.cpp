@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of single ops where the models do not reach: each is asked over all placements of its operands.
+// Rules of single ops that the models do not cover, over all placements of their operands.
 #include <doctest/doctest.h>
 
 #include <rankc/ops.hpp>

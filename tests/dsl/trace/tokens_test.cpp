@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of the ops that know tokens: positions, the loss, attention and the embedding, over all placements of
-// their operands.
+// Rules of the ops that depend on tokens (positions, the loss, attention and the embedding), over all
+// placements of their operands.
 #include <doctest/doctest.h>
 
 #include <rankc/ops.hpp>

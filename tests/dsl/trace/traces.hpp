@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both models on two tp and two dp ranks, with and without sequence parallelism, as the typed ops leave them
-// behind.
+// Traces of both models on two tp and two dp ranks, with and without sequence parallelism.
 #pragma once
 #include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>

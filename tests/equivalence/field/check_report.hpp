@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of every report on mutants.
+// Checks that apply to every report on mutants.
 #pragma once
 #include <doctest/doctest.h>
 

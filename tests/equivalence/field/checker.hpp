@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The opinion of the checker over terms, to which the field is the second opinion.
+// The verdict of the checker over terms, with which the field's verdict is compared.
 #pragma once
 #include <rankc/codegen/program.hpp>
 #include <rankc/codegen/prove.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker over terms beside the field: both accept what is lowered, and the checker accepts no mutant
-// that differs.
+// The checker over terms compared with the field: both accept lowered programs, and the checker accepts no
+// mutant that differs.
 #include <doctest/doctest.h>
 
 #include "check_report.hpp"

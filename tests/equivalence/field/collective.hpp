@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives: what all members give, and what each gets of it.
+// Collectives: the members' inputs, and each member's result.
 #pragma once
 #include "compute.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel of a rank.
+// Computes one kernel of a rank.
 #pragma once
 #include "memory.hpp"
 #include "model.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of elements that follow from the model and from the row alone: whole numbers where the model has
-// ids, choices and places; fp8 where a row rounds; what the recipe keeps from step to step.
+// The element types that follow from the model and from the row alone: integers for the model's ids, choices
+// and positions; fp8 for the results of rounding rows; the recipe's types for persistent state.
 #pragma once
 #include "memory.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's run on one device, and programs that are held to it. The machine and the model are compiled
+// A model's run on one device, and programs that are compared with it. The machine and the model are compiled
 // twice: for numbers of the prime field, and for f64 with the kernels of the host runtime.
 #pragma once
 #include <rankc/codegen/program.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts on ranks of their own, and losses of routers: the checker over terms accepts no mutant that
-// differs, and neither opinion takes a program without one of the sums that the losses are of.
+// Expert parallelism and router losses: the checker over terms accepts no mutant that differs, and both
+// verdicts refuse a program that lacks one of the sums in the losses.
 #include <doctest/doctest.h>
 
 #include "check_report.hpp"

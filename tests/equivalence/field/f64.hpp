@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of the machine and of the model in f64, by the names of the field's.
+// The f64 numbers of the machine and of the model, with the interface of the field's numbers.
 #pragma once
 #include <rankc/contract/rope_scaling.hpp>
 

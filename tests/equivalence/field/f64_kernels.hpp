@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that a kernel of the host runtime is given.
+// The memory for a kernel of the host runtime.
 #pragma once
 #include "matrix.hpp"
 

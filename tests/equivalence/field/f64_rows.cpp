@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In f64, the rows that are not made of sums and products alone: the kernels of the host runtime.
+// The rows with more than sums and products, in f64: they call the kernels of the host runtime.
 #include "f64_kernels.hpp"
 #include "map.hpp"
 #include "model.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In f64, attention and the loss: the kernels of the host runtime. Log-sum-exps lie as they lay them, head by
-// head of each sequence; nothing but attention reads them.
+// Attention and the loss in f64: they call the kernels of the host runtime. Log-sum-exps keep the kernels'
+// layout, (sequence, head, token); only attention reads them.
 #include "attention_heads.hpp"
 #include "f64_kernels.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In f64, routers: the kernels of the host runtime.
+// Routers in f64: they call the kernels of the host runtime.
 #include "f64_kernels.hpp"
 #include "rows.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model in f64: its gradients are those of its loss, and it tells numbers apart that are 1e-10 apart.
+// The model in f64: its gradients are those of its loss, and it distinguishes numbers that differ by 1e-10.
 #include <doctest/doctest.h>
 
 #define FIELD_IN_F64

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers modulo a prime, in which sums and products are exact, and draws from a key that stand for
-// functions that are no polynomials. The prime p = 2^61 - 2373 is the largest below 2^61 for which (p - 1) /
-// 2 is prime too. So no number but 1 and -1 has a small power that is 1. The checker draws its primes above
-// 2^61. Two polynomials that differ agree at a random point with probability degree / p.
+// Numbers modulo a prime, in which sums and products are exact. Numbers drawn from a key stand for functions
+// that are no polynomials. The prime p = 2^61 - 2373 is the largest below 2^61 for which (p - 1) / 2 is prime
+// too, so that only 1 and -1 have a small power that is 1. The checker draws its primes above 2^61. Two
+// different polynomials agree at a random point with probability degree / p.
 // Source: Schwartz 1980; Zippel 1979.
 #pragma once
 #include <rankc/contract/rope_scaling.hpp>

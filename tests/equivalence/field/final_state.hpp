@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all ranks have at the end of a step, held to the model's own run.
+// Compares the state of all ranks at the end of a step with the model's own run.
 #pragma once
 #include "compute.hpp"
 

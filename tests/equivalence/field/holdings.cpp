@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank has at the begin and at the end of a step: boxes of the model's tensors.
+// The parts of the model's tensors that a rank holds at the beginning and at the end of a step, as boxes.
 #include "compute.hpp"
 #include "element_types.hpp"
 #include "operand.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Judges mutants of programs by a checker and by all oracles. The report lists the mutants that the checker
-// accepts although an oracle says that they differ.
+// accepts although an oracle finds a difference.
 #pragma once
 #include "opinions.hpp"
 #include "plans.hpp"
@@ -13,9 +13,9 @@ namespace field {
 
 struct tally {
   int mutants = 0, different = 0;  // different over the field
-  int no_program = 0;              // of the different ones: sizes do not fit, or ranks do not meet
+  int no_program = 0;              // part of `different`: sizes do not fit, or ranks do not meet
   int proven = 0;                  // accepted by the proof of order, races and sums alone
-  int proven_wrong = 0;            // of the proven ones: different over the field
+  int proven_wrong = 0;            // part of `proven`: different over the field
   int accepted = 0;
   int refused_equal = 0;  // refused, but equal by every oracle
   int different_f64 = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys that numbers are drawn of.
+// Keys from which numbers are drawn.
 #pragma once
 #include <bit>
 #include <concepts>

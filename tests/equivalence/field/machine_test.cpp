@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowered programs of tiny plans leave what the model does on one device, over the field and in f64.
+// Lowered programs of tiny plans end in the state of the model on one device, over the field and in f64.
 #include <doctest/doctest.h>
 
 #include "../../some_of.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges mutants by number, and prints a table of their classes that adds up over runs. A number decides the
-// plan, its program and the faults: numbers in a row share a program, whose model runs once.
+// Judges mutants by number, and prints a table of their classes; the tables of several runs can be added. A
+// number determines the plan, its program and the faults. Consecutive numbers share a program, whose model
+// runs once.
 #include "checker.hpp"
 #include "class_table.hpp"
 #include "opinions.hpp"

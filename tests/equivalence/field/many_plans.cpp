@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws plans by number, and asks the field and the checker about each of their programs.
+// Draws plans by number, and compares the verdicts of the field and the checker on each program.
 #include "checker.hpp"
 #include "machine.hpp"
 #include "plans.hpp"

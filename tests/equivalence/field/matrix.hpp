@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an op reads and writes: a matrix of elements, of the field or in f64. One dim is one row, a number is
-// 1 x 1.
+// An operand of an op: a matrix of elements, over the field or in f64. A vector is one row; a number is 1 x
+// 1.
 #pragma once
 #ifdef FIELD_IN_F64
 #include "f64.hpp"

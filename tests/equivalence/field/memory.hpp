@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's arena over the field: a byte is a cell, an element is as many cells as it has bytes. A read of
-// another type than was written, or of an element that was partly overwritten, is drawn from the cells. No
-// right result follows from it.
+// A rank's arena over the field. A byte is a cell, and an element has as many cells as bytes. A read with
+// another type than the write's, or of a partly overwritten element, gives a number drawn from the cells,
+// from which no correct result follows.
 #pragma once
 #include "matrix.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks give each other.
+// The data that ranks exchange.
 #pragma once
 #include "compute.hpp"
 #include "operand.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on one device, run over the field, or in f64, on the whole batch of a step: forward as the
-// specification has it, backward in the reverse order by each row's gradients, then the norm and the update.
-// What the programs of all ranks must come to.
+// Runs a model on one device over the field, or in f64, on the whole batch of a step: forward by its
+// specification, backward in the reverse order by each row's gradients, then the norm and the update. The
+// programs of all ranks must end in the same state.
 #pragma once
 #include "model_attributes.hpp"
 #include "rows.hpp"
@@ -30,8 +30,8 @@ struct model_run {
   element largest_gradient = 0;  // over all trained parameters
   rankc::codegen::specification::update optimizer;
   std::map<std::string, parameter_run> parameters;
-  std::vector<element> ids, targets;  // of one step's tokens
-  model_attributes attributes;        // of the model's ops
+  std::vector<element> ids, targets;  // one step's tokens
+  model_attributes attributes;        // the model's ops
   // Where the tokens' documents begin in their sequences; empty without documents.
   std::vector<element> starts;
 };

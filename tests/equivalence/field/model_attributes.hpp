@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The attributes that the model's ops take: lengths of sequences, sizes of heads and of groups, factors, fp8.
-// A program's op that takes an operand of one of the model's ops must take the same attributes. The elements
-// of the operand, which are drawn, tell which op of the model that is; the program's views do not.
+// The attributes of the model's ops: lengths of sequences, sizes of heads and of groups, factors, fp8. A
+// program's op that takes an operand of one of the model's ops must have the same attributes. The drawn
+// elements of the operand, not the program's views, identify the op of the model.
 #pragma once
 #include "rows.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes and types of elements are the model's: a program that computes the same numbers with others
-// differs.
+// Attributes and element types must equal the model's: a program with others differs, even if it computes the
+// same numbers.
 #include <doctest/doctest.h>
 
 #include "element_types.hpp"

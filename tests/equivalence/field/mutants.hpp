@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowered programs with one fault. Most are as consistent as they were, so that only what they compute is
-// wrong: an operand for another, a scale, a sum without a part.
+// Lowered programs with one fault. Most stay consistent, so that only their results are wrong: an exchanged
+// operand, a scale, a sum without a term.
 #pragma once
 #include <rankc/codegen/program.hpp>
 #include <rankc/codegen/specification.hpp>

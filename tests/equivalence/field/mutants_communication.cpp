@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults between ranks that no rank can see by itself: another reduction, members in another order.
+// Faults between ranks that no rank can detect alone: another reduction, members in another order.
 #include "mutator.hpp"
 
 namespace field {

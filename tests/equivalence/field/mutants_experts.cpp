@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of exchanges of slots, and of sums of what experts and routers have: among other ranks, by other
-// offsets, in slabs too small.
+// Faults in exchanges of slots, and in sums over experts and routers: other ranks, other offsets, slabs that
+// are too small.
 #include "mutator.hpp"
 
 namespace field {
@@ -21,7 +21,7 @@ class copied_groups {
     for (std::size_t c = 0; c < first_; ++c)
       if (communicator copy = p.communicators[c]; kind_of(copy) == kind) p.communicators.push_back(copy);
   }
-  /// The communicator of a rank; -1 if it has none.
+  /// The communicator of a rank; -1 if there is no such communicator.
   int of(int rank) const {
     for (std::size_t c = first_; c < p_.communicators.size(); ++c)
       if (has(p_.communicators[c], rank)) return static_cast<int>(c);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of what begin and end say: another box, another parameter, tokens of another microbatch.
+// Faults in the declared state at the beginning and the end: another box, another parameter, tokens of
+// another microbatch.
 #include "mutator.hpp"
 
 namespace field {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of the model that a program is held to: the program is right, and of another model.
+// Faults in the model that a program is compared with: the program is correct, but for another model.
 #include "mutants.hpp"
 
 #include <algorithm>

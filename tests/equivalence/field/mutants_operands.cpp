@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live values in each other's place: two operands of two ops, all operands of an op, a value from an op on.
+// Exchanged live values: two operands of two ops, all operands of an op, or a value from one op on.
 #include "mutator.hpp"
 
 namespace field {

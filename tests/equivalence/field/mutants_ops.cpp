@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of a whole op: left out, done twice, another row, other attributes, another operand.
+// Faults of a whole op: omitted, repeated, another row, other attributes, another operand.
 #include "mutator.hpp"
 
 namespace field {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutants of lowered programs: faults of every kind are seen over the field and in f64, and those that do
-// nothing are not.
+// Mutants of lowered programs: the field and f64 detect faults of every kind, and accept mutants without
+// effect.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that pass through a narrower type.
+// Values that are rounded to a narrower type on the way.
 #include "mutator.hpp"
 
 namespace field {

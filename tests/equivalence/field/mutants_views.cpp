@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of what a kernel is given: operands exchanged, a place, a size or a part that is another.
+// Faults in a kernel's arguments: exchanged operands, another place, another size or another part.
 #include "mutator.hpp"
 
 namespace field {

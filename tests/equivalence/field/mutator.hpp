@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One draw of a fault: a rank, an op of it, and what is changed there, on this rank alone or on all that have
-// the op.
+// One random fault: a rank, one of its ops, and the change, on this rank alone or on all ranks that have the
+// op.
 #pragma once
 #include "mutants.hpp"
 
@@ -37,7 +37,7 @@ struct mutator {
   op& at() { return ops()[static_cast<std::size_t>(i)]; }
   std::string text() { return "rank " + std::to_string(rank) + ": \"" + at().name + "\""; }
 
-  /// Pick an op that satisfies a condition. Returns: false if the rank has none.
+  /// Pick an op that satisfies a condition. Returns: false if the rank has no such op.
   template <class Suits>
   bool turn_to(Suits suits) {
     std::vector<int> found;

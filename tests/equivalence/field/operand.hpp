@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the elements of an operand lie: what a view says, or all of an access.
+// The places of an operand's elements: those of a view, or of a whole access.
 #pragma once
 #include "memory.hpp"
 

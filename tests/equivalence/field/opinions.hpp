@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The opinions of the checker and of the oracles about a mutant. The oracles share nothing with the checker:
-// they run it over the field, in f64, and in the interleavings of the execution model.
+// The verdicts of the checker and of the oracles about a mutant. The oracles share no code with the checker:
+// they run the mutant over the field, in f64, and in the interleavings of the execution model.
 #pragma once
 #include "mutant.hpp"
 

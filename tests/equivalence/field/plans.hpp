@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiny plans of every kind that the field has the time for: few layers of few numbers, every axis and
+// Tiny plans of every kind, small enough to run over the field: few layers of few numbers, every axis and
 // schedule.
 #pragma once
 #include <rankc/codegen/lowered.hpp>

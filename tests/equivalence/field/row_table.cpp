@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the table of ops, each by its kernel or by the plain rows that it is.
+// The rows of the table of ops, each by its kernel or by its definition in plain rows.
 #include "rows.hpp"
 
 namespace field {

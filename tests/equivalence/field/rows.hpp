@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each row of the table of ops computes, over the field. Sums and products are themselves; a function
-// that is no polynomial is drawn, keyed by all that one of its results depends on: the element, the row, the
-// keys of a query. Its gradient is linear in the gradient that it is given, with coefficients that are drawn
-// likewise.
+// Each row of the table of ops, computed over the field. Sums and products are exact. A function that is no
+// polynomial is drawn, keyed by everything that one of its results depends on: the element, the row, the keys
+// of a query. Its gradient is linear in the incoming gradient, with coefficients drawn in the same way.
 #pragma once
 #include "matrix.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention. What the exponential of a query's score with a key would be is drawn, keyed by both; the
-// rest is exact: what a query gets is the mean of the values by these weights, and for the log-sum-exp stands
-// their sum. Of parts over some of the keys, one is made by their sums.
+// Attention. The exponential of a query's score with a key is drawn, keyed by both; the rest is exact: a
+// query's output is the mean of the values with these weights, and the sum of the weights stands for the
+// log-sum-exp. Partial results over subsets of the keys are combined by these sums.
 #include "attention_heads.hpp"
 
 namespace field::attentions {

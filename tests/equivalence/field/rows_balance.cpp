@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of routers, and losses of them. A row is of a group of tokens: of each layer how often each expert was
-// chosen, the sums of their scores, and in a row of their own, the sum of squares and the number of picks
-// that were dropped.
+// Sums over routers, and their losses. A row holds the sums of a group of tokens, in three blocks per layer:
+// how often each expert was chosen; the sum of each expert's scores; the sum of squares and the number of
+// dropped picks.
 #include "rows.hpp"
 
 #include <algorithm>

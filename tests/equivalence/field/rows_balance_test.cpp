@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What routers sum up, and losses of it, over the field: sums of parts add up, groups are apart, and
+// Sums over routers, and their losses, over the field: partial sums add up, groups are separate, and
 // gradients are transposes.
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and products an element at a time, and features taken apart and put together.
+// Elementwise sums and products, and splits and concatenations of features.
 #include "map.hpp"
 
 #include <algorithm>

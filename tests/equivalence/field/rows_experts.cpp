@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots of experts, and products with their weights. What lies outside all segments of slots is nobody's:
-// what an op would leave there is drawn.
+// Slots of experts, and GEMMs with their weights. Rows outside all segments of slots belong to no expert; an
+// op's results there are drawn.
 #include "rows.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts over the field: tokens make the same in parts as together, in segments as in one, and gradients are
-// transposes.
+// Experts over the field: parts of the tokens and several segments give the results of the whole, and
+// gradients are transposes.
 #include <doctest/doctest.h>
 
 #include "rows.hpp"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy over a vocabulary that may be in parts. e^l is E(l), drawn and not 0; a row's maximum is the
-// largest by the order that is drawn, any number for what the loss is concerned, and e^(l - top) is E(l) /
-// E(top). The sums of a row are S = the sum of E(l) / E(top), and T = E(l) / E(top) of the target, not the
-// target's l - top: sums over parts of the vocabulary are sums of both. The loss of a row, log S - (l - top),
-// is drawn of S / T, from which the maximum has gone; the gradients are as they are: 1 / S for S, of which
-// E(l) / E(top) makes E(l) / sum E, and -1 for the target's logit.
+// Cross entropy over a vocabulary that may be split. e^l is E(l), a drawn number other than 0. A row's
+// maximum is the largest by a drawn order; the loss does not depend on it. e^(l - top) is E(l) / E(top). The
+// sums of a row are S = the sum of E(l) / E(top), and T = E(l) / E(top) of the target, not the target's l -
+// top. So both can be summed over parts of the vocabulary. The loss of a row, log S - (l - top), is drawn
+// from S / T, in which the maximum cancels. The gradients are exact: 1 / S for S, from which E(l) / E(top)
+// gives E(l) / sum E, and -1 for the target's logit.
 #include "rows.hpp"
 
 #include <algorithm>

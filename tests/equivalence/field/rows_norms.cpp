@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms and softmax: what is drawn is keyed by eps and a whole row, or head, of x; gain and shift count as
-// they do. The rows of a head norm are heads, as wide as its gain.
+// Norms and softmax: the drawn function is keyed by eps and a whole row, or head, of x; gain and shift are
+// exact. The rows of a head norm are heads, as wide as its gain.
 #include "rows.hpp"
 
 namespace field::norms {

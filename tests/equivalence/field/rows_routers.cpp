@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routers over the field: experts by an order that is drawn, and weights that are drawn. By the softmax a
-// weight is keyed by the logits of all experts, by the sigmoid by its own. What is summed up of routers is
-// drawn too, but for the choices, which are counted: scores and squares, keyed by the logits of all experts.
+// Routers over the field: the order of experts and their weights are drawn. A softmax weight is keyed by the
+// logits of all experts, a sigmoid weight by its own logit. Sums over routers are drawn too, keyed by the
+// logits of all experts (scores and squares), except for the choices, which are counted.
 #include "rows.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables that a row of is taken by a token's id or by its position, and rotary positions.
+// Tables with a row for each token id or position, and rotary positions.
 #include "rows.hpp"
 
 #include <algorithm>

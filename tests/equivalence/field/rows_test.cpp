@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows over the field: the same rows and ports as the table of ops, gradients linear in what they are
-// given, results of a part the part of the results, and a loss that no shift of the maximum changes.
+// The rows over the field: the rows and ports are those of the table of ops, and gradients are linear in
+// their inputs. A part of the operands gives that part of the results. A shift of the maximum does not change
+// the loss.
 #include <doctest/doctest.h>
 
 #include "memory.hpp"

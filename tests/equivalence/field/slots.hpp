@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exchanges of slots: members that share out experts give each other the slots of these. What a member
-// gets lies in slabs, one for each of the members whose tokens the slots are of, expert after expert; behind
-// a slab's slots lies what is nobody's.
+// The all-to-all of slots: members that shard experts send each other the slots of their experts. A member
+// receives a slab from each member, ordered by expert. The rest of a slab, after its slots, belongs to no
+// expert.
 #pragma once
 #include "matrix.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchanges of slots: each arrives where the offsets that are sent along say, comes back where it was, and is
+// Exchanges of slots: each slot arrives where the offsets sent with it say, returns to its origin, and is
 // never dropped.
 #include <doctest/doctest.h>
 

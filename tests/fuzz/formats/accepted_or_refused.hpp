@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame of a fuzz target: a reader takes a file or refuses it with a sentence that has an id. Any other
-// exception, and whatever the sanitizers find, ends the target.
+// The frame of a fuzz target: a reader accepts a file, or refuses it with a message that has an id. Any other
+// exception, and every finding of the sanitizers, ends the target.
 #pragma once
 #include "../../scratch_folder.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of JSON that carry a checksum of themselves: a fuzzer cannot guess it.
+// JSON files with a checksum of their own contents, which a fuzzer cannot guess.
 #pragma once
 #include "json/json_checksum.hpp"
 

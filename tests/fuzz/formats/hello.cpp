@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes from a client of the coordinator: as frames, as the body of a hello, and as a frame that has been
-// altered.
+// Bytes from a client of the coordinator: as frames, as the body of a hello, and as an altered frame.
 #include <rankc/launch/frame.hpp>
 #include <rankc/launch/hello.hpp>
 

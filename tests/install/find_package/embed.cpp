@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding a step: this program links gpt_program, gives it memory, weights and batches, and trains. What it
-// prints is its own.
+// Embeds a step: this program links gpt_program, gives it memory, weights and batches, and trains. It prints
+// its own output.
 #include <gpt_program/program.hpp>
 #include <rankc/runtime/host/embedded.hpp>
 

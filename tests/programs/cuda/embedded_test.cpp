@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks on GPUs that an application steps, on its streams, in its memory and over its communicators, make the
-// losses and weights of a trainer's ranks; what is the application's is left as it was.
+// Ranks on GPUs that an application steps, on its streams, in its memory and over its communicators, give the
+// losses and weights of a trainer's ranks. The application's resources stay unchanged.
 #include <rankc/runtime/cuda/embedded.hpp>
 
 #include <doctest/doctest.h>
@@ -42,7 +42,7 @@ class counted final : public std::pmr::memory_resource {
 };
 
 struct outcome {
-  std::vector<double> losses;                // of three steps, then of an evaluation
+  std::vector<double> losses;                // three steps, then an evaluation
   std::vector<std::vector<double>> weights;  // by rank
 };
 

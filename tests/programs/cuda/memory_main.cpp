@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the memory tests where there are two GPUs, or says "skipped" (77). With --hold first it is a process
-// of a program's ranks: it takes steps of each kind, writes a byte to stdout, and keeps what it holds until
-// stdin ends.
+// Runs the memory tests if there are two GPUs, or says "skipped" (77). With --hold first, it is a process of
+// a program's ranks: it runs steps of each kind, writes a byte to stdout, and keeps its resources until stdin
+// ends.
 #include "../../run_tests.hpp"
 #include "run.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a program really take of each GPU, from their contexts to their communicators,
-// against what the plan counts with. This process has its own contexts before it begins to measure.
+// The memory that a program's processes really take on each GPU, from their contexts to their communicators,
+// against the plan's count. This process has its own contexts before it begins to measure.
 #include "plans.hpp"
 
 #include <cuda_runtime_api.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two tensors in shards of every kind, and an update of them that is exact in f32, so that what is left in
-// bf16 depends on random bits alone: for the kernels of both targets.
+// Two tensors in shards of every kind, and an update of them that is exact in f32, so that bf16 results
+// depend on random bits alone. For the kernels of both targets.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/random_bits.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job of --launch processes that eight strangers attack from its first step to its end is compared with the
-// same job without an attack.
+// A job of --launch processes under attack by eight strangers, from its first step to its end, compared with
+// the same job without an attack.
 #include "strangers.hpp"
 
 #include <doctest/doctest.h>

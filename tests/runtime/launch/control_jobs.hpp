@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose ranks are threads. Each has its connection to one coordinator.
+// Jobs with ranks as threads, each with its own connection to one coordinator.
 #pragma once
 #include <rankc/launch/coordinator.hpp>
 #include <rankc/launch/frame.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place of a process by the variables of launchers: recorded ones of real launchers, and changed ones.
+// A process's rank from launchers' environment variables: recorded ones of real launchers, and changed ones.
 #include <rankc/launch/session.hpp>
 
 #include "../../said.hpp"

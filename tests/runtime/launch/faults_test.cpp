@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults on purpose: each kind, in every phase of a step, after it and in a save, on each rank in turn.
-// Every run must name its cause in the first line, end with its code in time, leave no process, and leave a
+// Injected faults: each kind, in every phase of a step, after it and in a save, on each rank in turn. Every
+// run must name its cause in the first line, end with its code in time, leave no process, and leave a
 // checkpoint that loads.
 #include "../../said.hpp"
 #include "../../slowness.hpp"

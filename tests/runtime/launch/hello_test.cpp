@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict over what ranks say of themselves.
+// The verdict over the facts that ranks send about themselves.
 #include <rankc/launch/hello.hpp>
 
 #include "../../said.hpp"

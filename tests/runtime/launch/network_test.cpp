@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rank 0 listens, and that clients without the key of the job neither learn nor disturb anything.
+// The addresses on which rank 0 listens. Clients without the job's key neither learn nor disturb anything.
 #include "control_jobs.hpp"
 
 #include <rankc/launch/file_limit.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on the host whose ranks are processes, as users start it: by itself, by mpirun, srun and
-// torchrun. The losses are those of threads, and a process that ends is reported.
+// A program on the host with ranks as processes, as users start it: by itself, by mpirun, srun and torchrun.
+// The losses equal those of threads, and the end of a process is reported.
 #include "../../said.hpp"
 #include "program_runs.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on the host as users start it: to its end, or on and on until it is stopped.
+// Runs a program on the host as users start it: to its end, or until it is stopped.
 #pragma once
 #include "../../said.hpp"
 #include "../../slowness.hpp"

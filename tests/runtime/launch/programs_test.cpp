@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated programs whose ranks are joined by the control plane and by Gloo, as processes are, compute the
-// same losses, norms and weights to the last bit as the same programs with their ranks as threads.
+// Generated programs with ranks joined by the control plane and by Gloo, as processes are, compute the same
+// losses, norms and weights to the last bit as with ranks as threads.
 #include <rankc/launch/coordinator.hpp>
 #include <rankc/launch/listen.hpp>
 #include <rankc/launch/member.hpp>

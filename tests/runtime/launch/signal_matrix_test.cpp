@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals x moments x launches. Each run ends in time with an exit code of runtime/README.md, leaves no
-// process, and has saved a whole checkpoint if it had begun to train. RANKC_TEST_EVERY=N takes each N-th run.
+// process, and has saved a complete checkpoint if training had begun. RANKC_TEST_EVERY=N selects each N-th
+// run.
 #include "program_runs.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals to a program, to its launcher and to its ranks: a run that is told to stop saves, one that dies
-// reports how, and a failed write loses only what was to be written.
+// Signals to a program, to its launcher and to its ranks: a run saves when it must stop, and reports how it
+// dies, and a failed write loses only the data that it was to write.
 #include "program_runs.hpp"
 
 #include <doctest/doctest.h>

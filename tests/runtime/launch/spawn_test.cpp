@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes that a program starts of itself.
+// A program that starts itself once for each rank.
 #include <rankc/launch/spawn.hpp>
 
 #include "../../slowness.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight processes that flood the port of a job, and the measures of the job: memory of a process, times of
-// steps.
+// Eight processes that flood the port of a job, and measurements of the job: the memory of a process, the
+// times of steps.
 #pragma once
 #include "program_runs.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job under attack by eight strangers starts, keeps its memory and the time of its steps, and has the
-// losses of a job that is left alone. The attack begins before the job, and is on and off by the second.
+// losses of an undisturbed job. The attack begins before the job, and is on and off by the second.
 #include "strangers.hpp"
 
 #include <doctest/doctest.h>

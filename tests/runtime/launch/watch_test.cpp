@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds a step up, by what the ranks say of themselves.
+// Finds the rank that delays a step, by the ranks' own reports.
 #include "../../../runtime/launch/watch.hpp"
 
 #include "../../said.hpp"

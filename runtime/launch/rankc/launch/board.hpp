@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that the program's own launcher shares with the ranks it has started: where each of them is, and how
-// those have ended that have. It has no name, and goes with the last process.
+// Memory that the program's own launcher shares with the ranks that it starts: the state of each rank, and
+// how it ended. The memory has no name, and is freed with the last process.
 #pragma once
 #include <rankc/launch/socket.hpp>
 #include <rankc/runtime/progress.hpp>
@@ -27,8 +27,8 @@ class board {
   void end(int rank, int status) { slots_[rank].ended.store(status + 1); }
 
   bool has_ended(int rank) const { return slots_[rank].ended.load() != 0; }
-  /// "rank 3 (node1, process 1234) was killed by signal 9 (Killed) in step 12 at 1B3, op 57"; empty if it has
-  /// not ended, or ended because of another rank.
+  /// "rank 3 (node1, process 1234) was killed by signal 9 (Killed) in step 12 at 1B3, op 57"; empty while it
+  /// runs, or if it ended because of another rank.
   std::string end_of(int rank) const;
   int world() const { return world_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The center of the control plane, a thread of rank 0's process, to which all ranks are connected, rank 0
-// too. It decides whether they can start together, forwards their exchanges, detects ranks that end or are
+// The center of the control plane: a thread in rank 0's process, to which all ranks connect, rank 0 too. It
+// decides whether the ranks can start together, forwards their exchanges, detects ranks that end or are
 // silent, and tells all ranks of the first failure.
 #pragma once
 #include <rankc/launch/board.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place that a launcher's variables give to this process: its rank, and where the ranks of the job meet.
+// Reads this process's rank, and the address where the job's ranks meet, from a launcher's environment
+// variables.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -13,7 +14,7 @@ using environment = std::function<const char*(const char*)>;
 
 /// The place of a process in its job.
 struct launched {
-  const char* family;  // whose variables they are: "torchrun", "Open MPI", ...
+  const char* family;  // the launcher: "torchrun", "Open MPI", ...
   int rank, world;
   int local_rank, local_size;  // among the ranks of its machine
   int node;                    // number of its machine; -1 if the launcher does not say

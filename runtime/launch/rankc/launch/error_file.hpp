@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torchrun shows of a rank that has failed: a file that it names in TORCHELASTIC_ERROR_FILE.
+// The file named by TORCHELASTIC_ERROR_FILE, from which torchrun reports a failed rank.
 #pragma once
 #include <rankc/launch/environment.hpp>
 

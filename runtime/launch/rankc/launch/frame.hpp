@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages of the control plane: frames {magic, kind, number, length, body, code}. The code authenticates
-// the rest of the frame by the key of the connection and direction, so that a frame counts at one place only.
+// the rest of the frame with the key of its connection and direction, so that a copied frame is valid nowhere
+// else.
 #pragma once
 #include <rankc/launch/keys.hpp>
 

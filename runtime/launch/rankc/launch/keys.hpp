@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys that authenticate messages between ranks, and the random numbers that they are made from.
+// The keys that authenticate messages between ranks, and the random numbers from which they are derived.
 #pragma once
 #include <array>
 #include <cstddef>

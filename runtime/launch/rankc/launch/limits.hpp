@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the processes of a program wait for each other.
+// Timeouts of the processes of a program.
 #pragma once
 #include <rankc/launch/environment.hpp>
 #include <rankc/runtime/time_limit.hpp>
@@ -14,7 +14,7 @@ struct limits {
   // How long a rank waits at the start before it prints a note.
   static constexpr std::chrono::seconds before_a_note{3};
   std::chrono::milliseconds join{120'000};   // until all ranks have joined
-  std::chrono::milliseconds silence{6'000};  // of a rank, before it counts as lost
+  std::chrono::milliseconds silence{6'000};  // time without a sign of life before a rank counts as lost
   std::chrono::milliseconds end{
       2'500};  // from another rank's failure until a process that does not notice it is ended
   std::chrono::milliseconds exchange = usual_exchange;

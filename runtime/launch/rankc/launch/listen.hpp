@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rank 0 listens: at the addresses by which the other ranks reach it, and at no others.
+// The addresses on which rank 0 listens: those by which the other ranks reach it, and no others.
 #pragma once
 #include <rankc/launch/socket.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's part in a job of several: the launcher's variables, the start with all ranks, and the end.
+// A process's part in a job of several processes: the launcher's variables, the common start, and the end.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/launch/coordinator.hpp>

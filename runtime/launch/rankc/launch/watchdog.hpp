@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends a process whose ranks are threads where a step hangs: code that does not return cannot be stopped
-// otherwise. Where ranks are processes, the coordinator does that (launch/).
+// Ends a process with ranks as threads if a step hangs: no other way stops code that does not return. If
+// ranks are processes, the coordinator does that (launch/).
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/launch/limits.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search looks at, against the Python's candidates.
+// The candidates of a search, against those of the Python original.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole searches while compiling, and that a run finds the same bits.
+// Complete searches at compile time. A run gives the same bits.
 #include <doctest/doctest.h>
 
 #include <bit>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corrections one by one, against what they must give by other means, and where they change the best
-// plan.
+// The corrections one by one: their results against other derivations, and the cases in which they change the
+// best plan.
 #include <doctest/doctest.h>
 
 #include <algorithm>

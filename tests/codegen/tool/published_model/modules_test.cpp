@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of the ops of a layer, and what a step makes of them, against the Python's: fused and other
-// attention, recomputation, data parallelism with and without overlap.
+// Tables of the ops of a layer, and the steps computed from them, against the Python original: fused and
+// other attention, recomputation, data parallelism with and without overlap.
 #include <doctest/doctest.h>
 
 #include "oracle.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of transformer-perf-estimates, in tests/oracles/planner: how they are read and compared.
+// Reads and compares the results of transformer-perf-estimates in tests/oracles/planner.
 #pragma once
 #include <published_model/search.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole searches against the Python's: sums over every candidate, and the ten best.
+// Complete searches against the Python original: sums over all candidates, and the ten best.
 #include <doctest/doctest.h>
 
 #include <set>

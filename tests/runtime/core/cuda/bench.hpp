@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bench on which a kernel is tested: a rank alone on device 0, operands put into its arena, results taken
-// out. Inputs are random but rounded to the kernel's type, so that the f64 reference sees the very same
-// numbers, and room for outputs is filled with NaN, so that an element left out shows.
+// The bench on which kernels are tested: a single rank on device 0, operands in its arena, and access to the
+// results. Inputs are random but rounded to the kernel's type, so that the f64 reference sees the same
+// numbers. Outputs begin as NaN, so that a missing element shows.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>

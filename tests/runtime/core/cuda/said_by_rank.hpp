@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentence of a rank's failure, before which its place stands.
+// The message of a rank's failure, after its place.
 #pragma once
 #include "../../../said.hpp"
 

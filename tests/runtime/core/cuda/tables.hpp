@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small programs for the engine's tests: the tables that generated code would hold, for ranks that differ in
-// one coordinate, with the four regions, the tokens and room for values at fixed places.
+// Small programs for the engine's tests: the tables of generated code, for ranks that differ in one
+// coordinate, with the four regions, the tokens and space for values at fixed places.
 #pragma once
 #include <rankc/runtime/cuda/kernels.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention with a window, a softcap and a scale, of whole sequences, of chunks and around a ring, with and
-// without documents: outputs and gradients against plain loops.
+// Attention with a window, a softcap and a scale, over whole sequences, over chunks and around a ring, with
+// and without documents: outputs and gradients against plain loops.
 #include "workspace.hpp"
 
 #include <rankc/contract/kernel_scratch.hpp>

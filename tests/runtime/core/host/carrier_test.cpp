@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communications between processes, whose transport is memory here: what is summed, and what is said where
-// they do not match.
+// Communication between processes, with memory as the transport: the sums, and the messages if calls do not
+// match.
 #include "../../../slowness.hpp"
 #include "../../../../runtime/core/host/carrier.hpp"
 

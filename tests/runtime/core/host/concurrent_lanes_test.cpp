@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions on a second lane that computes: they run next to the rank's own, in order, and are ordered by
-// events like any lane.
+// Actions on a second compute lane: they run concurrently with the rank's own, in order, and events order
+// them like any lane.
 #include "../../../slowness.hpp"
 #include "plan.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks in an application: what they refuse, how a failure comes to all of them, and what they leave alone.
+// Ranks in an application: their refusals, how a failure reaches all of them, and the state that they leave
+// alone.
 #include <rankc/runtime/host/embedded.hpp>
 
 #include "plan.hpp"

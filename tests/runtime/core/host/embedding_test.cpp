@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token tables, learned positions and rotary positions against loops; all are linear in the table or in x, so
+// Token tables, learned positions and rotary positions against loops. All are linear in the table or in x, so
 // their gradients are checked by differences that are exact up to rounding.
 #include "workspace.hpp"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric refuses wrong communications. Every refusal is one sentence with names in it, and never a hang.
+// The fabric refuses wrong communications. Every refusal is one sentence that names the communication, and
+// never a hang.
 #include "plan.hpp"
 
 #include <chrono>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric's promises to a correct program: order, sums, events between lanes, and no allocation in a
+// The fabric's guarantees to a correct program: order, sums, events between lanes, and no allocation in a
 // step.
 #include "plan.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of eight bits: some by their definition, and all as the nearest to what is between them.
+// fp8 numbers: some by their definition, and all as the nearest to the numbers around them.
 #include <doctest/doctest.h>
 #include <rankc/contract/fp8.hpp>
 

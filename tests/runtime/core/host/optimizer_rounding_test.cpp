@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bf16 that lasts: how it is rounded, the random bits, and updates in shards of every kind.
+// Persistent bf16 state: its rounding, the random bits, and updates in shards of every kind.
 #include "../tensor_shards.hpp"
 #include "workspace.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hand-written program for tests of fabric and engine: any pp x dp x tp with a ring of pipeline edges,
-// whose step is whatever function the test sets.
+// A handwritten program for tests of fabric and engine: any pp x dp x tp with a ring of pipeline edges, whose
+// step is a function that the test sets.
 #pragma once
 #include "../../../said.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention sinks against a softmax that has one more score, and central differences.
+// Attention sinks against a softmax with one additional score, and central differences.
 #include "workspace.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernel tests stand on: a rank with an arena that a test fills and reads as vectors, with a guard
+// The bench of kernel tests: a rank with an arena that a test fills and reads as vectors, with a guard
 // between operands, and derivatives by central differences.
 #pragma once
 #include <doctest/doctest.h>

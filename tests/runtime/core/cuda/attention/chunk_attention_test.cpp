@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of chunks of sequences, by every rank in turn, against that of whole sequences in f64: outputs
-// and dq of each rank's tokens, and dk and dv summed over the ranks.
+// Attention over chunks of sequences, by every rank in turn, against attention over whole sequences in f64:
+// outputs and dq of each rank's tokens, and dk and dv summed over the ranks.
 #include "../bench.hpp"
 #include "random_starts.hpp"
 

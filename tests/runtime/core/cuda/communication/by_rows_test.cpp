@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that move between GPUs while a product of others runs, on two GPUs, and on four where there are so
-// many: every element, in f32 and bf16, of odd numbers of rows and columns at odd places.
+// Rows that move between GPUs while a GEMM computes others, on two GPUs, and on four if there are four: every
+// element, in f32 and bf16, with odd numbers of rows and columns at odd addresses.
 #include "../regions.hpp"
 
 #include <rankc/runtime/calls.hpp>
@@ -21,7 +21,7 @@ using runtime::matrix, runtime::calls::all_gather, runtime::calls::reduce_scatte
 
 constexpr step_input nothing{
     .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
-constexpr std::size_t rows = 37, columns = 1031;  // of one part
+constexpr std::size_t rows = 37, columns = 1031;  // sizes of one part
 
 /// A row-wise kernel in place of a GEMM: each row of y depends on the same row of x.
 template <class T, std::size_t Rows>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over two ranks on two GPUs: every element, in f32 and bf16, at odd counts and places.
+// Collectives over two ranks on two GPUs: every element, in f32 and bf16, at odd counts and addresses.
 #include "../../../../../runtime/core/cuda/device/check.hpp"
 #include "../../../../../runtime/core/cuda/communication/check_collectives.hpp"
 #include "../../../../../runtime/core/cuda/communication/peer_groups.hpp"

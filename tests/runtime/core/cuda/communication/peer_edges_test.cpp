@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline edge between two GPUs: messages of all sizes in both directions at once, in order, replay after
-// replay.
+// A pipeline edge between two GPUs: messages of all sizes in both directions at once, in order, over many
+// replays.
 #include "../regions.hpp"
 
 #include <doctest/doctest.h>

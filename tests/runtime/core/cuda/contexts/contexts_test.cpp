@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process takes the GPUs of its own ranks, and leaves the others alone: CUDA gives each thread GPU 0 until
-// it names another, and a context there takes half a GiB.
+// A process uses only the GPUs of its ranks. CUDA gives each thread GPU 0 until it selects another, and a
+// context there takes half a GiB.
 #include "../said_by_rank.hpp"
 #include "../tables.hpp"
 #include "fake_cuda.hpp"

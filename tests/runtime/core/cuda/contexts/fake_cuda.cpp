@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The libraries below the CUDA runtime core, without a GPU: device memory is memory of the process, and
-// kernels and transfers do nothing. Every call that would make a context notes the current GPU of its thread.
-// A call that is missing here does not link. The functions have the names of the libraries and none of their
-// headers: those that return a handle or memory are written out, the others accept all arguments. All of them
-// succeed, except `failing_call`. Another file of an executable may replace graphs (fake_graphs.cpp).
+// kernels and transfers do nothing. Every call that would create a context records the current GPU of its
+// thread. A call that is missing here does not link. The functions have the names of the libraries but none
+// of their headers: those that return a handle or memory are written out, the others accept all arguments.
+// All of them succeed, except `failing_call`. Another file of an executable may replace graphs
+// (fake_graphs.cpp).
 #include "fake_cuda.hpp"
 
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The standing of a rank by the numbers that its lanes store. The test stores them here instead of a GPU.
+// The position of a rank, from the numbers that its lanes store. The test stores them here instead of a GPU.
 #include "../../../../said.hpp"
 #include "../../../../../runtime/core/cuda/progress/injected.hpp"
 #include "../../../../../runtime/core/cuda/progress/marks.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of libraries that fail: in the work of a rank they become its failure, and while resources are freed
+// Library calls that fail: during a rank's work they become its failure; while resources are freed they print
 // a line.
 #include "../../../../../runtime/core/cuda/device/teardown.hpp"
 #include "../../../../../runtime/core/cuda/progress/marks.hpp"

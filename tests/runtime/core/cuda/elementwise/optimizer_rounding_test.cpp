@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the optimizer's kernels keep in bf16: the host's bits in shards of every kind, and more tensors than a
-// launch holds.
+// The bf16 state that the optimizer's kernels write: the host's bits, in shards of every kind, and with more
+// tensors than a launch holds.
 #include "../../tensor_shards.hpp"
 #include "../bench.hpp"
 

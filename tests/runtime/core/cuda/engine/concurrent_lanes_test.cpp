@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions on a second lane that computes: what they compute is what one lane computes, and they run next to
-// lane 0's.
+// Actions on a second compute lane: they give the results of a single lane, and overlap lane 0.
 #include "../said_by_rank.hpp"
 #include "../lone_rank.hpp"
 #include "meet.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine with one rank: what install leaves behind, replays with inputs that change, refusals.
+// The engine with one rank: the result of install, replays with changing inputs, refusals.
 #include "../said_by_rank.hpp"
 #include "../tables.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of one thread, which two lanes can only do at once: a rendezvous, and a long nothing.
+// Kernels of one thread that end only if two lanes run them at once: a rendezvous, and a long delay.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 

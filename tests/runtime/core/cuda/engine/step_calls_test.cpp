@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step asks of the CUDA runtime: one graph launch, and nothing that allocates, copies, launches or
-// waits. The linker leads the runtime's calls of these functions through the counters below (--wrap).
+// The CUDA runtime calls of a step: one graph launch, and no allocation, copy, other launch or wait. The
+// linker redirects the runtime's calls of these functions to the counters below (--wrap).
 #include "../tables.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows with the weights of experts against sums in double: rows dealt out to segments in every
-// uneven way, NaN in the rows that belong to none.
+// Grouped GEMMs of rows with expert weights, against sums in double: rows in segments of all uneven sizes,
+// and NaN in the rows outside them.
 #include "../bench.hpp"
 
 #include <cstring>

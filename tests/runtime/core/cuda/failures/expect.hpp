@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step must do when a GPU faults: end within seconds on all ranks, say where, and refuse to go on.
+// Expectations for a step on a faulting GPU: it ends within seconds on all ranks, says where the fault is,
+// and refuses to go on.
 #pragma once
 #include "../../../../said.hpp"
 #include "../../../../slowness.hpp"

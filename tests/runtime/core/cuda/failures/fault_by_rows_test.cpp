@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's GPU fails while the other waits for its rows, beside products and to sum up.
+// A rank's GPU fails while the other waits for its rows, in row-wise overlap with GEMMs and in sums.
 #include "expect.hpp"
 #include "fault.hpp"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of eight bits, with one scale or one for each row and column: the same as the host's rounding of
-// each number, by rows and by columns, past tiles and within one; and what kernels round that make the
-// numbers.
+// fp8 tensors, with one scale or one per row and column: they equal the host's rounding of each number, by
+// rows and by columns, over several tiles and within one. Kernels that round their own results do the same.
 #include "../bench.hpp"
 
 #include <rankc/contract/fp8.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check of a result that is rounded to bf16 more than once. Composed operations round in between, and so
-// do cuBLASLt's kernels for Hopper where beta = 1: they compute round(round(a b + bias) + c), bit for bit.
+// Checks a result that is rounded to bf16 more than once. Composed operations round in between, and so do
+// cuBLASLt's kernels for Hopper if beta = 1: they compute round(round(a b + bias) + c), bit for bit.
 #pragma once
 #include "../bench.hpp"
 

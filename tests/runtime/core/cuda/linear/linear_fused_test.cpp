@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers with an epilogue. bf16 sizes in multiples of 8 go through cuBLASLt's epilogues, the others
-// are composed; both are held to the same reference.
+// Linear layers with an epilogue. bf16 sizes in multiples of 8 use cuBLASLt's epilogues, others are composed;
+// both are compared with the same reference.
 #include "../bench.hpp"
 #include "../fp8/twice_rounded.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm does a product: each that may be chosen is right, and one that was told is taken as it is.
+// The choice of a GEMM's algorithm: each candidate is correct, and an algorithm that is given is used.
 #include "../bench.hpp"
 
 #include "../../../../../runtime/core/cuda/linear/linear_shapes.hpp"

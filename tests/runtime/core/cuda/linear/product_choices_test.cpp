@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choices of algorithms that ranks share and a file keeps; nothing here needs a GPU.
+// The GEMM algorithm choices that ranks share and a file keeps. Nothing here needs a GPU.
 #include "../../../../said.hpp"
 #include "../../../../../runtime/core/cuda/linear/product_choices.hpp"
 #include "../../../trainer/scratch.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that a norm and its gradients give, in f64, and the shapes that the kernels treat apart.
+// All results of a norm and its gradients, in f64, and the shapes that the kernels distinguish.
 #pragma once
 #include "../bench.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same program with its ranks as threads and as processes: the same losses and weights to the last bit,
-// one voice, and exit codes that tell the rank that failed from the one that was stopped.
+// one process that prints, and exit codes that distinguish the failed rank from the stopped one.
 #include "../../../../said.hpp"
 #include "../../../../scratch_folder.hpp"
 #include "../../../../slowness.hpp"

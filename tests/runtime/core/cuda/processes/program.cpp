@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of two data-parallel ranks with the trainer's command line, as the generator would write it: for
-// the test that its ranks are threads or processes alike. FAIL_AT_RANK=r stops that rank: HOW=throw or signal
-// in install, HOW=fault by a fault of its GPU in the first step.
+// A program of two data-parallel ranks with the trainer's command line, like a generated one, for the test
+// with ranks as threads and as processes. FAIL_AT_RANK=r stops that rank: HOW=throw or signal in install,
+// HOW=fault by a fault of its GPU in the first step.
 #include "../failures/fault.hpp"
 #include "../tables.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timed step: what it says of one rank, and that it computes what an untimed one does.
+// A timed step of one rank: its content, and that it computes the results of an untimed step.
 #include "../tables.hpp"
 
 #include <doctest/doctest.h>
