@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Power, energy and clock of a GPU, read through the driver's NVML. The library is loaded at run time: some
-// toolkits lack its header.
+// The energy that a GPU has used, read through the driver's NVML. The library is loaded at run time, because
+// some toolkits lack its header.
 #pragma once
 
 namespace rankc::calibrate {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints between plans whose experts are whole, split into columns over tp, or on ranks that shard their
-// columns; and the first step after a load.
+// columns.
 #include "between_layouts.hpp"
 
 namespace checkpoint_test {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks a timed step, on every target: each rank's actions are in the plan's order and do not overlap.
+// Checks a timed step, on every target: each rank's actions are in the plan's order, and intervals on a lane
+// do not overlap.
 #pragma once
 #include <doctest/doctest.h>
 

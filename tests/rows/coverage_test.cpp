@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of the table of ops has facts, and every row and fact has tests. The check runs when this file is
-// compiled.
+// Every row of the table of ops has facts, and every row and fact has tests. The checks run after
+// the build of this executable.
 #include "kernels.hpp"
 #include "row.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard error. Nothing here throws: a program goes on where standard error cannot be written.
+// Writes to standard error. Nothing here throws: the program continues if standard error cannot be written.
 #pragma once
 #include <rankc/runtime/printable.hpp>
 

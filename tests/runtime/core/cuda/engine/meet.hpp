@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of one thread that end only if two lanes run them at once: a rendezvous, and a long delay.
+// Kernels of one thread that show whether two lanes run at once: a rendezvous, and a long delay.
 #pragma once
 #include <rankc/runtime/cuda/rank.hpp>
 
