@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command prints, for a test that calls it as a function.
+// Captures the output of a command that a test calls as a function.
 #pragma once
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 
 namespace testing {
 
-/// What a descriptor receives while this lives.
+/// Captures what is written to a C stream while the object lives.
 class capture {
  public:
   explicit capture(std::FILE* stream) : stream_(stream), to_(std::tmpfile()) {

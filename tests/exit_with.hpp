@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exit code of a failure together with its sentence.
+// The exit code of a failure together with its message.
 #pragma once
 #include "said.hpp"
 
@@ -16,8 +16,8 @@ inline doctest::String toString(const exit_with& e) {
   return doctest::toString(e.code) + ": " + toString(e.message);
 }
 
-/// The failure that a call throws; code 0 where it throws none. A failure that has been sent as text between
-/// processes has its arguments in the text alone.
+/// The failure that a call throws; code 0 if it does not throw. The arguments of a failure from another
+/// process are only in its text.
 template <class Call>
 exit_with exit_of(Call call) {
   try {

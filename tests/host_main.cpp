@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main of tests that compute on the host: with the kernels of OpenBLAS that programs use.
+// The main of tests that compute on the host, with the OpenBLAS kernels that programs use.
 #include <rankc/runtime/host/rank.hpp>
 
 #include "run_tests.hpp"

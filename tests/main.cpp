@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main of tests that compute with one thread. Ranks of other tests wait for each other thousands of times
-// a second; a wait takes milliseconds where a rank has to wait for a processor, too. So these tests yield.
+// The main of tests that compute with one thread. Ranks wait for each other thousands of times a second, and
+// each wait takes milliseconds if a rank also waits for a processor. So these tests yield.
 #include <unistd.h>
 
 #include "run_tests.hpp"

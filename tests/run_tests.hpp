@@ -37,7 +37,7 @@ class assertion_counter : public doctest::IReporter {
   void log_message(const doctest::MessageData&) override {}
   void test_case_skipped(const doctest::TestCaseData&) override {}
 
-  /// Whether the last run checked nothing, in whole or in one of its test cases; false after a query.
+  /// Whether the last run, or one of its test cases, checked nothing; false after a query.
   static bool found_empty() { return empty_; }
 
  private:
@@ -47,7 +47,7 @@ class assertion_counter : public doctest::IReporter {
 };
 REGISTER_LISTENER("assertion_counter", 1, assertion_counter);
 
-/// The exit code: doctest's, or 1 where the run checked nothing.
+/// The exit code: doctest's, or 1 if the run checked nothing.
 inline int run_tests(doctest::Context& context) {
   const int code = context.run();
   return code == 0 && assertion_counter::found_empty() ? 1 : code;

@@ -21,7 +21,7 @@ const std::map<int, std::string>& all_sentences() {
   return all;
 }
 
-/// The arguments that fill the holes of a sentence to give the text; empty and false where it is another.
+/// Whether a text is this sentence; appends the arguments that fill the sentence's holes.
 bool match(std::string_view sentence, std::string_view text, std::vector<std::string>& arguments) {
   const std::size_t hole = sentence.find("{}");
   if (!text.starts_with(sentence.substr(0, hole))) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The id and the arguments of a sentence of the program: tests compare these, not the prose, which
+// The id and the arguments of a message of the program. Tests compare these, not the prose, which
 // codegen/tool/messages.txt has.
 #pragma once
 #include <rankc/runtime/failure.hpp>
@@ -25,10 +25,10 @@ inline doctest::String toString(const said& s) {
   return out.c_str();
 }
 
-/// What a failure says, with its exit code.
+/// A failure's sentence and arguments.
 inline said said_of(const runtime::failure& f) { return {f.id, f.arguments}; }
 
-/// The failure that a call throws; id 0 where it throws none.
+/// The failure that a call throws; id 0 if it does not throw.
 template <class Call>
 said said_by(Call call) {
   try {
@@ -39,8 +39,8 @@ said said_by(Call call) {
   return {};
 }
 
-/// The first sentence with an id in a text, or the first one with this id. Its arguments are found by the
-/// holes of the sentence in codegen/tool/messages.txt; the last one ends with the line.
+/// The first sentence with an id in a text, or the first one with this id. Its arguments fill the holes of
+/// the sentence in codegen/tool/messages.txt; the last one ends with the line.
 said said_in(std::string_view text, int id = 0);
 
 }  // namespace rankc::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of a test's own, which goes when the test does.
+// A test's own temporary folder, deleted with the test.
 #pragma once
 #include <stdlib.h>
 

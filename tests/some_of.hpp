@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests of many faults or plans take a third of them, and all if RANKC_EVERY_MUTANT is set, as in `long`.
+// Tests of many faults or plans run a third of them, and all if RANKC_EVERY_MUTANT is set, as in `long`.
 #pragma once
 #include <cstddef>
 #include <cstdlib>
@@ -19,7 +19,7 @@ inline int some_of(int all) { return plants_all() ? all : (all + 2) / 3; }
 /// Whether the n-th of many is taken.
 inline bool takes(std::size_t n) { return plants_all() || n % 3 == 0; }
 
-/// Every third element, from element `first` (0, 1 or 2) on, or all of them.
+/// Every third element from element `first` (0, 1 or 2) on, or all of them.
 template <class T>
 std::vector<T> some_of(std::vector<T> all, std::size_t first = 0) {
   std::vector<T> some;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tokenizer.json with further special tokens.
+// A tokenizer.json with additional special tokens.
 #pragma once
 #include <nlohmann/json.hpp>
 
@@ -10,7 +10,7 @@
 
 namespace rankc::test {
 
-/// The text of a tokenizer.json, to which special tokens are added with the next free ids.
+/// The text of a tokenizer.json with additional special tokens, which get the next free ids.
 inline std::string tokenizer_with(const std::string& file, const std::vector<std::string>& special) {
   std::ifstream in(file);
   nlohmann::json root = nlohmann::json::parse(in);

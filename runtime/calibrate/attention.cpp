@@ -17,7 +17,7 @@ void write(const char* kernel, const cuda::attention_shape& a, double seconds) {
   std::fflush(stdout);
 }
 
-/// With q, k and v as columns of one buffer, as programs have them.
+/// Measure with q, k and v as columns of one buffer, as in programs.
 void of_shape(stand& s, int rows, int seq, int heads, int kv_heads, int dim) {
   const cuda::attention_shape a{rows, seq, heads, kv_heads, dim, dim, sizeof(bf16), false};
   const std::size_t tokens = static_cast<std::size_t>(rows) * seq,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the kernels of a training step on the GPU at hand, one JSON line for each shape: what rankc's cost
-// model is calibrated by.
+// Times the kernels of a training step on the machine's GPU and prints a JSON line per shape. rankc's cost
+// model is calibrated with them.
 #include "stand.hpp"
 
 #include <cstdio>

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a GPU has taken so far, by the driver's NVML: found where programs run, since not every toolkit has
-// its header.
+// The energy that a GPU has used, read through the driver's NVML. The library is loaded at run time, because
+// some toolkits lack its header.
 #pragma once
 
 namespace rankc::calibrate {
 
 class meter {
  public:
-  /// Of a CUDA device. Errors: runtime::failure where there is no NVML, or it has no such count.
+  /// Measure a CUDA device. Errors: runtime::failure if there is no NVML, or if the device does not count
+  /// energy.
   explicit meter(int device);
   ~meter();
   meter(const meter&) = delete;
   meter& operator=(const meter&) = delete;
 
-  /// Units: joules, since the driver was loaded.
+  /// The energy used since the driver was loaded. Units: joules.
   double read() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels whose time is that of what passes through memory, from a few kilobytes to gigabytes.
+// Times memory-bound kernels, from a few kilobytes to gigabytes.
 #include "stand.hpp"
 
 #include <cstdio>
@@ -16,7 +16,7 @@ void write(stand& s, const char* kernel, std::size_t rows, int width, double byt
   std::fflush(stdout);
 }
 
-constexpr int widest_norm = 8192;  // of models
+constexpr int widest_norm = 8192;  // among models
 
 void of_rows(stand& s, int tokens, int width) {
   const std::size_t n = static_cast<std::size_t>(tokens) * width, one_row = static_cast<std::size_t>(width);
@@ -74,7 +74,7 @@ void of_parameters(stand& s, std::size_t count) {
   write(s, "adamw", count, 1, 30.0 * static_cast<double>(count), [=, &s](const lane& on, operands& o) {
     const at w = o.take(count, 4), g = o.take(count, 4), m = o.take(count, 4), v = o.take(count, 4);
     s.about_memory().working_copy = o.take(count);
-    const at norm = o.take(1, 4);  // squared, of the gradients: a norm of 0 is no reason not to apply them
+    const at norm = o.take(1, 4);  // the squared norm of the gradients; with 0, the update still runs
     require(cudaMemsetAsync(on.at<std::byte>(norm), 0, 4, on.stream));
     cuda::adamw<bf16>(on, w, g, m, v, norm, ranges);
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the GPU takes under loads that last: products, attention, and what passes through memory.
+// Measures the GPU's power under sustained loads: GEMMs, attention, and memory-bound kernels.
 #include "stand.hpp"
 
 #include <rankc/contract/attention_scratch.hpp>
@@ -10,7 +10,7 @@ namespace rankc::calibrate {
 
 namespace {
 
-/// Operations of a call, bytes that pass through memory, and of attention the size of heads.
+/// A call's operations, the bytes that it moves through memory, and the head size if it is attention.
 struct done {
   double operations, bytes;
   int dim = 0;
@@ -44,7 +44,7 @@ void attention(stand& s, int rows, int seq, int heads, int kv_heads, int dim) {
   const cuda::attention_shape a{rows, seq, heads, kv_heads, dim, dim, sizeof(bf16), false};
   const std::size_t tokens = static_cast<std::size_t>(rows) * seq, q = tokens * heads * dim,
                     kv = tokens * kv_heads * dim;
-  const double operations = 2.0 * static_cast<double>(q) * seq;  // causal: half of both products
+  const double operations = 2.0 * static_cast<double>(q) * seq;  // causal: half of both GEMMs
   const double rows_of_q = 2.0 * static_cast<double>(q), rows_of_kv = 2.0 * static_cast<double>(kv);
   write(s, "attention", {operations, 2 * rows_of_q + 2 * rows_of_kv, dim}, [=](const lane& on, operands& o) {
     const at out = o.take(q), lse = o.take(tokens * heads, 4),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with weights, forward and backward, alone and with what follows them.
+// Times GEMMs with weights, forward and backward, alone and with their epilogues.
 #include "stand.hpp"
 
 #include <cstdio>
@@ -9,7 +9,7 @@ namespace rankc::calibrate {
 
 namespace {
 
-/// Sizes of a product; as many operands as its largest kernel has.
+/// The sizes of a GEMM, with as many operands as its largest kernel has.
 struct sizes {
   int tokens, in, out;
   std::size_t x() const { return static_cast<std::size_t>(tokens) * in; }
@@ -64,7 +64,7 @@ void fused(stand& s, const sizes& z) {
 }  // namespace
 
 void write_products(stand& s) {
-  constexpr double largest = 2e13;  // operations, of a call
+  constexpr double largest = 2e13;  // operations of one call
   for (const auto& [in, out] : {std::pair{768, 768},
                                 {768, 2304},
                                 {768, 3072},

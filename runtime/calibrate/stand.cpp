@@ -21,7 +21,7 @@ void require(cudaError_t status) {
 
 namespace {
 
-/// A program of one rank that has an arena and nothing in it.
+/// A program of one rank with an arena and no parameters.
 runtime::description about(const runtime::layout& layout, const runtime::rank_row& row) {
   runtime::description d{};
   d.interface_version = runtime::interface_version;
@@ -32,7 +32,7 @@ runtime::description about(const runtime::layout& layout, const runtime::rank_ro
   return d;
 }
 
-/// So many calls, one after the other, in a graph.
+/// A CUDA graph of consecutive calls.
 class repeated {
  public:
   repeated(const lane& on, int times, const std::function<void(int)>& each) : stream_(on.stream) {
@@ -92,7 +92,7 @@ void stand::fill() {
 
 stand::loaded stand::run(const call& one, double warm, double timed) {
   operands first(0);
-  one(on(), first);  // loads and tunes
+  one(on(), first);  // the first call loads and tunes
   if (first.used() > arena_bytes)
     throw runtime::failure(70, "RC5204: the operands are larger than the arena");
   require(cudaStreamSynchronize(on().stream));

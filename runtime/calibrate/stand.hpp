@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank alone on device 0 whose arena is full of random numbers, and how long a kernel takes there: for a
-// moment, at the clock that the GPU would like to keep, and under a load that lasts, at the clock that its
-// power allows.
+// Times a kernel on a single rank on device 0, whose arena holds random numbers: briefly, at the GPU's boost
+// clock, and under a sustained load, at the clock that its power limit allows.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
@@ -17,7 +16,7 @@ using cuda::bf16;
 using cuda::lane;
 using runtime::at;
 
-/// Hands out operands of one call.
+/// Allocates the operands of one call.
 class operands {
  public:
   explicit operands(std::size_t begin) : used_(begin) {}
@@ -32,7 +31,7 @@ class operands {
   std::size_t used_;
 };
 
-/// Runs one call on operands that it takes in the same order each time.
+/// Runs one call; it allocates its operands in the same order each time.
 using call = std::function<void(const lane&, operands&)>;
 
 class stand {
@@ -42,13 +41,13 @@ class stand {
   stand(const stand&) = delete;
   stand& operator=(const stand&) = delete;
 
-  /// The time of a call among many like it in a graph, each on operands that are not in the cache, for some
-  /// milliseconds after a rest.
-  /// Units: seconds. Errors: runtime::failure where a call of CUDA fails, or the operands are larger than the
+  /// The time of a call, measured for some milliseconds after a pause: the mean of many calls in a CUDA
+  /// graph, each on operands that are not in the cache.
+  /// Units: seconds. Errors: runtime::failure if a CUDA call fails, or if the operands are larger than the
   /// arena.
   double time(const call& one) { return run(one, 0.01, 0.02).seconds; }
 
-  /// The same for more than a second, and what the GPU takes meanwhile.
+  /// The same over more than a second, with the GPU's power.
   /// Units: seconds, watts.
   struct loaded {
     double seconds, watts;
@@ -73,14 +72,14 @@ class stand {
   meter power_{0};
 };
 
-/// Stop where CUDA says no.
+/// Throw unless the CUDA call succeeded.
 void require(cudaError_t);
 
 /// Write a line for each shape of a kind of kernels.
 void write_products(stand&);
 void write_attention(stand&);
 void write_passes(stand&);
-/// Write what the GPU takes under each kind of load.
+/// Write the GPU's power under each kind of load.
 void write_power(stand&);
 
 }  // namespace rankc::calibrate

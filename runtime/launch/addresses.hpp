@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses of the network: names become addresses, and addresses become text.
+// Network addresses: resolves names, and prints addresses.
 #pragma once
 #include <rankc/launch/socket.hpp>
 
@@ -13,7 +13,7 @@ namespace rankc::runtime {
 
 struct address_list {
   std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> first{nullptr, freeaddrinfo};
-  std::string error;  // empty where the name was resolved
+  std::string error;  // empty if the name was resolved
 };
 address_list resolve(const std::string& host, int port);
 

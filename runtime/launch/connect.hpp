@@ -16,12 +16,12 @@ using exchange_function =
 
 struct data_end {
   int rank, world;
-  std::string address;                 // of this machine, at which the others reach it
-  std::chrono::milliseconds patience;  // with one transfer
+  std::string address;                 // this machine's address, at which the others reach it
+  std::chrono::milliseconds patience;  // limit for one transfer
 };
 
-/// Connect with all others; they find each other through an exchange.
-/// Errors: failure (1) where this build has no transport.
+/// Connect with all other processes, which find each other through an exchange.
+/// Errors: failure (1) if this build has no transport.
 std::unique_ptr<transport> connect_all(const exchange_function&, const data_end&);
 
 }  // namespace rankc::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data between processes through Gloo's TCP transport: a connection between each two, and a thread that
-// serves them.
+// Transfers data between processes through Gloo's TCP transport: one connection per pair, and a thread that
+// serves all of them.
 #include "connect.hpp"
 
 #include <rankc/launch/frame.hpp>
@@ -22,8 +22,8 @@ namespace {
 using clock = std::chrono::steady_clock;
 using gloo::transport::UnboundBuffer;
 
-/// A new thread of Gloo's, which inherits how this thread is scheduled. It asks for its connections' locks
-/// again and again where it does not get them; it shall not take the processor from a thread that has one.
+/// Start a Gloo thread, which inherits this thread's scheduling. While the thread does not get its
+/// connections' locks, it polls for them; it must not take the processor from a thread that holds one.
 std::shared_ptr<gloo::transport::Device> make_device(const std::string& address) {
   const sched_param none{};
   sched_setscheduler(0, SCHED_BATCH, &none);
@@ -38,7 +38,7 @@ class gloo_transport final : public transport {
     device_ = make_device(end.address);
     context_ = device_->createContext(end.rank, end.world);
     context_->setTimeout(end.patience);
-    body_writer mine;  // by rank: where this process listens for that one
+    body_writer mine;  // by rank: where this process listens for that rank
     for (int rank = 0; rank < end.world; ++rank) {
       if (rank == end.rank) {
         mine.add("");

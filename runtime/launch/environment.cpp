@@ -16,7 +16,7 @@ namespace {
 /// The variables of one launcher. Slurm has the local size only in a list by nodes.
 struct family {
   const char *name, *rank, *world, *local_rank, *local_size, *node;
-  std::initializer_list<const char*> job;  // the first has another value in each job
+  std::initializer_list<const char*> job;  // the first variable differs between jobs
 };
 const family families[] = {
     {"rankc",
@@ -51,7 +51,7 @@ const family families[] = {
 const family &own_launcher = families[0], &mpich = families[3], &slurm = families[4];
 
 constexpr int port_offset_under_torchrun = 1;     // torchrun itself listens at MASTER_PORT
-constexpr int first_port = 20000, ports = 12000;  // below those that Linux gives to clients
+constexpr int first_port = 20000, ports = 12000;  // below Linux's range for clients
 
 class reader {
  public:
@@ -77,7 +77,8 @@ class reader {
 
   bool is_complete(const family& f) const {
     if (&f == &mpich && !text("SLURM_STEP_ID").empty()) return false;  // srun --mpi=pmi2 sets these too
-    const int fewest = &f == &own_launcher ? 1 : 2;  // under other launchers one process is a plain start
+    // Under other launchers, a single process is a plain start.
+    const int fewest = &f == &own_launcher ? 1 : 2;
     return number(f.world).value_or(0) >= fewest;
   }
 
@@ -94,7 +95,7 @@ int local_size(const reader& from, const family& f, int world, int node) {
                                                                      : 0;
 }
 
-/// MPICH does not name its jobs. Its process manager on this machine differs between jobs.
+/// The process manager on this machine, which differs between jobs. MPICH itself does not name its jobs.
 std::string process_manager(const reader& from) {
   ucred made_by{};
   socklen_t size = sizeof made_by;
@@ -140,7 +141,7 @@ int port_of_first(const reader& from, const family& f, const std::string& job) {
   return port;
 }
 
-/// A sentence about another launcher's variables that differ; empty where there are none.
+/// A sentence about another launcher's variables that differ; empty if there are none.
 std::string disagreement(const reader& from, const family& taken, const launched& place) {
   for (const family& other : families) {
     if (&other == &taken || !from.is_complete(other)) continue;

@@ -9,7 +9,7 @@ namespace rankc::runtime {
 
 namespace {
 
-/// Whether a file is empty or has a failure, as launchers read them: others are not written over.
+/// Whether a file may be overwritten: it is a stream, is empty, or has a failure in the launchers' format.
 bool is_report(const std::filesystem::path& file) {
   if (is_stream(file)) return true;
   const std::string there = beginning_of(file);
@@ -26,11 +26,11 @@ void write_error_file(const environment& get, const std::string& text, bool is_v
       {"message", {{"message", text}, {"extraInfo", {{"py_callstack", text}, {"timestamp", seconds}}}}}};
   std::error_code none;
   const bool is_there = std::filesystem::exists(file, none);
-  if (is_victim && is_there) return;  // where ranks have one file, the cause's stays
+  if (is_victim && is_there) return;  // if ranks share a file, the cause's report stays
   if (is_there && !is_report(file)) return;
   try {
     write_output(file, content.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n", 1);
-  } catch (const failure&) {  // the failure that it would tell is on stderr
+  } catch (const failure&) {  // the failure is already on stderr
   }
 }
 

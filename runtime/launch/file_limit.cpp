@@ -9,7 +9,7 @@ namespace rankc::runtime {
 
 namespace {
 
-constexpr rlim_t for_all_else = 48;  // data, checkpoints, libraries, and clients that are no ranks
+constexpr rlim_t for_all_else = 48;  // data, checkpoints, libraries, and clients that are not ranks
 
 }  // namespace
 

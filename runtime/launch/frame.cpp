@@ -7,12 +7,12 @@
 namespace rankc::runtime {
 namespace {
 
-constexpr std::uint32_t magic = 0x32'43'4b'52;  // "RKC2"; another version has another one
+constexpr std::uint32_t magic = 0x32'43'4b'52;  // "RKC2"; other versions have other numbers
 constexpr frame_kind last_kind = frame_kind::bye;
 
 struct header {
   std::uint32_t magic, kind;
-  std::uint64_t number, length;  // the number: of earlier frames with the same key
+  std::uint64_t number, length;  // number: of earlier frames with the same key
 };
 static_assert(sizeof(header) == 24);
 

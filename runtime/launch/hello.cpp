@@ -21,9 +21,9 @@ namespace rankc::runtime {
 namespace {
 
 constexpr int did_not_meet = 75, do_not_agree = 2;  // exit codes
-constexpr std::size_t most_named = 8;               // ranges of ranks in a sentence
+constexpr std::size_t most_named = 8;               // ranges of ranks in one sentence
 
-/// The hash of this program's file, made from words of eight bytes.
+/// The hash of this program's file, over words of eight bytes.
 std::uint64_t hash_of_binary() {
   std::ifstream in("/proc/self/exe", std::ios::binary);
   std::vector<char> block(std::size_t{1} << 20);
@@ -62,7 +62,7 @@ void list_missing(std::vector<std::string>& faults, const std::vector<hello>& jo
   else faults.push_back(say("RC5318: ranks {} have not come; arrived: {}", ranks_text(missing), hosts));
 }
 
-/// The first pair of lines that differ; nothing where the listings are equal.
+/// The first pair of lines that differ; empty if the listings are equal.
 std::optional<std::pair<std::string, std::string>> first_difference(const std::string& ours,
                                                                     const std::string& theirs) {
   std::istringstream a(ours), b(theirs);

@@ -11,7 +11,7 @@
 namespace rankc::runtime {
 namespace {
 
-/// A key for one purpose. No label is the beginning of another, because each ends with a zero byte.
+/// A key for one purpose. No label is a prefix of another, because each ends with a zero byte.
 mac_key derive(std::string_view from, std::string label, std::string_view context = {}) {
   return mac_of(from, label.append(1, '\0').append(context));
 }

@@ -41,7 +41,7 @@ std::vector<own_address> addresses_in(const address_list& list) {
   return all;
 }
 
-/// The address that this machine sends from to another one.
+/// The local address from which this machine sends to the targets.
 std::vector<own_address> sources_towards(const std::vector<own_address>& targets) {
   std::vector<own_address> found;
   for (const own_address& to : targets) {
@@ -80,7 +80,7 @@ class listeners {
     sockets_.push_back(std::move(s));
   }
 
-  /// IPv6 together with IPv4, or IPv4 where the machine does not have IPv6.
+  /// Listen on IPv6 together with IPv4, or on IPv4 alone if the machine does not have IPv6.
   void add_everywhere() {
     sockaddr_in6 any6{};
     any6.sin6_family = AF_INET6;

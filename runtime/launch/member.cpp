@@ -16,13 +16,13 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 constexpr auto between_looks_at_coordinator = 100ms;
-constexpr auto to_answer = 10s;      // limit for the coordinator, which needs less to judge
-constexpr auto to_know_causes = 2s;  // of this rank's failure
+constexpr auto to_answer = 10s;      // limit for the coordinator, which judges within a shorter time
+constexpr auto to_know_causes = 2s;  // how long to wait for the root cause after this rank's failure
 constexpr auto for_all_to_end = 600s;
-constexpr int for_the_launcher = 500;  // milliseconds, to report how rank 0 has ended
+constexpr int for_the_launcher = 500;  // milliseconds for the launcher to report how rank 0 ended
 constexpr std::size_t most_bytes_at_once = std::size_t{1} << 20;
 
-/// The failure where the coordinator has given no verdict.
+/// The failure if the coordinator has given no verdict.
 failure no_verdict(const std::string& coordinator, bool has_gone) {
   if (has_gone)
     return failure(75, "RC5361: {} ended the connection before it reported whether all ranks agree",
@@ -72,7 +72,7 @@ void member::send(frame_kind kind, std::string_view body) {
     send_all(link_.socket, link_.to_coordinator.encode(kind, body), clock::now() + settings_.times.silence);
 }
 
-// The thread takes frames that arrive, and sends a sign of life.
+// The thread's loop: receive frames, and send a sign of life.
 void member::serve() {
   deadline heard = clock::now(), alive_sent = heard, looked_at = heard;
   bool connected = receive();
@@ -82,7 +82,7 @@ void member::serve() {
     if (ending_) return;
     const deadline now = clock::now();
     if (now - looked_at > 2 * between_looks_at_coordinator)
-      heard += now - looked_at;  // this process itself was stopped
+      heard += now - looked_at;  // this process itself was stopped meanwhile
     looked_at = now;
     if (one.revents != 0) {
       heard = now;
@@ -102,7 +102,7 @@ void member::serve() {
   }
 }
 
-// Takes all frames that have arrived. Returns: false where the connection has ended or is disturbed.
+// Receive all frames that have arrived. Returns: false if the connection has ended or is disturbed.
 bool member::receive() try {
   frame_reader& reader = link_.from_coordinator;
   std::string bytes;
@@ -119,13 +119,13 @@ std::string member::how_coordinator_ended() const {
   return how.empty() ? say("RC5328: {} closed the connection without an error report", coordinator_) : how;
 }
 
-// It contains what this rank does, once there is an engine.
+// It contains this rank's position once there is an engine.
 std::string member::sign_of_life() {
   const std::lock_guard telling(telling_);
   if (!on_look_) return body_writer().add(std::uint64_t{0}).take();
   standing s = on_look_();
   const std::lock_guard lock(mutex_);
-  if (!exchange_.empty() && (!s.in_step || s.step == 0)) {  // one during a step belongs to a save
+  if (!exchange_.empty() && (!s.in_step || s.step == 0)) {  // an exchange during a step belongs to a save
     s.waits = true;
     s.awaited = exchange_;
   }
@@ -153,7 +153,7 @@ void member::take(const frame& f) {
     std::vector<std::string>& parts = gathered_[body.text()];
     for (int rank = 0; rank < self_.world; ++rank) parts.push_back(body.text());
   } else if (f.kind == frame_kind::begun) {
-    stop_is_proposed_ = true;  // no other step begins until the last is known
+    stop_is_proposed_ = true;  // no other step begins until the last step is known
     const std::int64_t step = begun_;
     lock.unlock();
     return send(frame_kind::begun, body_writer().add(static_cast<std::uint64_t>(step)).take());
@@ -171,7 +171,7 @@ void member::take(const frame& f) {
   changed_.notify_all();
 }
 
-// The first cause is kept. A connection that ends after all have left is no failure.
+// Keep the first cause. A connection that ends after all ranks have left is not a failure.
 void member::learn(root_cause c) {
   {
     const std::lock_guard lock(mutex_);
@@ -184,7 +184,7 @@ void member::learn(root_cause c) {
     on_failure_(cause_->rank != self_.rank ? stopped_by(*cause_).what() : cause_->text);
 }
 
-// Ends this process where it does not return from a step though a rank has failed.
+// End this process if it does not return from a step although a rank has failed.
 void member::act_on_failure() {
   std::unique_lock lock(mutex_);
   if (!cause_ || (cause_->rank == self_.rank && has_told_failure_) || !settings_.too_late) return;

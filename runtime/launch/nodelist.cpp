@@ -11,10 +11,10 @@
 namespace rankc::runtime {
 namespace {
 
-constexpr std::size_t most = 100'000;  // hosts of a list
-constexpr std::size_t longest = 255;   // characters of a host's name
+constexpr std::size_t most = 100'000;  // hosts in a list
+constexpr std::size_t longest = 255;   // characters in a host's name
 
-/// The parts between commas that stand outside brackets.
+/// The parts between commas outside brackets.
 std::vector<std::string_view> parts_of(std::string_view list) {
   std::vector<std::string_view> parts;
   std::size_t begin = 0;
@@ -29,8 +29,8 @@ std::vector<std::string_view> parts_of(std::string_view list) {
   return parts;
 }
 
-/// Append the numbers of `01-03`, or the one of `07`, as they are written; false where it is no range, or too
-/// long.
+/// Append the numbers of a range such as `01-03`, or one number such as `07`, as written.
+/// Returns: false if it is not a range, or too long.
 bool append_numbers(std::vector<std::string>& all, std::string_view range) {
   const std::size_t dash = range.find('-');
   const std::string_view low = range.substr(0, dash),
@@ -43,7 +43,7 @@ bool append_numbers(std::vector<std::string>& all, std::string_view range) {
   return true;
 }
 
-/// The names of `rack[1-2]node[01-03]x`: every bracket with every other, the first one slowest.
+/// The names of `rack[1-2]node[01-03]x`: all combinations of brackets; the first bracket varies slowest.
 std::optional<std::vector<std::string>> names_of(std::string_view part) {
   std::vector<std::string> names{""};
   while (!part.empty()) {

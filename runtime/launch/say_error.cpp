@@ -8,7 +8,7 @@
 namespace rankc::runtime {
 
 void write_error(std::string_view text) noexcept {
-  const int before = errno;  // that of the code which a signal handler interrupts
+  const int before = errno;  // errno of the code that a signal handler interrupts
   while (!text.empty()) {
     const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
@@ -21,7 +21,7 @@ void write_error(std::string_view text) noexcept {
 void reserve_standard_files() noexcept {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF)
-      open("/dev/null", O_RDONLY);  // takes the lowest number that is free: this one
+      open("/dev/null", O_RDONLY);  // takes the lowest free number, which is this one
 }
 
 }  // namespace rankc::runtime

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t digits = 32, fewest_bytes = 16, most_bytes = 4096;
 
-/// The content of a file without the blanks and newlines at its end.
+/// The content of a file without blanks and newlines at its end.
 std::string content_of(input_file& in) {
   std::string all = in.contents();
   all.erase(std::find_if(all.rbegin(), all.rend(), [](unsigned char c) { return c > ' '; }).base(),

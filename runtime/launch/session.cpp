@@ -25,7 +25,7 @@ struct line_writer {
   void operator()(const std::string& line) const { say_error("{}: {}\n", program, line); }
 };
 
-/// A function that writes, once and after three seconds, that this rank waits for rank 0, and why.
+/// A function that writes once, after three seconds, that this rank waits for rank 0, and why.
 on_failed_try note_of_waiting(const launched& place, const limits& times, const line_writer& write) {
   const deadline from = clock::now() + limits::before_a_note;
   return [=, has_written = false](const std::string& why) mutable {
@@ -51,7 +51,7 @@ std::string note_of_secret(const launched& place) {
       place.family, place.port);
 }
 
-/// The addresses at which rank 0 waits for the others; notes are about what is not as safe as it can be.
+/// Open the sockets at which rank 0 waits for the others. Notes say what is less secure than it could be.
 std::vector<socket_handle> listen(const launched& place, const limits& times, const line_writer& write) {
   if (!place.warning.empty()) write("note: " + place.warning);
   if (place.secret.empty()) write("note: " + note_of_secret(place));

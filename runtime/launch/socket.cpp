@@ -29,7 +29,7 @@ int wait_for(int fd, short events, deadline until) {
   return poll(&one, 1, static_cast<int>(std::clamp<long>(left, 0, 3'600'000)));
 }
 
-/// TCP connects a client with itself where nobody listens at the port that the client was given.
+/// TCP connects a client with itself if nobody listens at the port that the client was given.
 bool has_met_itself(int fd) {
   sockaddr_storage here{}, there{};
   socklen_t size = sizeof here;
@@ -39,7 +39,7 @@ bool has_met_itself(int fd) {
   return std::memcmp(&here, &there, sizeof here) == 0;
 }
 
-/// Connected, or the error.
+/// Returns: 0 if connected, else the error.
 int connect_once(socket_handle& s, const addrinfo& to, deadline until) {
   s = open_socket(to.ai_family);
   if (!s) return errno;
@@ -52,7 +52,7 @@ int connect_once(socket_handle& s, const addrinfo& to, deadline until) {
   return error == 0 && has_met_itself(s.fd()) ? ECONNREFUSED : error;
 }
 
-/// Small messages go at once.
+/// Send small messages at once.
 void send_at_once(int fd) {
   const int yes = 1;
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);

@@ -31,10 +31,10 @@ using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
 constexpr auto between_looks = 5ms;
-constexpr auto to_end_by_themselves =
-    limits{}.end + 500ms;  // of the others, after the first has failed; a stopped one does not
+// Limit for the other ranks after the first failure; a stopped rank does not end by itself.
+constexpr auto to_end_by_themselves = limits{}.end + 500ms;
 
-constexpr int ends_at_once = 3;                     // the signal that ranks which save end at
+constexpr int ends_at_once = 3;                     // the signal at which ranks end even while they save
 constexpr const char* is_a_rank = "RANKC_SPAWNED";  // set in each process that a launcher starts
 
 /// 32 random hexadecimal digits.
@@ -44,8 +44,8 @@ std::string random_digits() {
   return digits;
 }
 
-/// The facts that all ranks receive. This process opens the socket at which rank 0 listens, so that no other
-/// program can take the port.
+/// The facts that all ranks receive. This process opens rank 0's listening socket, so that no other program
+/// can take the port.
 struct job {
   int world;
   socket_handle listener = listen_on_loopback();
@@ -86,14 +86,14 @@ pid_t start(int rank, job& j, char** argv) {
     return child;
   }
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  setpgid(0, 0);  // a terminal's signals come to the launcher alone, which passes them on once
+  setpgid(0, 0);  // a terminal's signals reach the launcher alone, which passes them on once
   if (getppid() != parent) _exit(77);
   release_stop_signals();
   become_rank(rank, j, argv);
   return 0;
 }
 
-/// The ranks' processes, how they have ended, and what that amounts to.
+/// The ranks' processes, how they ended, and the resulting exit code.
 class rank_processes {
  public:
   rank_processes(job& j, char** argv) : job_(j) {
@@ -112,7 +112,7 @@ class rank_processes {
     has_ended_all_ = true;
   }
 
-  /// Take down one that has ended. Returns: false where none has.
+  /// Reap one process that has ended. Returns: false if none has.
   bool take_end() {
     int status = 0;
     const pid_t child = waitpid(-1, &status, WNOHANG);
@@ -122,18 +122,18 @@ class rank_processes {
       deaths_.push_back(say("RC5340: the ranks have ended, and the system does not say how"));
     }
     if (child <= 0) return child < 0;
-    // A shell that became this program by exec leaves it its own children.
+    // A shell that became this program by exec leaves its children to this process.
     if (std::erase(running_, child) > 0) add(child, status);
     return true;
   }
 
-  /// The code of the rank that failed. Where all are victims, or were ended here, the cause did not say so.
+  /// The exit code of the rank that failed; 70 if all failed ranks are victims or were ended here.
   int code() const {
     if (root_ != 0) return root_;
     return has_failed_ ? 70 : 0;
   }
 
-  /// How the ranks died that signals have ended, where no rank is left that could say it.
+  /// Report how signals have killed the ranks, if no rank is left that could.
   void say_deaths(const char* name) const {
     if (somebody_spoke_) return;
     for (const std::string& line : deaths_) say_error("{}: {}\n", name, line);
@@ -159,7 +159,7 @@ class rank_processes {
   bool has_failed_ = false, has_ended_all_ = false, somebody_spoke_ = false;
 };
 
-/// A rank that took itself for a launcher would start processes without end.
+/// A rank that acted as a launcher would start processes without end.
 void refuse_in_a_rank() {
   if (std::getenv(is_a_rank) == nullptr) return;
   throw failure(

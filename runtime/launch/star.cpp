@@ -20,7 +20,7 @@ constexpr auto to_say_hello = 5s;  // limit for a client, from its connection on
 constexpr auto for_the_others_to_go = 2s;
 constexpr std::size_t most_strangers = 16;
 constexpr int most_accepted_at_once = 64;
-constexpr int most_accepted_while_running = 16;  // at each look at the clock: no rank is missing any more
+constexpr int most_accepted_while_running = 16;  // at each look at the clock, once no rank is missing
 constexpr std::size_t most_read_at_once = std::size_t{1} << 20;
 
 }  // namespace
@@ -70,7 +70,7 @@ void coordinator::star::wait_for_events(bool may_be_woken) {
   if (accepts) accept_all();
 }
 
-// A rank's first message usually arrives with its connection: a rank does not stay a stranger for long.
+// A rank's first message usually arrives with its connection, so a rank is not a stranger for long.
 void coordinator::star::accept_all() {
   const bool running = phase_ == phase::running;
   const int most = running ? most_accepted_while_running : most_accepted_at_once;
@@ -78,7 +78,7 @@ void coordinator::star::accept_all() {
   for (const socket_handle& listener : listeners_)
     for (int accepted = 0; accepted < most; ++accepted) {
       socket_handle s = accept_from(listener);
-      if (!s && errno != EAGAIN && errno != EWOULDBLOCK)  // such as no free descriptor
+      if (!s && errno != EAGAIN && errno != EWOULDBLOCK)  // e.g. no free descriptor
         accepts_from_ = clock::now() + between_looks_at_clock;
       if (!s) break;
       const deadline now = clock::now();
@@ -162,7 +162,7 @@ void coordinator::star::take(connection& c, const frame& f) {
   turn_away(c);
 }
 
-// A recorded first message of a rank, sent again, is turned away.
+// A replayed first message of a rank is turned away.
 void coordinator::star::open(connection& c, const frame& f) {
   if (f.body.size() != nonce_bytes || !nonces_.insert(f.body).second) return turn_away(c);
   const std::string mine = random_nonce();
@@ -174,7 +174,7 @@ void coordinator::star::open(connection& c, const frame& f) {
   c.is_stranger = false;
 }
 
-// A message that is not due is an error, so that none can begin what the others never complete.
+// A message that is not due is an error, so that no exchange begins that the others never complete.
 void coordinator::star::take_from_rank(connection& c, const frame& f) {
   body_reader body(f.body);
   const bool running = phase_ == phase::running;
@@ -196,8 +196,8 @@ void coordinator::star::take_from_rank(connection& c, const frame& f) {
   throw not_a_frame("a message that is not due");
 }
 
-// Every second all ranks receive a sign of life, and a rank that is silent is lost. Nobody is to blame for
-// the time in which this process itself was stopped.
+// Every second, all ranks receive a sign of life, and a silent rank counts as lost. The time in which this
+// process itself was stopped does not count.
 void coordinator::star::look_at_clock() {
   const deadline now = clock::now();
   const auto away = now - looked_at_ - 2 * between_looks_at_clock;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The coordinator's thread: one loop over all connections, which never blocks on one of them.
+// The coordinator's thread: one event loop over all connections, which never blocks on one of them.
 // star.cpp has the connections, star_start.cpp the start of a job, star_causes.cpp its failures.
 #pragma once
 #include <rankc/launch/coordinator.hpp>
@@ -19,13 +19,13 @@ class coordinator::star {
  public:
   star(std::vector<socket_handle> listeners, int world, const mac_key& job, const limits&,
        std::function<void(const std::string&)> log, std::shared_ptr<board> ends);
-  /// Serve until all ranks have left; once `ending` is set, for two seconds longer at most.
+  /// Serve until all ranks have left; once `ending` is set, for two more seconds at most.
   void serve(const std::atomic<bool>& ending);
   /// Called by another thread: look at `ending` now.
   void wake();
 
  private:
-  /// A client. It is a stranger until it has sent a frame with the job's key, and a rank from its hello on.
+  /// A client. It is a stranger until it has sent a frame with the job's key; its hello makes it a rank.
   struct connection {
     socket_handle socket;
     std::string address;
@@ -41,13 +41,13 @@ class coordinator::star {
     deadline started;
     std::map<int, std::string> from;  // by rank
   };
-  /// A failure that is another's consequence. It counts as the cause where no other arrives soon.
+  /// A failure that is a consequence of another. It counts as the cause if no other arrives soon.
   struct suspicion {
     int rank;
     std::string text;
     deadline until;
   };
-  /// A failure. The coordinator tells all ranks of it after a short wait for simultaneous ones.
+  /// A failure. The coordinator reports it to all ranks after a short wait for simultaneous ones.
   struct found_cause {
     int rank, code;
     std::string text;
@@ -105,7 +105,7 @@ class coordinator::star {
   phase phase_ = phase::joining;
   deadline started_, judged_by_, looked_at_, said_alive_, accepts_from_{};
   std::list<connection> connections_;    // the oldest first
-  std::set<std::string> nonces_;         // of ranks: none counts twice
+  std::set<std::string> nonces_;         // ranks' nonces; none is accepted twice
   std::map<int, std::string> listings_;  // by rank
   std::size_t asked_ = 0;                // number of ranks that must send their listing
   std::map<std::string, exchange> exchanges_;
@@ -115,9 +115,9 @@ class coordinator::star {
   const std::shared_ptr<board> ends_;
   std::map<int, std::string> names_;  // by rank
   watch watch_;
-  std::string verdict_;  // why the start was refused
+  std::string verdict_;  // the reason why the start was refused
   int verdict_code_ = 0;
-  std::map<int, std::int64_t> begun_;  // by rank: the step that it is at when a stop is proposed
+  std::map<int, std::int64_t> begun_;  // by rank: its step when a stop is proposed
   int stop_signal_ = 0;
   int left_ = 0;  // ranks that have ended well
   bool has_turned_away_ = false, has_failed_ = false, has_said_who_is_missing_ = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the coordinator follows a job that runs: exchanges, the agreement on the last step, and the first
-// failure, which it tells all ranks.
+// How the coordinator follows a running job: exchanges, the agreement on the last step, and the first
+// failure, which it reports to all ranks.
 #include "star.hpp"
 
 #include <rankc/runtime/failure.hpp>
@@ -17,9 +17,9 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-constexpr auto for_a_cause = 500ms;       // of a failure that is another's consequence
-constexpr auto for_the_launcher = 500ms;  // to report how a process has ended
-constexpr auto for_more_causes = 100ms;   // that are independent of the first
+constexpr auto for_a_cause = 500ms;       // how long to wait for the cause of a failure that is a consequence
+constexpr auto for_the_launcher = 500ms;  // how long the launcher has to report the end of a process
+constexpr auto for_more_causes = 100ms;   // how long to wait for causes that are independent of the first
 
 }  // namespace
 
@@ -51,8 +51,8 @@ void coordinator::star::take_stop_signal(std::uint64_t signal) {
   for_each_rank([&](connection& to) { send(to, frame_kind::begun); });
 }
 
-// The last step is the latest that any rank has begun: all others must take it too, and none can begin a
-// later one.
+// The last step is the latest one that any rank has begun: all other ranks must run it, too, and none may
+// begin a later one.
 void coordinator::star::take_begun(const connection& c, std::uint64_t step) {
   const bool is_due = stop_signal_ != 0 && step <= std::numeric_limits<std::int64_t>::max();
   if (!is_due || !begun_.try_emplace(c.who->rank, static_cast<std::int64_t>(step)).second)
@@ -111,8 +111,8 @@ std::string coordinator::star::name_of(int rank) const {
   return found != names_.end() ? found->second : fmt::format("rank {}", rank);
 }
 
-// A launcher that shares memory reports how processes have ended. Failures that follow the first one closely
-// are then told together with it; elsewhere they could be the launcher's own doing.
+// A launcher with shared memory reports how processes have ended. Failures that closely follow the first one
+// are then reported together with it; otherwise they could be the launcher's doing.
 void coordinator::star::add_cause(found_cause c) {
   if (has_failed_) return;
   if (ends_ == nullptr) return fail(c.rank, c.code, c.text);
@@ -132,7 +132,7 @@ void coordinator::star::look_at_causes(deadline now) {
   std::string text;
   for (found_cause& c : causes_) {
     if (c.is_loss && ends_->has_ended(c.rank)) c.text = ends_->end_of(c.rank);
-    if (c.text.empty()) continue;  // it was another's victim
+    if (c.text.empty()) continue;  // it was another rank's victim
     if (first == nullptr) first = &c;
     text += (text.empty() ? "" : "; and ") + c.text;
   }

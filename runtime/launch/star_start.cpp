@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the coordinator starts a job: ranks join, are compared, and all receive one verdict.
+// How the coordinator starts a job: it compares the ranks that join, and sends one verdict to all of them.
 #include "star.hpp"
 
 #include <rankc/launch/listen.hpp>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto for_other_faults = 2s;  // from the first on, so that one verdict has all of them
+constexpr auto for_other_faults = 2s;  // after the first fault, so that one verdict has all of them
 constexpr auto to_show = 5s;           // limit for a rank to send its description
 
 }  // namespace
@@ -33,8 +33,8 @@ void coordinator::star::take_hello(connection& c, const frame& f) {
   c.who = std::move(h);
 }
 
-// The verdict comes when all ranks have joined, or when the time is over. Ranks that cannot be of one job
-// shorten that time.
+// The verdict is given when all ranks have joined, or when the time is over. Ranks that cannot belong to one
+// job shorten that time.
 void coordinator::star::judge() {
   const deadline now = std::chrono::steady_clock::now();
   std::vector<hello> joined;
@@ -109,8 +109,9 @@ void coordinator::star::tell_verdict(connection& c, int code, const std::string&
            .take());
 }
 
-// A rank's data connections listen at the address that it came from. Ranks of this machine may come over the
-// loopback interface; where others are elsewhere, those reach this machine at the address that they used.
+// A rank's data connections listen at the address from which it joined. Ranks on this machine may have joined
+// over the loopback interface; if there are ranks elsewhere, they get the address by which those reach this
+// machine.
 std::string coordinator::star::data_address_of(const connection& c) const {
   if (!is_loopback(c.address)) return c.address;
   for (const connection& other : connections_)

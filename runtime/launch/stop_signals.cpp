@@ -19,7 +19,7 @@ constexpr named_signal asking[] = {
 
 constexpr std::int64_t one_second = 1'000'000'000;  // in nanoseconds
 
-// A handler sees nothing but what is global, and may run on several threads at a time.
+// A handler can use global state alone, and may run on several threads at once.
 std::atomic<int> first_signal = 0, last_signal = 0, times_counted = 0;
 std::atomic<std::int64_t> counted_at = 0;
 std::atomic<on_stop> acts_on_stop = nullptr;
@@ -57,7 +57,7 @@ void take_stop_signals(on_stop act) {
   acts_on_stop = act;
   struct sigaction action{};
   action.sa_handler = count_signal;
-  action.sa_flags = SA_RESTART;  // writes under way go on
+  action.sa_flags = SA_RESTART;  // writes in progress continue
   for (const named_signal& each : asking) sigaddset(&action.sa_mask, each.number);
   for (const named_signal& each : asking)
     if (each.number != SIGHUP || !is_ignored(SIGHUP)) sigaction(each.number, &action, nullptr);
@@ -72,7 +72,7 @@ stops stops_so_far() { return {first_signal, last_signal, times_counted}; }
 
 void end_by(int signal) {
   std::signal(signal, SIG_DFL);
-  std::raise(signal);  // in a handler of the same signal it takes effect when that returns
+  std::raise(signal);  // inside a handler of the same signal, it takes effect when the handler returns
 }
 
 const char* stop_signal_name(int signal) {

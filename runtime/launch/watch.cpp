@@ -12,14 +12,14 @@ namespace rankc::runtime {
 namespace {
 
 constexpr int signs_missed = 2;
-constexpr std::size_t most_in_circle = 8;  // ranks that a sentence names
+constexpr std::size_t most_in_circle = 8;  // ranks in one sentence
 constexpr double least_seconds = 30, times_longest = 20;
 
 void add(std::string& all, const std::string& sentence) { all += (all.empty() ? "" : "; and ") + sentence; }
 
 }  // namespace
 
-/// The install is step 0.
+/// The install counts as step 0.
 bool in_install(const standing& s) { return s.in_step && s.step == 0; }
 bool in_training(const standing& s) { return s.in_step && s.step > 0; }
 
@@ -111,7 +111,7 @@ bool watch::is_in_install(const std::vector<int>& roots) const {
   return std::any_of(roots.begin(), roots.end(), [&](int r) { return in_install(ranks_.at(r)); });
 }
 
-// The ranks that do not wait for others; where all wait, the ranks with the least progress.
+// The ranks that do not wait for others; if all wait, the ranks with the least progress.
 std::vector<int> watch::roots() const {
   std::vector<int> found;
   for (const auto& [rank, s] : ranks_)
@@ -125,8 +125,8 @@ std::vector<int> watch::roots() const {
   return found;
 }
 
-// The ranks of a circle in which each waits for the next. The one with the least calls need not be at fault:
-// stages have different numbers of them.
+// A cycle of ranks in which each waits for the next. The rank with the fewest calls need not be at fault:
+// stages have different numbers of calls.
 std::vector<int> watch::circle_from(int rank) const {
   std::vector<int> chain;
   for (auto known = ranks_.find(rank); known != ranks_.end() && known->second.waits;
@@ -140,7 +140,7 @@ std::vector<int> watch::circle_from(int rank) const {
   return {};
 }
 
-// A rank waits for a communication that another one has completed: the message has been lost.
+// A message is lost if a rank waits for a communication that its peer has completed.
 std::string watch::lost_between() const {
   std::string text;
   for (const auto& [rank, s] : ranks_) {
@@ -158,7 +158,7 @@ std::string watch::lost_between() const {
   return text;
 }
 
-// Empty where no rank waits for this one.
+// The ranks that wait for this one; empty if none does.
 std::string watch::waits_of(int root) const {
   std::vector<int> waiting;
   for (const auto& [rank, s] : ranks_)
@@ -187,7 +187,7 @@ std::optional<watch::verdict> watch::judge(deadline now) const {
   if (!any_in_step || heard_.size() > ranks_.size()) return std::nullopt;
   for (const auto& [rank, at] : heard_)
     if (now - at > signs_missed * limits_.sign_of_life())
-      return std::nullopt;  // it may be stopped: its silence will tell
+      return std::nullopt;  // it may be stopped: then it will be found silent
   const std::vector<int> stuck = roots();
   const double most = seconds(limits_.exchange).count(), longest = seconds(longest_).count();
   double limit = a_step_is_done_ ? std::max(least_seconds, times_longest * longest) : most;

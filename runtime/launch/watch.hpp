@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds a step, or an install, that makes no progress, and the rank that holds it up. It uses the standings
-// of the ranks, not their clocks. Earlier steps teach it how long one op may take.
+// Finds a step or an install that makes no progress, and the rank that delays it, by the ranks' positions and
+// not by their clocks. Earlier steps show how long one op may take.
 #pragma once
 #include <rankc/launch/limits.hpp>
 #include <rankc/launch/socket.hpp>
@@ -14,7 +14,7 @@
 
 namespace rankc::runtime {
 
-/// The position of a rank: `in step 12 at 1B3, op 57`; `in the install (collectives)`, which is step 0.
+/// A rank's position: `in step 12 at 1B3, op 57`, or `in the install (collectives)` for step 0.
 std::string text_of(const standing&);
 
 std::string pack(const standing&);
@@ -25,21 +25,21 @@ class watch {
   /// `who` names a rank: "rank 3 (node1, process 1234)".
   watch(const limits& l, std::function<std::string(int)> who) : limits_(l), who_(std::move(who)) {}
 
-  /// A rank is there without a standing. No rank is blamed before all ranks have sent theirs.
+  /// A rank has joined but sent no standing yet. No rank is blamed before all ranks have sent theirs.
   void expect(int rank, deadline now) { heard_[rank] = now; }
   void hear(int rank, standing, deadline now);
   void leave(int rank) {
     ranks_.erase(rank);
     heard_.erase(rank);
   }
-  /// No rank could be heard for this time.
+  /// This process was stopped for that time, so ranks' silence does not count.
   void excuse(deadline::duration away);
 
   struct verdict {
-    int rank;  // the first that holds up the others
+    int rank;  // the first rank that holds up the others
     std::string text;
   };
-  /// The ranks that hold up a step in which no rank has moved for too long; nothing while there is progress.
+  /// The ranks that hold up a step in which no rank has moved for too long; empty if there is progress.
   std::optional<verdict> judge(deadline now) const;
 
   /// The last known position of a rank; empty at first.
@@ -62,7 +62,7 @@ class watch {
   std::map<int, standing> ranks_;
   std::map<int, deadline> heard_;  // by rank
   deadline last_move_{};
-  deadline::duration longest_{};  // without progress of any rank, while each was in a step
+  deadline::duration longest_{};  // the longest time in a step without progress of any rank
   bool a_step_is_done_ = false;
 };
 

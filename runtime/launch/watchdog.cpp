@@ -33,7 +33,7 @@ void look_on(engine& e, const limits& times, const std::function<void(const std:
     const bool any =
         std::any_of(all.begin(), all.end(), [](const auto& each) { return each.second.in_step; });
     for (auto& [rank, does] : all) {
-      does.waits = does.waits || (any && !does.in_step);  // it has done its part
+      does.waits = does.waits || (any && !does.in_step);  // it has done its part of the step
       looking.hear(rank, std::move(does), now);
     }
     if (const auto stuck = looking.judge(now)) return end(stuck->text);

@@ -11,7 +11,7 @@ namespace audit {
 
 namespace {
 
-/// A number of JSON as the fraction of `ranks` that it is.
+/// A JSON number as a fraction with the denominator `ranks`.
 fraction as_fraction(double value, int ranks) {
   const double over = std::round(value * ranks);
   if (over / ranks != value)
@@ -45,7 +45,7 @@ std::string axis_of(rankc::runtime::over o) {
   }
 }
 
-/// By the site's name, or by the action in which it was called: "F0: stage 0 -> 1", "3B1".
+/// The phase, from the call's site ("F0: stage 0 -> 1") or from the action that made the call ("3B1").
 std::string phase_of(std::string_view site, std::string_view action) {
   if (site.starts_with("F") && site.find(": stage ") != site.npos) return "forward";
   if (site.starts_with("B") && site.find(": stage ") != site.npos) return "backward";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host's fabric carries in a step of a family's plans is what their programs say of themselves.
+// The communication that the host's fabric carries in a step equals the account in the program, for a
+// family's plans.
 #include <doctest/doctest.h>
 
 #include "account.hpp"

@@ -71,7 +71,7 @@ drawn draw(std::uint64_t seed, std::uint64_t index, const std::string& name) {
   if (draws of(seed, index, "heads"); of.chance(50)) dims.ulysses = dims.cp;
   else if (of.chance(50)) dims.cp_attention = cp_attention::ring;
   if (draws of(seed, index, "groups");
-      of.chance(25) && dims.world / dims.cp <= 3) {  // pairs, in rings of two
+      of.chance(25) && dims.world / dims.cp <= 3) {  // rings of two groups with two ranks each
     dims.world = dims.world / dims.cp * 4;
     dims.cp = 4;
     dims.ulysses = 2;

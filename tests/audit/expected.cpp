@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rankc does otherwise than a row of the table says, the reason stands beside the row's number.
+// If rankc differs from a row of the table, the reason is stated next to the row's number.
 #include "expected.hpp"
 
 #include "gathers.hpp"
@@ -53,7 +53,7 @@ class accountant {
          ++i)
       visit(t_.actions[static_cast<std::size_t>(i)]);
   }
-  /// How often the rank runs a stage forward.
+  /// The number of forwards of a stage on this rank.
   std::int64_t microbatches(int stage) const {
     std::int64_t n = 0;
     each_action([&](const action& a) { n += a.kind == action_kind::F && a.stage == stage; });
@@ -71,24 +71,24 @@ class accountant {
       if (sp) {
         add(14, m);
         add(15, m);
-      }  // what is gathered for the head is kept: no row 16
+      }  // the head keeps its gathered input, so row 16 does not apply
       else
         add(13, m);
       add(17, m);
       add(19, m);
     } else if (sp) {
-      const fraction times =
-          m * (d_.ep > 1 ? fraction(1, 2) : fraction(1));  // tokens go to experts as they are shared out
+      // The experts' half has no tp conversions: tokens go to experts in their shards.
+      const fraction times = m * (d_.ep > 1 ? fraction(1, 2) : fraction(1));
       add(3, times);
       add(4, times);
-      // Gathered again where norms are repeated: a conversion is, with the op whose result it converts. Of
-      // what goes to experts backward reads the slots, which are kept.
+      // Recomputed norms repeat the all-gather that converts their result. The experts' half does not: its
+      // backward reads the slots, which are saved.
       const bool norms = l.recomputes && plan_.recipe.recompute.norms;
       add(full || norms ? 7 : 5, m * fraction(1, 2));
       if (d_.ep == 1) add(full || (norms && !of_.model.experts) ? 7 : 5, m * fraction(1, 2));
       add(8, times);
       if (full)
-        add(4, m * fraction(1, 2), {.phase = "backward"});  // all of forward's but the last of the block
+        add(4, m * fraction(1, 2), {.phase = "backward"});  // all conversions of forward but the block's last
     } else {
       add(1, m);
       add(2, m);
@@ -96,8 +96,8 @@ class accountant {
     }
     if (l.role == layer_role::block && of_.model.experts && d_.ep == 1) add_logits(l, m);
   }
-  /// Where each rank of tp has a part of every expert, all choose alike: of a router's logits what the head
-  /// has of its input.
+  /// With every expert split over tp, all tp ranks route alike. The router's logits take the same collectives
+  /// as the head's input.
   void add_logits(const layer& l, std::int64_t m) {
     with logits{.given = {{"h", of_.model.experts}}};
     if (!d_.sequence_parallel) return add(13, m, logits);
@@ -107,7 +107,7 @@ class accountant {
     if (l.recomputes && plan_.recipe.recompute.full) add(14, m, logits);
   }
 
-  /// Rows that a rank has room for of what another sends it.
+  /// The number of rows in the slab that a rank reserves for each peer.
   std::int64_t slab_rows() const {
     const std::int64_t picks = of_.model.picks,
                        most = std::min<std::int64_t>(picks, of_.model.experts / d_.ep);
@@ -115,9 +115,8 @@ class accountant {
     return (own * most + picks - 1) / picks * picks;
   }
 
-  /// What the ranks that have columns of the same experts received is gathered, and sums of what they make of
-  /// it are dealt out; in backward the other way. Offsets are gathered too. With all of forward, all three
-  /// are repeated.
+  /// The etp ranks of an expert group gather the slots that each received, and reduce-scatter their partial
+  /// results; backward does the reverse. They gather offsets, too. Full recomputation repeats all three.
   void add_columns(const layer& l) {
     const std::int64_t m = microbatches(l.stage);
     const bool full = l.recomputes && plan_.recipe.recompute.full;
@@ -138,9 +137,9 @@ class accountant {
     if (full) add(41, m, offsets);
   }
 
-  /// Where ranks of ep have the same tokens, each makes a part of what becomes of these, and in backward of
-  /// the gradients of the rows and of the router's logits: sums as tensor parallelism takes one of its two
-  /// regions', and of logits what the head has of its input.
+  /// If the ep ranks share their tokens, each makes partial results, and in backward partial gradients of the
+  /// rows and of the router's logits. The sums are those of one of tensor parallelism's two regions; the
+  /// logits' sum is that of the head's input.
   void add_sums_over_experts(const layer& l) {
     const std::int64_t m = microbatches(l.stage), own = tokens().over / (d_.sequence_parallel ? d_.tp : 1);
     with of{.axis = "ep", .given = {{"t", d_.ep}, {"N", own}}};
@@ -150,9 +149,9 @@ class accountant {
     add(13, m, of);
   }
 
-  /// The slots of tokens go to their experts and come back, forward and backward, in slabs of room for what a
-  /// rank may send another; where rows 39 and 40 have counts and weights, the offsets of slots go along. With
-  /// all of forward, both are repeated.
+  /// Slots are sent to their experts and back, in forward and backward, in slabs with room for the most that
+  /// a rank may send to a peer. Rows 39 and 40 of the formulas have counts and weights; here the slots'
+  /// offsets are sent instead. Full recomputation repeats both.
   void add_expert_parallel(const layer& l) {
     const std::int64_t m = microbatches(l.stage), slab = slab_rows();
     with of{
@@ -175,9 +174,9 @@ class accountant {
     if (l.recomputes && plan_.recipe.recompute.full) add(40, m, offsets);
   }
 
-  /// Keys and values are gathered, or heads exchanged, and kept; with all of forward, that is repeated. What
-  /// is handed on around a ring is not kept: it goes round in backward too, once more where attention is
-  /// repeated. A rank of a group has the keys of as many more tokens as it has less heads.
+  /// Keys and values are gathered, or heads exchanged, and saved; full recomputation repeats that. Chunks
+  /// sent around a ring are not saved: backward sends them around again, and once more if attention is
+  /// recomputed. With Ulysses groups, a rank has fewer heads and, by the same factor, more tokens.
   void add_context_parallel(const layer& l) {
     if (d_.ulysses > 1) add_heads(l);
     if (d_.ulysses < d_.cp)
@@ -195,8 +194,8 @@ class accountant {
     add(29, m, heads);
     heads.phase = "backward";
     if (l.recomputes && plan_.recipe.recompute.full) return add(28, m, heads);
-    // Where attention alone is repeated, with the exchange of its result: one of four, were they all of its
-    // size.
+    // If attention alone is recomputed, so is the exchange of its result: one of the four exchanges, with
+    // keys and values counted as large as queries.
     heads.given["g"] = of_.model.heads;
     if (l.recomputes && plan_.recipe.recompute.attention) add(28, m * fraction(1, 4), heads);
   }
@@ -219,7 +218,7 @@ class accountant {
     if (again) add(27, m, of);
   }
 
-  /// Both sides of a boundary, where its stages are on two ranks.
+  /// The messages at both sides of an action whose neighbouring stages are on other ranks.
   void add_messages(const action& a) {
     if (a.kind != action_kind::F && a.kind != action_kind::B && a.kind != action_kind::I) return;
     const bool forward = a.kind == action_kind::F;
@@ -231,8 +230,8 @@ class accountant {
     add_side(forward ? a.stage + 1 : a.stage - 1, "send");
   }
 
-  /// The weights that one collective gathers or reduce-scatters: a layer's own, those of its experts, or the
-  /// table of both ends. Rows are padded to shards.
+  /// The weights of one all-gather or reduce-scatter: a layer's own, its experts', or the table that
+  /// embedding and head share. Rows are padded to shards.
   enum class part { own, experts, shared };
   static part part_of(const tensor& w) {
     if (w.is_shared) return part::shared;
@@ -266,7 +265,8 @@ class accountant {
     if (with_shared) add_unit(id, l, part::shared, phase);
   }
 
-  /// FSDP: each microbatch's, but for weights that are still there.
+  /// FSDP: gathers and reduce-scatters of each microbatch. Weights that are still gathered are not gathered
+  /// again.
   void add_shards_by_layers() {
     for (const gather& g : gathers_of(of_, pp_, layers_))
       add_units(g.phase == "forward" ? 31 : 32, layers_[g.layer], g.phase);
@@ -277,9 +277,9 @@ class accountant {
     });
   }
 
-  /// ZeRO with whole weights: in front of the first forward, or wherever the schedule has an UNSHARD of the
-  /// stage, for its next action; a shared table once. Sums are dealt out behind the last backward, where the
-  /// row says at the step.
+  /// ZeRO with whole weights. Weights are gathered before the first forward, or at each UNSHARD for the
+  /// stage's next action; a shared table is gathered once. Gradients are reduce-scattered after the last
+  /// backward; the formulas' row places that in the step.
   void add_shards_by_stages() {
     bool shared = true;
     for (const layer& l : layers_) {
@@ -301,9 +301,9 @@ class accountant {
     }
   }
 
-  /// Sums of gradients over replicas, tp and the two holders of a weight: those of a layer as one; under
-  /// sequence parallelism all that are whole on tp as one; a shared table's alone. They are of backward, in
-  /// REDUCE_GRAD.
+  /// All-reduces of gradients over replicas, tp and the two ranks with the tied table. A layer's gradients
+  /// are one call. Under sequence parallelism, all gradients that are whole on tp are one call. A shared
+  /// table's gradient has its own call. All are part of backward, in REDUCE_GRAD.
   void add_sums() {
     std::int64_t whole_on_tp = 0, table = 0;
     for (const layer& l : layers_) {
@@ -320,7 +320,7 @@ class accountant {
     if (whole_on_tp)
       add(30, 1,
           {.axis = "tp",
-           .given = {{"d", d_.tp}, {"P_l", whole_on_tp}}});  // row 9, of biases and positions too
+           .given = {{"d", d_.tp}, {"P_l", whole_on_tp}}});  // row 9, including biases and positions
     add_sum(whole_on_tp);
     add_sum(table, has_both_ends_elsewhere());
   }
@@ -332,8 +332,7 @@ class accountant {
     if (r > 1 && shards == 1) add(30, 1, {.axis = "dp_replicate", .given = {{"d", r}, {"P_l", elements}}});
     if (r > 1 && shards > 1)
       add(34, 1, {.axis = "dp_replicate", .given = {{"r", r}, {"d", shards}, {"P_l", elements * shards}}});
-    // The table of both ends, by its room; of a schedule that runs both ways every stage is on two ranks, as
-    // replicas are.
+    // The tied table, padded. In a bidirectional schedule two ranks hold each stage, like replicas.
     if (is_of_table_elsewhere)
       add(21, 1,
           {.axis = "tied",
@@ -341,7 +340,7 @@ class accountant {
            .given = {{"Vv", fraction(elements * d_.tp, of_.model.hidden)}}});
     else if (t_.bidirectional()) add(30, 1, {.axis = "tied", .given = {{"d", 2}, {"P_l", elements}}});
   }
-  /// Whether the embedding and the head are on two ranks and have a table in common.
+  /// Whether the embedding and the head share a table and are on two ranks.
   bool has_both_ends_elsewhere() const {
     return of_.model.is_tied && !t_.bidirectional() && t_.rank_of_stage.front() != t_.rank_of_stage.back();
   }
@@ -365,21 +364,22 @@ class accountant {
     if (any && shards_ > 1) add(49, 1, {.axis = "dp_shard", .given = {{"n", shards_}}});
     if (d_.pp > 1) add(49, 1, {.axis = "pp", .given = {{"n", d_.pp}}});
     if (!has_loss) return;
-    // The number of tokens is a constant; what is summed is the loss.
+    // The number of tokens is a constant; the loss alone is summed.
     for (const auto& [axis, n] :
          {std::pair("dp_replicate", replicas_), {"dp_shard", shards_}, {"tied", t_.bidirectional() ? 2 : 1}})
       if (n > 1) add(50, 1, {.axis = axis, .given = {{"n", n}}});
   }
-  /// The rank that has the embedding counts the table of both ends.
+  /// The embedding's rank counts the tied table in the norm, not the head's.
   bool counts_table_elsewhere() const { return t_.rank_of_stage.front() != pp_; }
 
   const rankc::parallel_dims& d_;
-  // Of weights: the ranks of cp are among the ones or the others.
+  // Shards and replicas of dense weights: `cp_weights` decides where the cp ranks count.
   const int shards_ = d_.dp_shard * (d_.cp_weights == rankc::cp_weights::shard ? d_.cp : 1),
             replicas_ = d_.dp_replicate * (d_.cp_weights == rankc::cp_weights::shard ? 1 : d_.cp);
-  // Experts are dealt out to all ranks of a replica, or of all replicas; others have copies.
+  // Experts are spread over the ranks of one replica, so that replicas hold copies, or over those of all
+  // replicas.
   const bool is_over_replicas_ = d_.expert_layout == rankc::expert_layout::folded_over_replicas;
-  // Or each rank of an axis of their own has some, and the others of a replica share these out.
+  // With independent ep, each ep rank has some experts, and the other ranks of the replica shard these.
   const bool is_apart_ = d_.ep > 1 && d_.expert_layout == rankc::expert_layout::independent;
   const int expert_copies_ = is_over_replicas_ ? 1 : d_.dp_replicate,
             expert_shards_ = (is_over_replicas_ ? d_.dp_replicate : 1) * d_.dp_shard * d_.cp * d_.tp /

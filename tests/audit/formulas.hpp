@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of what every technique communicates, from the literature and other systems' code: see its
-// README.
+// The table of formulas: the communication of every technique, from the literature and other systems' code.
+// Its README has the sources.
 #pragma once
 #include "fraction.hpp"
 
@@ -14,11 +14,11 @@ struct formula {
   std::string technique, variant, phase, scope, op, axis, count, elements, sent, type, evidence;
 };
 
-/// All rows of the file.
-/// Errors: std::runtime_error where it is none.
+/// Read all rows of the file.
+/// Errors: std::runtime_error if it is malformed.
 std::vector<formula> read_formulas(const std::string& path);
 
-/// The row of a number.
+/// The row with this number.
 /// Errors: std::out_of_range.
 const formula& find(const std::vector<formula>&, int id);
 

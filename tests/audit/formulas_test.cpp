@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What describe says that a step communicates is what the formulas give.
+// The communication that describe reports for a step equals the formulas.
 #include <doctest/doctest.h>
 
 #include "expected.hpp"
@@ -94,7 +94,7 @@ TEST_CASE("a communication that is issued twice, or not at all, makes another ac
         };
         if (!is({send, reduce, reduce_norm, reduce_loss}) &&
             !(twice && is({receive, gather, reduce_scatter})))
-          continue;  // others make what is read
+          continue;  // another item makes what is read here
         const auto at = items.begin() + static_cast<std::ptrdiff_t>(i);
         CAPTURE(one.name);
         twice ? items.insert(at, one) : items.erase(at);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that formulas with divisions give exactly, and the formulas as text.
+// Exact fractions, for formulas with divisions, and the formulas as text.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -31,8 +31,8 @@ inline fraction operator/(fraction a, fraction b) { return {a.over * b.under, a.
 
 using variables = std::map<std::string, fraction, std::less<>>;
 
-/// The value of "2*(t-1)/t*N*h".
-/// Errors: std::invalid_argument for a variable that is not given and for text that is no formula.
+/// The value of a formula such as "2*(t-1)/t*N*h".
+/// Errors: std::invalid_argument for an unknown variable or malformed text.
 fraction evaluate(std::string_view formula, const variables&);
 
 }  // namespace audit

@@ -11,7 +11,8 @@ namespace {
 using rankc::action;
 using rankc::action_kind;
 
-/// What reads weights, in order: not an embedding's backward, nor the second half of a backward.
+/// The actions that read weights, in order. An embedding's backward and the second half of a split backward
+/// read none.
 std::vector<gather> reads_of(const rankc::action_table& t, int pp, const std::vector<layer>& layers) {
   std::vector<gather> all;
   for (int at = t.begin[static_cast<std::size_t>(pp)]; at < t.begin[static_cast<std::size_t>(pp) + 1]; ++at) {
@@ -31,7 +32,7 @@ struct memory {
   bool meets(const memory& other) const { return first < other.last && other.first < last; }
 };
 
-/// Where the weights of each layer lie.
+/// The memory range of each layer's gathered weights.
 std::vector<memory> place(const std::vector<layer>& layers, int shards, int expert_shards,
                           std::size_t ahead) {
   std::vector<memory> all(layers.size());
@@ -70,7 +71,7 @@ std::vector<gather> gathers_of(const drawn& d, int pp, const std::vector<layer>&
   std::vector<gather> reads = reads_of(d.plan.actions, pp, layers);
   std::erase_if(reads, [&](const gather& r) {
     return at[r.layer].first == at[r.layer].last;
-  });  // what is gathered nowhere
+  });  // weights that are not sharded
   std::vector<gather> all;
   std::vector<bool> is_there(layers.size(), false);
   for (std::size_t i = 0; i < reads.size(); ++i)

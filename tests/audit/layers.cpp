@@ -53,7 +53,7 @@ std::vector<layer> layers_of(const drawn& d, int pp) {
   const rankc::action_table& t = d.plan.actions;
   const std::vector<std::vector<int>> kinds = rankc::kinds_of_stages(d.plan);
   std::vector<layer> all;
-  int number = 0;  // of the next block
+  int number = 0;  // index of the next block
   for (int stage = 0; stage < t.stages(); ++stage)
     for (const int kind : kinds[static_cast<std::size_t>(stage)]) {
       const layer_role role = role_of(kind);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layers of a pipeline rank of a GPT-2, a Llama or a Qwen3-MoE and their weights, written down from the
-// models' definitions.
+// The layers of a pipeline rank of a GPT-2, a Llama or a Qwen3-MoE, and their weights, from the models'
+// definitions.
 #pragma once
 #include "drawn.hpp"
 
@@ -9,10 +9,10 @@ namespace audit {
 /// A weight as a rank of tp reads it.
 struct tensor {
   std::int64_t rows = 1, cols = 1;
-  bool is_split = false;   // over tp
-  bool of_heads = false;   // whole on each rank of tp, and read for the heads of each alone
-  bool is_spread = false;  // over ep
-  bool is_shared = false;  // the table of both ends
+  bool is_split = false;   // sharded over tp
+  bool of_heads = false;   // whole on each tp rank, but read for that rank's heads alone
+  bool is_spread = false;  // sharded over ep
+  bool is_shared = false;  // the table that embedding and head share
   std::int64_t shard_rows(int shards) const { return (rows + shards - 1) / shards; }
 };
 
@@ -21,12 +21,12 @@ enum class layer_role { embedding, block, head };
 struct layer {
   layer_role role = layer_role::block;
   int stage = 0;
-  bool recomputes = false;  // its backward repeats what the recipe says
-  bool is_copy = false;     // its stage's second holder has it
+  bool recomputes = false;  // backward recomputes as the recipe says
+  bool is_copy = false;     // this rank is the second holder of the stage
   std::vector<tensor> tensors{};
 };
 
-/// In the order of the rank's stages.
+/// The layers of a rank, in the order of its stages.
 std::vector<layer> layers_of(const drawn&, int pp);
 
 }  // namespace audit

@@ -41,13 +41,13 @@ void ledger::add(int id, fraction times, const with& w) {
   std::string type = w.type;
   if (type.empty()) type = f.type == "act" || f.type == "param" ? types_.real : types_.wide;
   const fraction count =
-      times * (f.count == ">=1" ? 1 : evaluate(f.count, v));  // of a norm: once for each axis
+      times * (f.count == ">=1" ? 1 : evaluate(f.count, v));  // ">=1": a norm, one call for each axis
   entry& e = all_[{w.phase.empty() ? phase_of(f) : w.phase, w.kind.empty() ? kind_of(f) : w.kind,
                    w.axis.empty() ? f.axis : w.axis, type}];
   e.count += whole(count);
   e.tensors += whole(count * w.tensors);
   e.elements += whole((f.op == "A2A" && f.technique == "CP" ? times : count) *
-                      evaluate(f.elements, v));  // of exchanges of heads all together
+                      evaluate(f.elements, v));  // exchanges of heads: the formula counts all of them
   if (w.kind != "receive") e.sent = e.sent + times * bytes_of(type) * evaluate(f.sent, v);
 }
 

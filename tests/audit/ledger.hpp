@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// An account that is made of rows of formulas.
+// An account built from rows of formulas.
 #pragma once
 #include "account.hpp"
 #include "formulas.hpp"
 
 namespace audit {
 
-/// What the formulas need to know of a program's numbers.
+/// The element types that the formulas call by kind.
 struct number_types {
-  std::string real, wide;  // of activations and weights as layers read them; of sums, statistics and the loss
+  std::string real, wide;  // activations and weights in layers; sums, statistics and the loss
 };
 
-/// What is said of a row for a rank.
+/// Values of a formula's row that this program replaces or adds.
 struct with {
-  std::string axis = {}, phase = {}, kind = {}, type = {};  // else the row's
+  std::string axis = {}, phase = {}, kind = {}, type = {};  // empty: the row's own
   variables given = {};
-  fraction tensors = 1;  // that go together
+  fraction tensors = 1;  // in one call
 };
 
 class ledger {
@@ -23,8 +23,8 @@ class ledger {
   ledger(const std::vector<formula>& rows, const number_types& types, variables of_all)
       : rows_(rows), types_(types), of_all_(std::move(of_all)) {}
 
-  /// The row of a number, so many times.
-  /// Errors: std::logic_error where it gives a part of an element.
+  /// Add `times` calls of the row with this number.
+  /// Errors: std::logic_error if the row gives a fraction of an element.
   void add(int id, fraction times = 1, const with& = {});
 
   const account& all() const { return all_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// audit_programs: draw plans, and compare accounts of what every rank communicates in a step: what the
-// program says of itself, what the fabric carried, and of GPT-2s and Llamas what the formulas give.
+// audit_programs: draws plans, and compares accounts of every rank's communication in a step: the program's
+// own, the fabric's and, for GPT-2s and Llamas, the formulas'.
 #include "expected.hpp"
 
 #include "fuzz/batches.hpp"
@@ -17,7 +17,7 @@
 #include <optional>
 
 namespace rankc::runtime::host {
-void prepare(char** argv);  // its header has a `layout`, as rankc/plan_data.hpp has
+void prepare(char** argv);  // declared here: its header defines a `layout`, and so does rankc/plan_data.hpp
 }
 
 namespace audit {
@@ -26,13 +26,13 @@ namespace {
 
 constexpr int run_limit_s = 120;
 
-/// A plan, and the sizes that the formulas are about, where it has them.
+/// A plan, and its sizes in the formulas if it has any.
 struct subject {
   rankc::plan_data plan;
   std::optional<drawn> sizes = {};
 };
 
-/// So many of GPT-2s and Llamas, and so many of drawn models.
+/// Draw `count` GPT-2s and Llamas, and `models` drawn models.
 std::vector<subject> draw_subjects(std::uint64_t seed, int count, int models) {
   std::vector<subject> all;
   for (drawn& d : draw_legal(seed, count, "p")) all.push_back({d.plan, std::move(d)});
@@ -54,7 +54,7 @@ void generate(const rankc::plan_data& p, const std::string& folder) {
     throw std::runtime_error(std::string(p.name) + " is not written");
 }
 
-/// A step of a program; says of each rank where its accounts differ, and how many transfers there were.
+/// Run one step of a program. Print each difference between a rank's accounts, and the number of transfers.
 void judge(const subject& of, const fuzz::program& program, const std::vector<formula>& rows,
            const fuzz::teller& t) {
   const rankc::runtime::description& about = *program.about;

@@ -20,7 +20,7 @@ constexpr training repeating = again(recipe, {.full = true});
 class list : public plan_list {
  public:
   list() : plan_list("balance", recipe) {}
-  /// Three microbatches of four sequences, on all layouts: a balance is of a microbatch's tokens.
+  /// Three microbatches of four sequences on all layouts: a balance loss covers one microbatch's tokens.
   void add_layouts(const char* family, const auto& model) {
     add(family, "one", model, {}, schedules::gpipe{3});
     add(family, "dp2", model, {.world = 2, .dp_replicate = 2}, three);
@@ -48,7 +48,7 @@ class list : public plan_list {
     add(family, "repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{3},
         repeating);
   }
-  /// Experts over ranks; the model's divide by 4.
+  /// Experts spread over ranks; the model's number of experts divides by 4.
   void add_spread(const char* family, const auto& model) {
     add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
     add(family, "ep4_cp", model, {.world = 4, .dp_shard = 2, .cp = 2, .ep = 4}, three);
@@ -56,14 +56,14 @@ class list : public plan_list {
         three);
     add(family, "ep2_zbv", model, {.world = 8, .dp_shard = 4, .pp = 2, .ep = 2}, schedules::zero_bubble_v{3});
   }
-  /// Six microbatches of two sequences: half of a schedule's run there and half back.
+  /// Six microbatches of two sequences: bidirectional schedules run half of them in each direction.
   void add_both_ways(const char* family, const auto& model) {
     add(family, "one", model, {}, schedules::gpipe{6});
     add(family, "dual_pipe_v", model, {.world = 4, .dp_replicate = 2, .pp = 2}, schedules::dual_pipe_v{6});
     add(family, "dual_pipe", model, {.world = 4, .dp_shard = 2, .pp = 2}, schedules::dual_pipe{6});
     add(family, "dual_pipe_v_shards", model, {.world = 4, .dp_shard = 2, .pp = 2}, schedules::dual_pipe_v{6});
   }
-  /// A balance of each data-parallel rank's tokens: as of microbatches of these.
+  /// Balance losses over each data-parallel rank's tokens. One rank with six microbatches computes the same.
   void add_local(const char* family, const auto& model) {
     add(family, "one", model, {}, schedules::gpipe{6});
     add(family, "dp2", model, {.world = 2, .dp_replicate = 2}, three);
@@ -109,7 +109,7 @@ constexpr models::qwen3_moe some_of(router_losses losses) {
           .router_losses = losses};
 }
 
-/// Scores by the sigmoid.
+/// A block whose router scores by the sigmoid.
 struct sigmoid_block {
   static constexpr std::string_view name = "expert_block";
   models::attention_half attention;
@@ -136,7 +136,7 @@ struct sigmoid_model {
 }  // namespace
 
 std::vector<split_plan> plans() {
-  // Coefficients so large that a wrong gradient of these losses is one of the whole.
+  // Coefficients so large that a wrong gradient of these losses shows in the whole gradient.
   constexpr router_losses both{.balance = 0.5, .z = 0.25},
       each{.balance = 0.5, .over = router_losses::each_layer};
   list l;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose routers have losses: of all layers and of each, of the batch and of data-parallel ranks, on
-// every axis and schedule.
+// Plans with router losses: one over all layers or one per layer, over the batch or over data-parallel ranks,
+// on every axis and schedule.
 #pragma once
 #include "../families/split_plan.hpp"
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints what plans cost to compile: user seconds (best of three) and peak memory of -fsyntax-only, on each compiler.
+# Prints the compile cost of plans: user seconds (best of three) and peak memory of -fsyntax-only, for each compiler.
 #   tests/bench/compile_time.sh [compiler...]      default: g++ clang++-19
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -7,13 +7,13 @@ work=$(mktemp -d)
 trap 'rm -r "$work"' EXIT
 [ $# -gt 0 ] || set -- g++ clang++-19
 
-# What a file that includes the header would include anyway, most often.
+# Headers that most files include anyway.
 printf '#include <%s>\n' array span string string_view vector > "$work/a few standard headers.cpp"
 echo '#include <rankc/rankc.hpp>' > "$work/header alone.cpp"
 for plan in "$root"/dsl/plans/[0-9]*.hpp; do
   echo "#include \"$plan\"" > "$work/$(basename "$plan" .hpp).cpp"
 done
-# 1,024 ranks, 80 layers: 16 stages with all of their microbatches' actions.
+# 1,024 ranks, 80 layers: 16 stages with the actions of all their microbatches.
 for microbatches in 128 512; do
   cat > "$work/llama 80 layers, 1024 ranks, pp 16 x $microbatches.cpp" <<PLAN
 #include <rankc/rankc.hpp>
@@ -28,7 +28,7 @@ static_assert(valid<large>);
 PLAN
 done
 
-# The same world with four faults: what finding the alternatives costs.
+# The same world with four faults: the cost of finding alternatives.
 cat > "$work/llama 80 layers, 1024 ranks, refused.cpp" <<PLAN
 #include <rankc/rankc.hpp>
 using namespace rankc;

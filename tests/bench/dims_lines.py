@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints how long `rankc dims` takes for 100,000 lines, without groups and with: legal and illegal dims of up to 64 ranks.
+"""Prints the time of `rankc dims` for 100,000 lines, without and with groups: legal and illegal dims of up to 64 ranks.
 
   tests/bench/dims_lines.py build/codegen/rankc
 """
@@ -18,7 +18,7 @@ LAYOUTS = ["folded", "folded_over_replicas", "independent"]
 
 
 def some_dims(draw):
-    """Endless dims whose degrees multiply to the world but for one line in eight; ep may not fit."""
+    """Infinite random dims whose degrees multiply to the world, except for one line in eight. ep may not fit."""
     while True:
         line = {degree: draw.choice([1, 1, 2, 2, 4, 3]) for degree in ("pp", "dp_replicate", "dp_shard", "cp", "tp")}
         line["world"] = math.prod(line.values()) + (draw.randrange(8) == 0)

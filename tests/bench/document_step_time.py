@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps on packed documents: python3 document_step_time.py BUILD/tests/bench [ROW...]
 
-For each row and mean length of documents: the program of whole sequences and the program of documents, both on the same
-tokens, taking turns, and PyTorch with flex attention on the same documents (NO_TORCH in the environment: without).
-Lengths of documents are drawn from an exponential distribution. Prints medians and spreads over ROUNDS (3) turns.
+For each row and mean document length, the program of whole sequences and the program of documents take turns on the same
+tokens. PyTorch with flex attention runs on the same documents, unless NO_TORCH is set in the environment.
+Document lengths are exponentially distributed. Prints medians and spreads over ROUNDS (3) turns.
 """
 import json
 import os
@@ -17,7 +17,7 @@ import numpy as np
 
 from gpu_step_time import torch
 
-# row: program of whole sequences, program of documents, tokens of the vocabulary, end of a document, bytes a token, PyTorch's forms
+# row: program of whole sequences, program of documents, vocabulary size, end of a document, bytes per token, PyTorch's forms
 ROWS = {
     "gpt2-124m-b16": ("gpt2_124m_b16", "gpt2_124m_b16_documents", 50256, 50256, 2,
                       [f"--model gpt2-124m --sdpa cudnn --batch 16 --compile{more}" for more in ("", " --graph")]),
@@ -29,7 +29,7 @@ ROUNDS, WARM, STEPS = int(os.environ.get("ROUNDS", "3")), 6, 20
 
 
 def write_tokens(path, count, vocabulary, end, token_bytes, mean):
-    """Random tokens in llm.c's format, where documents end with `end`."""
+    """Random tokens in llm.c's format; documents end with `end`."""
     draw = np.random.default_rng(3)
     tokens = draw.integers(0, vocabulary, count)
     ends = np.cumsum(np.maximum(8, draw.exponential(mean, 4 + 2 * count // mean).astype(np.int64))) - 1

@@ -4,8 +4,8 @@
 
     tests/bench/fuzz_check.py RANKC SIMULATOR.py [--count 20000] [--seed 1] [--keep FILE --keep-count 600]
 
-The simulator is a Python module with check(record) -> list of violations; a record has what a line of --check has. It
-names the queues in which a deadlock appears: DEADLOCK[one], [pair], [dir] are rankc's rank, pair and edge. `--keep`
+The simulator is a Python module with check(record) -> list of violations; a record has the fields of a line of --check.
+It names the queues in which a deadlock appears: DEADLOCK[one], [pair], [dir] are rankc's rank, pair and edge. `--keep`
 writes some of the programs on which both agree, for tests/codegen/tool/mutations_test.cpp.
 """
 import argparse
@@ -48,7 +48,7 @@ def record(rng, asked, answer):
 
 
 def shuffled(rng, rec):
-    """The same computations, each rank's in a random order that often has its data in order."""
+    """The same computations, in a random order on each rank that often respects data dependences."""
     for q in rec["ranks"]:
         key = {"F": 0, "B": 1, "I": 1, "W": 2}
         q[:] = [t for t in q if re.fullmatch(r"\d+[FBIW]\d+", t)]
@@ -57,7 +57,7 @@ def shuffled(rng, rec):
 
 
 def damage(rng, rec):
-    """Change one thing of a program."""
+    """Make one change to a program."""
     ranks = [q for q in rec["ranks"] if q]
     if not ranks:
         return
@@ -82,7 +82,7 @@ def damage(rng, rec):
     elif how == 7:  # another kind
         kinds = COMM if any(c in q[i] for c in COMM) else "FBIW"
         q[i] = re.sub("|".join(COMM) + r"|(?<=\d)[FBIW](?=\d)", lambda _: rng.choice(kinds), q[i], count=1)
-    elif how == 8 and q[i] != q[j] and not any("(" in t for t in (q[i], q[j])):  # side by side
+    elif how == 8 and q[i] != q[j] and not any("(" in t for t in (q[i], q[j])):  # neighbours
         both_comm = all(any(c in t for c in COMM) for t in (q[i], q[j]))
         both_compute = not any(c in t for c in COMM for t in (q[i], q[j]))
         if both_comm or both_compute:
@@ -98,7 +98,7 @@ def damage(rng, rec):
 
 
 def misplaced(rec):
-    """Whether a computation is not on the rank that the record's two placements say."""
+    """Whether a computation is on another rank than the record's two placements say."""
     for rank, q in enumerate(rec["ranks"]):
         for stage, mb in re.findall(r"\b(\d+)[FBIW](\d+)", " ".join(q)):
             place = rec["stage_to_rank" if int(mb) < rec["mb_split"] else "stage_to_rank_rev"]
@@ -108,7 +108,7 @@ def misplaced(rec):
 
 
 def verdict(simulator, rec, queues):
-    """Whether the program is sound; None where the simulator cannot read it."""
+    """Whether the program is sound; None if the simulator cannot read it."""
     try:
         violations = simulator.check(rec)
     except (KeyError, IndexError, TypeError, ValueError):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models that GPUs are measured on, as train_baseline.py has them, by one rank and by several.
+// The models of the GPU measurements, as train_baseline.py has them, on one rank and on several.
 #pragma once
 #include <rankc/rankc.hpp>
 #include <rankc/schedules/dual_pipe_v.hpp>
@@ -33,7 +33,7 @@ inline constexpr auto qwen3_moe_8l =
                       .top_k = 8,
                       .expert_ffn = 768,
                       .vocab = 151936,
-                      .router_losses = {.balance = 0.001}};  // as PyTorch's has it
+                      .router_losses = {.balance = 0.001}};  // as in PyTorch's model
 
 constexpr training gpt2_recipe(int batch, bool deterministic = false) {
   return {.seq = 1024, .global_batch = batch, .precision = bf16, .deterministic = deterministic};
@@ -45,7 +45,7 @@ constexpr training llama_recipe(int batch, recomputation recompute = {}, precisi
           .recompute = recompute,
           .reductions = reductions};
 }
-/// The same, with products of linear layers in eight bits.
+/// The same recipe with the linear layers' GEMMs in fp8.
 constexpr training narrowed(training recipe, linear_precision to = fp8) {
   recipe.linears = to;
   return recipe;
@@ -77,7 +77,7 @@ inline constexpr auto llama3_8b_8l_b4_full = on_node(llama3_8b_8l, llama_recipe(
 inline constexpr auto llama3_8b_8l_s1024 =
     on_node(llama3_8b_8l, {.seq = 1024, .global_batch = 1, .precision = bf16});
 
-/// Sequences of one document each, and packed documents that end with GPT-2's and Llama 3's tokens.
+/// Each sequence is one document, or documents are packed and end with GPT-2's or Llama 3's token.
 constexpr training packed(training recipe, int end_of_document) {
   recipe.end_of_document = end_of_document;
   return recipe;

@@ -3,11 +3,11 @@
 """Steps on GPUs against PyTorch, side by side: python3 gpu_step_time.py BUILD/tests/bench [ROW...]
 
 Both do the work of train_baseline.py from the same weights and tokens. For each row: losses of 20 steps, then timed
-steps (LOSS_STEPS and STEPS in the environment: other numbers); PyTorch in its best compiled form. The rows named
-"spread" compare losses alone, for each of five seeds of the weights (SEEDS: others): rankc in bf16, PyTorch in bf16
-and in f32 (no tf32), whose own difference is what bf16 costs. Those named "rounded" do so for 200 steps in bf16 and in
-eight bits, at a small learning rate: at the plans' own, two runs of one program part. Prints a table, and writes every number
-to $OUT/gpu_step_time.jsonl ($OUT: /tmp where unset).
+steps (LOSS_STEPS and STEPS in the environment change the numbers); PyTorch in its best compiled form. The rows named
+"spread" compare only losses, for each of five seeds of the weights (SEEDS changes them): rankc in bf16, PyTorch in bf16
+and in f32 (no tf32). The difference between PyTorch's two is the error of bf16. The rows named "rounded" compare losses
+of 200 steps in bf16 and in fp8, at a small learning rate: at the plans' own rate, two runs of one program diverge. Prints
+a table, and writes every number to $OUT/gpu_step_time.jsonl (default of $OUT: /tmp).
 """
 import json
 import os
@@ -27,11 +27,11 @@ MOE = "--model qwen3-moe-mini --sdpa cudnn --compile --compile-scope block"
 
 
 def split(form, layers):
-    """PyTorch's own stages, which are even, and those of rankc."""
+    """PyTorch's default stages, which are even, and rankc's."""
     return [form, f"{form} --pp-split {layers}"]
 
 
-# row: program, tokens a step, GPUs, PyTorch's forms to try
+# row: program, tokens per step, GPUs, PyTorch's forms to try
 ROWS = {
     "gpt2-124m-b64": ("gpt2_124m_b64", 64 * 1024, 1, [f"{GPT2} --batch 64 --compile", f"{GPT2} --batch 64 --compile --graph"]),
     "gpt2-124m-b4": ("gpt2_124m_b4", 4 * 1024, 1, [f"{GPT2} --batch 4 --compile --graph"]),
@@ -83,7 +83,7 @@ SPREADS = {
     "spread-gpt2-124m": ("gpt2_124m_b4", f"{GPT2} --batch 4"),
     "spread-llama3-8b-8l": ("llama3_8b_8l_s1024", "--model llama3-8b --layers 8 --seq 1024 --batch 1 --sdpa cudnn"),
 }
-# row: program, program in eight bits, PyTorch's arguments and recipe
+# row: program, fp8 program, PyTorch's arguments and recipe
 ROUNDED = {
     "rounded-gpt2-124m": ("gpt2_124m_b4", "gpt2_124m_b4_fp8", f"{GPT2} --batch 4 --compile", "tensorwise"),
     "rounded-gpt2-1.5b": ("gpt2_1_5b_b16", "gpt2_1_5b_b16_fp8", GPT2_1_5B, "tensorwise"),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tiny presets of torch/train_baseline.py as plans, by one rank and by two.
+// The tiny presets of torch/train_baseline.py as plans, on one rank and on two.
 #pragma once
 #include <rankc/rankc.hpp>
 

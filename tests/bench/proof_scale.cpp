@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator of a Llama 3 on as many ranks as one asks for, to measure the proof, the check of equivalence
+// The generator for a Llama 3 on any number of ranks, to measure the proof, the check of equivalence
 // and the certificate:
 //   proof_scale (8b | 70b | 405b) DP TP PP MICROBATCHES (1f1b | zero_bubble) COMMAND...
 //   proof_scale 8b 4 4 4 16 1f1b certificate --target cuda --dtype bf16 --out 64.json && time rankc verify
@@ -12,7 +12,7 @@
 #include <cstring>
 #include <string>
 
-/// Llama 3 of 405b, 70b or else 8b.
+/// Llama 3 405b, 70b or, for any other text, 8b.
 /// Source: Llama Team 2024, arXiv:2407.21783, table 3.
 static rankc::models::llama llama3_of(const std::string& size) {
   if (size == "405b")
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
       .world = dp * tp * pp, .dp_replicate = dp, .tp = tp, .pp = pp, .sequence_parallel = tp > 1};
   const training recipe{.seq = 8192, .global_batch = dp * microbatches, .precision = bf16};
   cluster machines = clusters::h200<1>;
-  machines.memory = 0;  // not asked for
+  machines.memory = 0;  // memory is not checked here
   machines.nodes = (dims.world + machines.ranks_per_node - 1) / machines.ranks_per_node;
   const auto run = [&](const auto& schedule) {
     return codegen::generator_main(make_plan("llama3_" + size, model, dims, schedule, recipe, machines),

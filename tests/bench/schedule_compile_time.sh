@@ -1,6 +1,6 @@
 #!/bin/sh
-# Prints what the proof of each schedule, as a plan completes it, costs to compile, at 512 microbatches on 16 and on 64
-# ranks: user seconds and peak memory of -fsyntax-only. "and times" also asks for the makespan.
+# Prints the compile cost of each schedule's proof, as a plan completes it, at 512 microbatches on 16 and on 64 ranks:
+# user seconds and peak memory of -fsyntax-only. "and times" also computes the makespan.
 #   tests/bench/schedule_compile_time.sh [compiler...]      default: g++
 set -eu
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -16,7 +16,7 @@ for compiler in "$@"; do
   printf '%-48s %8s %8s\n' "$compiler" 'user s' 'MB'
   for header in "$root"/dsl/rankc/schedules/*.hpp; do
     name=$(basename "$header" .hpp)
-    case $name in best | from_csv) continue ;; esac  # a search is for small numbers, and a text has its own
+    case $name in best | from_csv) continue ;; esac  # best searches, for small numbers only; from_csv has no counts to choose
     for pp in 16 64; do
       for asked in '' ' and times'; do
         cat > "$work/proof.cpp" <<PROOF

@@ -4,8 +4,8 @@
 
     tests/bench/search_check.py RANKC CHECKOUT [--seconds 60] [--seed 1] [--most 700]
 
-CHECKOUT is the Python's repository; it needs numpy below 2 and pandas. `--most` leaves out problems of more candidates,
-of which the Python takes 5 ms each. matplotlib, which it imports, is not needed.
+CHECKOUT is the repository of transformer-perf-estimates; it needs numpy below 2 and pandas, but not matplotlib, which it
+imports. `--most` omits problems with more candidates, each of which takes 5 ms in Python.
 """
 import argparse
 import contextlib
@@ -39,7 +39,7 @@ def ask(rankc, asked):
 
 
 def ask_python(execution, checkout, asked):
-    """The number of candidates, and the feasible ones."""
+    """The number of candidates, and the feasible candidates."""
     system = json.loads((checkout / "systems" / f"config-{asked['system']}.json").read_text())
     system.update(nvlink_size=asked["nvs"], hbm_capacity=asked["capacity_gb"])
     search = getattr(execution, "execute_" + asked["strategy"])

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Step time of the host target against PyTorch on the CPU, side by side: python3 step_time.py BUILD/tests/bench
 
-Both do the work of the tiny presets in f32 (same weights, tokens and optimizer). They take turns, so that a slow
-moment of the machine meets both. Needs torch and numpy; prints a table of medians and their ratio.
+Both do the work of the tiny presets in f32 (same weights, tokens and optimizer). They take turns, so that a slowdown
+of the machine affects both. Needs torch and numpy; prints a table of medians and their ratio.
 """
 import json
 import os

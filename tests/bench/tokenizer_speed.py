@@ -5,9 +5,9 @@
     pip install tokenizers==0.21.4
     tokenizer_speed.py --rankc build/codegen/rankc --model DIR/tokenizer.json --text FILE.txt [--rounds 5]
 
-Both take seconds of the processor, so that other programs disturb little. rankc's time is without that of reading the
-model, and has the reading and writing of files. The package gets the text in pieces of about 10,000 characters, cut at
-line ends, by encode_batch_fast, its fastest call.
+Times are CPU seconds, which other programs affect little. rankc's time excludes reading the model, and includes reading
+and writing files. The package gets the text in pieces of about 10,000 characters, cut at line ends, through
+encode_batch_fast, its fastest call.
 """
 import argparse
 import os

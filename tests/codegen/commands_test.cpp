@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator's commands as a build meets them: exit codes, sentences and files.
+// The generator's commands as a build calls them: exit codes, messages and files.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/generator.hpp>
@@ -143,7 +143,7 @@ TEST_CASE("each pass that the help names can be explained") {
 TEST_CASE("an illegal plan: its rules, exit code 1, nothing written") {
   const rankc::plan_data illegal =
       programs::make({"tiny_gpt2", "illegal", programs::order::one_f_one_b, 1, 3, 2, 2});
-  rankc::plan_data plan = small_plan();  // could be lowered
+  rankc::plan_data plan = small_plan();  // this plan itself could be lowered
   plan.diagnostics = illegal.diagnostics;
   REQUIRE_FALSE(rankc::accepts(plan.diagnostics));
   const scratch files;
@@ -155,7 +155,7 @@ TEST_CASE("an illegal plan: its rules, exit code 1, nothing written") {
     CHECK(refused.code == 1);
     CHECK(refused.err.starts_with("error[RC2"));
     for (std::size_t at = 0; at < refused.err.size(); at = refused.err.find('\n', at) + 1)
-      CHECK(refused.err.substr(at).starts_with("error[RC2"));  // the rules say it all
+      CHECK(refused.err.substr(at).starts_with("error[RC2"));  // nothing but the rules is printed
     CHECK(refused.out == "");
     CHECK(files_in(files.path()).empty());
   }
@@ -177,7 +177,7 @@ TEST_CASE("a program too large for its devices: exit code 1, nothing written") {
 
 namespace {
 
-/// While this lives, files are at most so large, as a quota or a full disk has it.
+/// While it lives, files cannot grow beyond a limit, as under a quota or on a full disk.
 class file_limit {
  public:
   explicit file_limit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -195,7 +195,7 @@ class file_limit {
   void (*handler_)(int);
 };
 
-/// The one line of errors.
+/// The single line on standard error.
 said error_in(const outcome& o) {
   CHECK(o.err.starts_with("error: RC"));
   CHECK(std::count(o.err.begin(), o.err.end(), '\n') == 1);
@@ -244,7 +244,8 @@ TEST_CASE("a file of something else is refused, and a file of the same command i
       CHECK(contents(link) == whole);
       CHECK(contents(out) == longer);
     }
-    if (whole.size() <= 120) continue;  // the error is captured in a file, and is as long
+    // Standard error is captured in a file, which the limit would cut, too.
+    if (whole.size() <= 120) continue;
     const file_limit full(120);
     const outcome failed = run(plan, with_out(words, out));
     CHECK(failed.code == 1);
@@ -286,7 +287,7 @@ TEST_CASE("sources of someone else are refused, and links among those of emit ar
   const std::string main = folder + "/main.cpp", whole = contents(main);
   fs::rename(main, files.path("kept"));
   fs::create_symlink("../kept", main);
-  fs::create_directory(folder + "/.rankc.unfinished");  // of one that was killed
+  fs::create_directory(folder + "/.rankc.unfinished");  // left behind by an emit that was killed
   CHECK(run(plan, {"emit", "--out", folder}).code == 0);
   CHECK_FALSE(fs::is_symlink(main));
   CHECK(contents(main) == whole);
@@ -351,7 +352,7 @@ TEST_CASE("files that stay the same are not written again, and program.cpp is ne
   REQUIRE(run(plan, {"emit", "--out", folder}).code == 0);
   CHECK(written() == std::vector<std::string>{"program.cpp", "stage_1.hpp"});
   CHECK(contents(folder + "/stage_1.hpp") != changed);
-  const std::string fifo = folder + "/stage_1.hpp";  // nobody writes to it
+  const std::string fifo = folder + "/stage_1.hpp";  // no process writes to it
   fs::remove(fifo);
   REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
   REQUIRE(run(plan, {"emit", "--out", folder}).code == 0);

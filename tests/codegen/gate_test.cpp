@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing is written without a proof: each check of the gate refuses what it is there for.
+// Nothing is written without a proof: each check of the gate refuses the faults that it is meant for.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/gate.hpp>
@@ -24,7 +24,7 @@ rankc::plan_data small_plan() {
   return programs::make({"tiny_gpt2", "gate", programs::order::one_f_one_b, 1, 2, 2, 3});
 }
 
-/// What a program throws that is too large.
+/// The text of the exception for a program that is too large.
 std::string size_refusal_of(const lowered& l) {
   try {
     check_or_throw(l);
@@ -38,7 +38,7 @@ said proof_of(const lowered& l) {
   return rankc::test::said_by([&] { check_or_throw(l); });
 }
 
-/// The reasons of a program that is not sound.
+/// The reasons of the exception for a program that is not sound.
 std::string reasons_of(const lowered& l) {
   const said s = proof_of(l);
   CHECK(s.id == 7903);
@@ -116,7 +116,7 @@ TEST_CASE("RC401: every rank must fit, to the byte") {
                                    " need " + readable_bytes(most) + " of " + readable_bytes(most - 1) +
                                    " on " + name_of(to) +
                                    "; use more tp or pp, or fewer rows per microbatch");
-    CHECK(refusal(0) == "nothing was thrown");  // not known
+    CHECK(refusal(0) == "nothing was thrown");  // 0: the memory is unknown
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints between plans whose experts are whole, in columns over tp, and on ranks that share out their
-// columns; and their begin.
+// Checkpoints between plans whose experts are whole, split into columns over tp, or on ranks that shard their
+// columns.
 #include "between_layouts.hpp"
 
 namespace checkpoint_test {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks that share out the columns of experts send each other: what the formulas say, what describe
-// tells, and what the fabric carries. Source of the formulas: rows 41 and 42 of the table of collectives, an
-// all-gather and a reduce-scatter of what a rank receives, forward; the same in backward; and the offsets.
+// The communication of ranks that shard the columns of experts: the formulas, the report of describe, and the
+// fabric's counts agree.
+// Source: rows 41 and 42 of the table of collectives. Forward: an all-gather and a reduce-scatter of the
+// slots that a rank receives. Backward: the same. And the offsets.
 #include <doctest/doctest.h>
 
 #include <rankc/runtime/host/transfers.hpp>
@@ -17,7 +18,7 @@ namespace gathers_test {
 
 namespace {
 
-/// Of a family: its sizes, and what an expert takes of each two tokens; 0: all.
+/// The sizes of a family. `most_of_two`: how many picks an expert takes from two tokens; 0: all.
 struct sizes {
   int layers, hidden, experts, picks, most_of_two;
 };
@@ -27,8 +28,8 @@ const std::map<std::string, sizes> families{{"mixtral", {4, 16, 4, 2, 0}},
                                             {"primes", {2, 14, 10, 3, 0}},
                                             {"across", {4, 24, 6, 2, 0}}};
 
-/// Rows that a rank receives of the ranks of ep: of each as many as its tokens can have picks of a rank's
-/// experts, in whole tokens.
+/// The rows that a rank receives from its ep peers. Each peer sends at most the picks of a rank's experts,
+/// padded to whole tokens.
 std::int64_t received_rows(const sizes& s, const rankc::runtime::description& about) {
   const int tokens = about.rows * about.seq / about.cp / about.tp, of_rank = s.experts / about.ep;
   const int all = tokens * std::min(s.picks, of_rank),
@@ -50,8 +51,9 @@ TEST_CASE("ranks of etp gather what the formulas, the program's table and the fa
     counted_step(*r.engine, {r.lr, 0, 0, 0.9, 0.95, 1e-8, 1}, did);
     const sizes& of = families.at(program.job);
     const auto ranks = nlohmann::json::parse(r.about.json).at("pipeline_ranks");
-    std::map<std::string, std::int64_t> times;  // of each kind, on all pipeline ranks
-    std::vector<std::map<std::string, std::int64_t>> told(ranks.size());  // bytes, of each pipeline rank
+    std::map<std::string, std::int64_t> times;  // calls of each kind, on all pipeline ranks
+    // Bytes of each kind, by pipeline rank.
+    std::vector<std::map<std::string, std::int64_t>> told(ranks.size());
     for (std::size_t p = 0; p < ranks.size(); ++p)
       for (const auto& row : ranks[p].at("collectives")) {
         if (row.at("axis") != "etp") continue;

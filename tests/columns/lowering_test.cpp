@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of plans whose ranks share out the columns of experts, and how their programs are judged.
+// Plans whose ranks shard the columns of experts: the report of describe, and the checks of their programs.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -25,7 +25,7 @@
 namespace lowering_test {
 
 using namespace rankc::codegen;
-using rankc::codegen::access;  // and not that of unistd.h
+using rankc::codegen::access;  // unistd.h has a function of this name
 
 namespace {
 
@@ -39,7 +39,7 @@ op& nth(program& p, int rank, collective_kind k, const std::string& named = "") 
   throw std::logic_error("the program has no such collective");
 }
 
-/// The first byte of a gradient of experts, which the optimizer reads behind the weight.
+/// The first byte of an expert gradient, which the optimizer reads after the weight.
 std::size_t gradient_of_experts(const rank_program& r) {
   const op& begin = r.ops.front();
   std::size_t weight = 0;
@@ -52,7 +52,7 @@ std::size_t gradient_of_experts(const rank_program& r) {
   throw std::logic_error("no expert is trained");
 }
 
-/// The index of a read; the number of reads: it is none.
+/// The index of the read; the number of reads if there is none.
 std::size_t read_of_experts(const program& p, int rank, const op& o) {
   const std::size_t begin = gradient_of_experts(p.ranks[static_cast<std::size_t>(rank)]);
   return static_cast<std::size_t>(
@@ -60,7 +60,7 @@ std::size_t read_of_experts(const program& p, int rank, const op& o) {
       o.reads.begin());
 }
 
-/// The op that adds squares of gradients of experts to the norm, or one of other gradients.
+/// The op that adds the squares of expert gradients, or of the others, to the norm.
 op& squares(program& p, int rank, bool of_experts) {
   for (op& o : p.ranks[static_cast<std::size_t>(rank)].ops)
     if (o.row == "sum_squares" && (read_of_experts(p, rank, o) < o.reads.size()) == of_experts) return o;
@@ -133,7 +133,7 @@ TEST_CASE("gatherings of other sizes or kinds are refused by the proof, and by w
   CHECK(is_refused([&](program& p) { nth(p, 0, k).does = collective_kind::all_gather; }));
   CHECK(is_refused([&](program& p) { nth(p, 0, k).does = collective_kind::share_offsets; }));
   CHECK(is_refused(
-      [&](program& p) { nth(p, 0, k).communicator = nth(p, 2, k).communicator; }));  // of another group
+      [&](program& p) { nth(p, 0, k).communicator = nth(p, 2, k).communicator; }));  // another group
   CHECK(is_refused([&](program& p) { nth(p, 0, k).writes.pop_back(); }));
   CHECK(is_refused([&](program& p) { nth(p, 0, collective_kind::all_gather, "gather_slots").bytes /= 2; }));
 }
@@ -152,7 +152,7 @@ TEST_CASE(
     CHECK(!same.holds);
     return same.reasons.empty() ? std::string() : same.reasons.front();
   };
-  // Offsets of slabs of other rows.
+  // The offsets are of slabs with other rows.
   CHECK(rankc::test::said_in(said([](program& p, int r) {
           nth(p, r, collective_kind::gather_offsets).rows /= 2;
         })).id == 7412);
@@ -198,7 +198,8 @@ TEST_CASE(
       change(p);
       const verdict proof = prove(p);
       const bool holds = proof.ok && check_equivalence(p, proof, specify(plan)).holds;
-      // There the pairs of experts' shards cross the replicas of dense shards, as the pairs of these do.
+      // In "replicas_step", the pairs of experts' shards and of dense shards both cross the replicas of dense
+      // shards.
       const bool is_right = layout == "replicas_step" && (what == "gradient norm over shard over efsdp" ||
                                                           what == "gradient norm over shard over gathering");
       CHECK(holds == is_right);

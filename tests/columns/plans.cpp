@@ -19,7 +19,7 @@ constexpr training norms_again = again(recipe, {.activations = true, .norms = tr
 class list : public plan_list {
  public:
   list() : plan_list("columns", recipe) {}
-  /// The model's experts divide by 2, and their columns by 4.
+  /// The model's number of experts divides by 2, and their columns by 4.
   void add_layouts(const char* family, const auto& model) {
     add(family, "one", model, {}, once);
     add(family, "over_tp", model, {.world = 4, .dp_shard = 2, .tp = 2, .etp = 2}, three);
@@ -49,7 +49,7 @@ class list : public plan_list {
     add(family, "repeated_zbv", model, {.world = 8, .dp_shard = 2, .cp = 2, .pp = 2, .ep = 2, .etp = 2},
         schedules::zero_bubble_v{3}, norms_again);
   }
-  /// Experts that take so many picks of two positions.
+  /// Experts with a limited number of picks from two positions.
   void add_limited(const char* family, const auto& model) {
     add(family, "one", model, {}, once);
     add(family, "shards", model, {.world = 4, .dp_shard = 4, .ep = 2, .etp = 2}, three);
@@ -58,7 +58,7 @@ class list : public plan_list {
     add(family, "dual_pipe_v", model, {.world = 8, .dp_shard = 2, .cp = 2, .pp = 2, .ep = 2, .etp = 2},
         schedules::dual_pipe_v{6});
   }
-  /// The model's columns divide by 3.
+  /// The model's number of columns divides by 3.
   void add_thirds(const char* family, const auto& model) {
     add(family, "one", model, {}, once);
     add(family, "thirds", model, {.world = 6, .dp_shard = 6, .ep = 2, .etp = 3}, once);
@@ -66,7 +66,7 @@ class list : public plan_list {
         {.world = 6, .dp_shard = 3, .cp = 2, .ep = 2, .etp = 3, .reshard = reshard::after_step},
         schedules::gpipe{2});
   }
-  /// Experts over all replicas, and over ranks that cut across those of tp.
+  /// Experts over all replicas, and over ranks that cut across tp's.
   void add_across(const char* family, const auto& model) {
     constexpr expert_layout over = expert_layout::folded_over_replicas;
     add(family, "one", model, {}, once);
@@ -142,7 +142,7 @@ class list : public plan_list {
   static constexpr schedules::one_f_one_b three{3};
 };
 
-/// Three picks of four experts, beside one that all tokens go through.
+/// Three picks of four experts, plus a shared expert for all tokens.
 struct shared_block {
   static constexpr std::string_view name = "shared_block";
   models::attention_half attention;

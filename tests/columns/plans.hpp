@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose experts are spread over ranks, several of which have columns of the same experts.
+// Plans that spread experts over ranks, and shard the columns of each expert over several of them.
 #pragma once
 #include "../families/split_plan.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The best-first search finds the plans that judging all of them finds, in the same order.
+// The best-first search finds the same plans as a full evaluation, in the same order.
 #include <doctest/doctest.h>
 
 #include <rankc/best_plan.hpp>
@@ -18,13 +18,13 @@ using namespace rankc;
 
 namespace {
 
-/// How much of all the searches that found a plan judged.
+/// How many of all choices the searches judged, over the problems that have a plan.
 struct tally {
   int problems = 0, feasible = 0, refused_for_memory = 0, beyond_bounds = 0;
   long long all = 0, judged = 0;
 };
 
-/// A choice, and what it takes.
+/// Whether the choices, their times and their memory are the same.
 bool are_same(const plan_search::judged& a, const plan_search::judged& b) {
   for (const named_degree& d : all_degrees)
     if (a.choice.dims.*d.degree != b.choice.dims.*d.degree) return false;
@@ -37,7 +37,7 @@ void check_same(const std::vector<plan_search::judged>& found,
   for (std::size_t i = 0; i < found.size(); ++i) CHECK(are_same(found[i], expected[i]));
 }
 
-/// All that break no rule, and what is known of each before it is judged.
+/// All choices that break no rule, with their bounds before they are judged.
 class all_plans {
  public:
   all_plans(const auto& model, const plan_search::question& q, tally& t) {
@@ -64,7 +64,7 @@ class all_plans {
       if (front.empty() || j.bytes < front.back().bytes) front.push_back(j);
     return front;
   }
-  std::vector<plan_search::judged> fitting;  // in order
+  std::vector<plan_search::judged> fitting;  // fastest first
   long long n = 0;
 
  private:
@@ -86,7 +86,7 @@ class all_plans {
   }
 };
 
-/// Compare the searches of a question.
+/// Compare the searches for one question.
 void compare(const auto& model, const plan_search::question& q, int top, tally& t) {
   INFO(q.gpus << " GPUs of " << q.gpu->name << ", " << q.machines.memory << " bytes, sequences of "
               << q.recipe.seq << ", batch " << q.recipe.global_batch);
@@ -104,7 +104,8 @@ void compare(const auto& model, const plan_search::question& q, int top, tally& 
   t.judged += found.counts.judged;
 }
 
-/// Small problems, of one of three families, on nodes of any size, with memory for all plans, some or none.
+/// Small problems with one of three model families, nodes of any size, and memory for all plans, some or
+/// none.
 class problems {
  public:
   explicit problems(unsigned seed, linear_precision linears = linear_precision::plain)

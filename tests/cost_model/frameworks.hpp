@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of others whose steps are published.
+// Training frameworks with published step times.
 #pragma once
 #include <rankc/cost_model/framework.hpp>
 
 namespace rankc::cost_model {
 
 /// Megatron-LM as it was for Narayanan et al. 2021, and Megatron-DeepSpeed of these years. Its loss is
-/// computed in f32: of a logit a cast, the largest, a difference, an exponential, two sums, a quotient and
-/// the gradient. Its optimizer unscales gradients, looks for infinities among them, and clips them, each in a
+/// computed in f32; per logit it has a cast, a maximum, a difference, an exponential, two sums, a quotient
+/// and the gradient. Its optimizer unscales gradients, looks for infinities and clips, each in a separate
 /// pass.
-/// Source: github.com/NVIDIA/Megatron-LM; of its messages, Narayanan et al. 2021, section 4.1.
+/// Source: github.com/NVIDIA/Megatron-LM; for its messages, Narayanan et al. 2021, section 4.1.
 inline constexpr framework megatron_2021{.name = "Megatron-LM 2021",
                                          .keeps_scores = true,
                                          .dropouts = true,
@@ -23,7 +23,8 @@ inline constexpr framework megatron_2021{.name = "Megatron-LM 2021",
                                          .sends_beside = false,
                                          .scatters_messages = true};
 
-/// As it was for Korthikanti et al. 2022: products add gradients of weights up, and hide sums over tp.
+/// Megatron-LM as it was for Korthikanti et al. 2022: GEMMs accumulate weight gradients, and tp's reductions
+/// overlap with GEMMs.
 /// Source: github.com/NVIDIA/Megatron-LM, LinearWithGradAccumulationAndAsyncCommunication.
 inline constexpr framework megatron_2022 = [] {
   framework f = megatron_2021;
@@ -33,12 +34,12 @@ inline constexpr framework megatron_2022 = [] {
   return f;
 }();
 
-/// With fused attention, an optimizer whose state is sharded, and gradients that are summed beside backward.
+/// With fused attention, a sharded optimizer state, and gradient reductions that overlap with backward.
 inline constexpr framework megatron_2025{
     .name = "Megatron-LM 2025", .copies_to_send = true, .tensor_sums_beside = true};
 
-/// NeMo, which sends in parts what tp's products take and make. joules and waits_for_tensor are fitted, by
-/// every fourth step of its own in bf16 in NVIDIA's dgxc-benchmarking, and in MLPerf Training 5.0
+/// NeMo, which sends the inputs and outputs of tp's GEMMs in parts. `joules` and `waits_for_tensor` are
+/// fitted to every fourth of its bf16 steps in NVIDIA's dgxc-benchmarking and in MLPerf Training 5.0
 /// (tests/cost_model/published.jsonl).
 inline constexpr framework nemo_2025{.name = "NeMo 2025",
                                      .joules = 1.049,
@@ -46,8 +47,8 @@ inline constexpr framework nemo_2025{.name = "NeMo 2025",
                                      .copies_to_send = true,
                                      .tensor_sums_beside = true};
 
-/// With products of 8 bits, which GPUs have twice the peak of; activations are read in 16 bits and written in
-/// 8, in two layouts, and tp gathers them in 8. The joules of an operation are fitted by the same steps.
+/// The same with fp8 GEMMs, at twice the bf16 peak. Activations are read in 16 bits and written in fp8, in
+/// two layouts, and tp all-gathers them in fp8. The joules of an operation are fitted to the same steps.
 inline constexpr framework nemo_2025_fp8 = [] {
   framework f = nemo_2025;
   f.name = "NeMo 2025, fp8";

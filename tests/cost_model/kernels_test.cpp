@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The constants of a GPU against the kernels that they are of, as rankc-calibrate timed them there.
+// The constants of a GPU, against its kernels as rankc-calibrate timed them.
 #include <doctest/doctest.h>
 
 #include <rankc/cost_model/calibrations.hpp>
@@ -45,7 +45,7 @@ TEST_CASE("the constants of a GPU are what rankc calibrate makes of its rows") {
 }
 
 TEST_CASE("constants are near the kernels that they were fitted by, and near the others") {
-  // On average, of all rows of a kernel: of those that take a few microseconds, too.
+  // The limits for the mean error over a kernel's rows, including those of a few microseconds.
   const std::map<std::string, double> at_most{{"linear", 0.06},
                                               {"linear_dx", 0.06},
                                               {"linear_dw", 0.07},
@@ -96,7 +96,7 @@ TEST_CASE(
   CHECK(found.forward[1].per_second == doctest::Approx(made.forward[1].per_second).epsilon(0.01));
   CHECK(found.backward[0].half_at == doctest::Approx(made.backward[0].half_at).epsilon(0.02));
   CHECK(found.passes.per_second == doctest::Approx(made.passes.per_second).epsilon(0.01));
-  for (timed_kernel& k : t.kernels) k.seconds /= 2;  // as if it were twice as fast as is stated
+  for (timed_kernel& k : t.kernels) k.seconds /= 2;  // as if it were twice as fast as stated
   CHECK(fit(t, cost_model::h200).products <= cost_model::h200.peak);
 }
 

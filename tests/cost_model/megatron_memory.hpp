@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step of Megatron-LM needs in memory, of its core of 2025: with the distributed optimizer, fused
-// attention and Transformer Engine's layers.
+// The memory of a step of Megatron-LM (core of 2025), with the distributed optimizer, fused attention and
+// Transformer Engine's layers.
 #pragma once
 #include <rankc/lowering/layer.hpp>
 #include <rankc/memory/memory.hpp>
@@ -13,7 +13,7 @@ namespace rankc::cost_model {
 
 namespace detail {
 
-/// Counts what the ranks of one pipeline coordinate allocate at their peak. Units: bytes.
+/// Counts the bytes that the ranks at one pipeline coordinate allocate at their peak. Units: bytes.
 class megatron_counter {
  public:
   constexpr megatron_counter(const std::vector<lowering::layer_program>& layers, const parallel_dims& d)
@@ -41,21 +41,21 @@ class megatron_counter {
     }
     forms_.push_back(form);
     if (l.uses(lowering::phase::forward, lowering::space::loss)) {
-      most_ = std::max(most_, 2 * kept(l));  // logits, and their gradient
+      most_ = std::max(most_, 2 * kept(l));  // logits and their gradient
     } else {
       kept_ += kept(l);
       most_ = std::max(most_, static_cast<double>(l.backward_temp));
     }
   }
 
-  /// A weight in bf16 and its gradient in f32; and of the ranks that share it out each its part of two
-  /// moments and of the weight in f32.
+  /// The bytes of a weight: 6 per element for bf16 and its f32 gradient, and per shard 12 for two moments and
+  /// the f32 weight.
   static constexpr double of(const lowering::layer_parameter& w) {
     const auto elements = static_cast<double>(w.elements());
     return 6 * elements + 12 * elements / w.shards;
   }
-  /// Of a microbatch: the layer's input, and what rankc's keeps; but what tp gathered is gathered again in
-  /// backward.
+  /// The bytes that a microbatch saves: the layer's input and rankc's saved values. tp's all-gathered values
+  /// are not saved; backward gathers them again.
   constexpr double kept(const lowering::layer_program& l) const {
     auto bytes = static_cast<double>(l.saved_bytes + l.x_bytes);
     for (const lowering::node& n : l.forward) {
@@ -71,9 +71,8 @@ class megatron_counter {
   const std::vector<lowering::layer_program>& layers_;
   const parallel_dims& d_;
   double parameters_ = 0, kept_ = 0;
-  double unused_ =
-      0;             // gradients that products are given though they add to sums: of each kind of layer once
-  double most_ = 0;  // that a layer has besides, while it runs
+  double unused_ = 0;  // scratch gradients for GEMMs that accumulate elsewhere, once per kind of layer
+  double most_ = 0;    // temporary memory while a layer runs
   int stages_ = 0;
   std::vector<int> forms_;
   std::vector<parameter_name> shared_;
@@ -81,9 +80,8 @@ class megatron_counter {
 
 }  // namespace detail
 
-/// Of the ranks of each pipeline coordinate.
-/// Shapes: `layers` of each of the plan's forms, lowered for CUDA; the result (pp). Units: bytes that are
-/// allocated; what CUDA and NCCL take is not among them.
+/// Peak bytes of the ranks at each pipeline coordinate, without the memory of CUDA and NCCL.
+/// Shapes: `layers` are the plan's forms, lowered for CUDA; the result is (pp). Units: allocated bytes.
 /// Source: github.com/NVIDIA/Megatron-LM, DistributedOptimizer; github.com/NVIDIA/TransformerEngine,
 /// get_dummy_wgrad.
 constexpr std::vector<double> megatron_memory(const plan_data& plan,

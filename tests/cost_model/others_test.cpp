@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted steps and memory of programs of others, against what was published of them.
+// Predicted steps and memory of other frameworks, against published ones.
 #include <doctest/doctest.h>
 
 #include "megatron_memory.hpp"
@@ -35,7 +35,7 @@ struct set_distance {
   distance fitted, others;
 };
 
-/// Of the rank that needs most.
+/// The memory of the rank that needs most.
 constexpr double memory_of(const plan_data& p) {
   const std::vector<double> ranks = cost_model::megatron_memory(
       p, lowering::lower_layers(p, lowering::setting_of(p, bf16, lowering::target::cuda)));

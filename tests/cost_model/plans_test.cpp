@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of all techniques have a time.
+// The cost model has a time for plans of all techniques.
 #include <doctest/doctest.h>
 
 #include <rankc/cost_model/calibrations.hpp>

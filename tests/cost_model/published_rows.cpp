@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not published is taken to be alike in all rows:
-// - A pipeline rank has equal numbers of layers; where these do not divide, the embedding and the head count
-// as layers, as in NeMo.
+// Unpublished settings are the same in all rows:
+// - A pipeline rank has an equal number of layers; if the layers do not divide, the embedding and the head
+// count as layers, as in NeMo.
 // - The vocabulary is padded to a multiple of 128 tp, as Megatron-LM does.
-// - Of Narayanan et al. microbatches and stages are those of Megatron-LM's examples/sc21/run_table_1.sh.
-// - From 2025 on, tp splits sequences, cp is a ring (of SimuMax it exchanges heads, as published), the
-// optimizer's state is shared out over dp (as many of its ranks, a power of two,
-//   as divide the smallest weight), nothing is computed again, and 64 of the 72 GPUs of a rack are in use.
-// - The MLP of a Nemotron has no gate: as a Llama's of two thirds of its width it has the same products and
-// passes over as much.
+// - For Narayanan et al., microbatches and stages are those of Megatron-LM's examples/sc21/run_table_1.sh.
+// - From 2025 on, tp splits sequences, and cp is a ring (SimuMax exchanges heads, as published). The
+// optimizer's state is sharded over dp: over the largest power of two of ranks that divides dp and the
+// smallest weight. Nothing is recomputed, and 64 of the 72 GPUs of a rack are in use.
+// - The MLP of a Nemotron has no gate: it is modelled as a Llama's of two thirds of its width, with the same
+// GEMMs and as much memory traffic.
 // - vTrain's nodes have half of the networks of a DGX A100.
 #include "published_rows.hpp"
 
@@ -34,8 +34,8 @@ namespace {
 bool is_of_years_before(const std::string& set) {
   return set == "korthikanti" || set == "narayanan" || set == "megatron readme" || set == "vtrain";
 }
-/// Sets that no constant is by: one row of another state of the program, three of another model, and NeMo in
-/// fp8.
+/// Sets to which no constant is fitted: one row of another program version, three of another model, and NeMo
+/// in fp8.
 bool is_only_tested(const std::string& set) {
   return set == "megatron readme" || set == "mlperf gpt3 fp8" || set.starts_with("dgxc fp8");
 }
@@ -51,7 +51,7 @@ parallel_dims dims_of(const json& r, bool before, bool repeats_all) {
   return d;
 }
 
-/// Shapes: (stages).
+/// The number of layers of each stage, as even as possible. Shapes: (stages).
 std::vector<int> split(int layers, int stages) {
   if (layers % stages == 0) return std::vector<int>(static_cast<std::size_t>(stages), layers / stages);
   std::vector<int> each(static_cast<std::size_t>(stages), (layers + 2) / stages);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that others published of their own programs (published.jsonl), each as the plan that it is nearest
-// to.
+// Published steps of other frameworks (published.jsonl), each as the nearest plan.
 #pragma once
 #include <rankc/cost_model/calibrations.hpp>
 #include "frameworks.hpp"
@@ -11,7 +10,9 @@
 
 namespace published {
 
-/// Units: seconds; GiB of the rank that needs most, 0: not published. `fitted`: constants are by it.
+/// A published step. `gib`: the rank that needs most, 0 if not published. `fitted`: constants are fitted to
+/// it.
+/// Units: seconds and GiB.
 struct row {
   std::string set, id;
   rankc::plan_data plan;
@@ -21,8 +22,8 @@ struct row {
   const rankc::cost_model::framework* by = nullptr;
 };
 
-/// All of them, in the order of the file. Of each set that constants are fitted by, these are by the first
-/// and by every fourth after it.
+/// All rows in the order of the file. Constants are fitted to the first row of a set and to every fourth
+/// after it, if the set is used for fitting.
 std::vector<row> read(const std::string& file);
 
 }  // namespace published

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted steps against measured ones, and the same numbers while compiling.
+// Predicted steps against measured ones. Compile time gives the same numbers.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -17,7 +17,7 @@ using namespace rankc;
 
 namespace {
 
-/// Units: milliseconds. `fitted`: a constant of the GPU is by this step.
+/// A measured step. `fitted`: a constant of the GPU is fitted to it. Units: milliseconds.
 struct measured_step {
   const char* name;
   plan_data plan;
@@ -31,8 +31,8 @@ plan_data made(const P& p) {
   return make_plan("measured", p);
 }
 
-/// On the machines of h200.jsonl and h100.jsonl, and on others of their kind, medians of 20 steps; each
-/// program as it was first measured since it last changed.
+/// Medians of 20 steps on the machines of h200.jsonl and h100.jsonl and on others of these kinds. Each is the
+/// first measurement since its program last changed.
 std::vector<measured_step> measured() {
   using namespace bench;
   std::vector<measured_step> m;
@@ -65,7 +65,7 @@ std::vector<measured_step> measured() {
   m.push_back({"Llama 8B, dp_shard 2, dp 2", made(llama3_8b_hsdp), 822.7});
   m.push_back({"Llama 8B, pp 4, ZBV", made(llama3_8b_pp4_zbv), 3112.0});
   const cost_model::gpu_speed* const h100 =
-      &cost_model::h100;  // of whose constants those of products in eight bits alone are by steps
+      &cost_model::h100;  // only the constants of fp8 GEMMs are fitted to steps
   m.push_back({"H100: GPT-2 124M, 64 rows", made(gpt2_124m_b64), 103.79, false, h100});
   m.push_back({"H100: GPT-2 124M, 4 rows", made(gpt2_124m_b4), 8.62, false, h100});
   m.push_back({"H100: GPT-2 1.5B, 16 rows", made(gpt2_1_5b_b16), 304.26, false, h100});
@@ -75,7 +75,7 @@ std::vector<measured_step> measured() {
   m.push_back({"H100: Llama 8B/8, 2 rows, fp8", made(llama3_8b_8l_b2_fp8), 340.6, true, h100});
   m.push_back({"H100: GPT-2 1.5B, 16 rows, fp8 by rows", made(gpt2_1_5b_b16_fp8_rows), 270.91, false, h100});
   m.push_back({"H100: Llama 8B/8, 2 rows, fp8 by rows", made(llama3_8b_8l_b2_fp8_rows), 350.2, true, h100});
-  // On two others, each as fast as the slower of them.
+  // Two other H100s; each counts as the slower of them.
   m.push_back({"H100s: Llama 8B/8, 2 rows", made(llama3_8b_8l_b2), 446.63, false, h100});
   m.push_back({"H100s: Llama 8B/8, tp 2", made(llama3_8b_8l_tp2_sp), 231.3, false, h100});
   m.push_back({"H100s: Llama 8B/8, dp 2", made(llama3_8b_8l_dp2), 472.10, false, h100});
@@ -117,7 +117,7 @@ TEST_CASE("steps that were measured are predicted to 5 % on average") {
   CHECK(others / n_others < 0.05);
 }
 
-// Two of them are as fast: 439.9 ms for four rows (dp_shard), 877.89 for eight (DualPipeV).
+// The fastest two take 439.9 ms for four rows (dp_shard) and 877.89 for eight (DualPipeV).
 TEST_CASE(
     "of six plans of one model on two GPUs the predicted best is half a percent slower than the measured "
     "best at most") {
@@ -148,7 +148,7 @@ TEST_CASE("a compiler predicts what a run does, to the last bit") {
   constexpr double share = mfu<llama3_8b_8l_b2>, speed = tokens_per_second<llama3_8b_8l_b2>;
   CHECK(speed == 2 * 8192 / step_time<llama3_8b_8l_b2>);
   CHECK(share == doctest::Approx(speed * (6.0 * 2'270'167'040 + 12.0 * 8 * 4096 * 8192) / 989e12)
-                     .epsilon(1e-3));  // PaLM's count
+                     .epsilon(1e-3));  // by PaLM's count
 }
 
 TEST_CASE("experts take as many slots wherever they are, not as many as there is room for") {
@@ -164,7 +164,7 @@ TEST_CASE("experts take as many slots wherever they are, not as many as there is
                shared = products({.world = 2, .ep = 2, .expert_layout = expert_layout::independent});
   CHECK(spread == doctest::Approx(here).epsilon(0.05));
   CHECK(alone > 1.5 * here);
-  CHECK(shared < 0.9 * alone);  // half of the experts' products, and all others
+  CHECK(shared < 0.9 * alone);  // half of the experts' GEMMs, and all others
   CHECK(shared > 0.6 * alone);
 }
 
@@ -173,13 +173,13 @@ TEST_CASE("what costs more takes longer") {
   const auto of = [](const auto& p) { return predicted(made(p)); };
   CHECK(of(llama3_8b_8l_b4_full) > of(llama3_8b_8l_b4_selective));
   CHECK(of(llama3_8b_8l_b4_selective) > of(llama3_8b_8l_b4));
-  CHECK(of(llama3_8b_8l_pp2) > of(llama3_8b_8l_pp2_zbv));  // bubbles
+  CHECK(of(llama3_8b_8l_pp2) > of(llama3_8b_8l_pp2_zbv));  // 1F1B has bubbles
   const plan_data both_ways = made(on_node(llama3_8b_8l, llama_recipe(8), pp2, schedules::dual_pipe{8}));
   CHECK(predicted(both_ways) <
         1.2 * of(llama3_8b_8l_pp2_dual_v));  // each rank has all stages, for half of the microbatches
   plan_data even = made(llama3_8b_8l_pp2);
   even.blocks_of_stage = {4, 4};
-  CHECK(predicted(even) > of(llama3_8b_8l_pp2));  // the head is on the second stage
+  CHECK(predicted(even) > of(llama3_8b_8l_pp2));  // the second stage also has the head
   cost_model::gpu_speed cooled = cost_model::h200;
   cooled.power = 1e4;
   CHECK(cost_model::predict_step(made(llama3_8b_8l_b2), cooled).limited == 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A compiler searches and predicts as a run does. It takes g++ about a minute, so a long test builds this.
+// Searches and predictions at compile time equal those of a run. g++ needs about a minute, so a long test
+// builds this file.
 #include <doctest/doctest.h>
 
 #include <rankc/best_plan.hpp>
@@ -42,7 +43,7 @@ TEST_CASE("a compiler finds the plan that a run finds") {
 
 namespace {
 
-/// The rank that needs most.
+/// The memory of the rank that needs most.
 constexpr double memory_of(const plan_data& p) {
   const std::vector<double> ranks = cost_model::megatron_memory(
       p, lowering::lower_layers(p, lowering::setting_of(p, bf16, lowering::target::cuda)));
@@ -75,6 +76,7 @@ TEST_CASE("a compiler predicts programs of others as a run does, to the last bit
   CHECK(own == cost_model::predict_step(p, cost_model::a100).step);
   constexpr double bytes = compiled_memory();
   CHECK(bytes == memory_of(p));
-  CHECK(of_2021 > of_2022);  // sums over tp that nothing hides, and gradients that are added apart
-  CHECK(of_2022 > own);      // scores in memory, dropouts, and kernels of their own
+  // The 2021 version exposes its tp reductions and adds gradients in separate kernels.
+  CHECK(of_2021 > of_2022);
+  CHECK(of_2022 > own);  // attention scores in memory, dropout, and unfused kernels
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A layer, a model, a schedule and a cluster written by a user: nothing of rankc is touched.
+// A user's own layer, model, schedule and cluster, without any change to rankc.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -9,7 +9,7 @@ namespace mine {
 
 using namespace rankc;
 
-/// Residual feed-forward through a narrow waist, gated; its norm sits on the branch's end.
+/// A residual gated feed-forward with a narrow hidden size; its norm is at the branch's end.
 struct waist {
   static constexpr std::string_view name = "waist";
   dim hidden, narrow;

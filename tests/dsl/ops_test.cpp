@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of ops: every row is whole, and every fusion puts together what its ops have.
+// The table of ops: every row is complete, and every fusion combines the properties of its ops.
 #include <rankc/ops.hpp>
 #include <rankc/ops/fused.hpp>
 
@@ -24,7 +24,7 @@ std::vector<std::string> words(std::string_view text) {
   return out;
 }
 
-/// The port of each name that a side of a fusion gives.
+/// The ports on one side of a fusion, by the names that the fusion gives them.
 std::map<std::string, port> named_ports(const fusion::side& s) {
   std::vector<port> ports;
   for (const port& p : s.kind->used_ports())
@@ -53,11 +53,11 @@ void check(const fusion& f) {
     CHECK(p.shape.ndim == source.shape.ndim);
     const bool written =
         (a != first.end() && a->second.is_written()) || (b != second.end() && b->second.is_written());
-    CHECK(p.is_written() == written);  // a value that one writes and the other reads is a result of both
+    CHECK(p.is_written() == written);  // a value that one op writes and the other reads is a result of both
     CHECK((p.as == use::sum) == (source.as == use::sum));
     CHECK((p.as == use::parameter) == (source.as == use::parameter));
   }
-  // What is lost is made by the one for the other.
+  // A value that is not a port of the fused op is produced by one op and consumed by the other.
   for (const auto* side : {&first, &second})
     for (const auto& [name, p] : *side) {
       if (into.count(name)) continue;

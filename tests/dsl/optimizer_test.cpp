@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers as values of rows: their hyperparameters, their moments, and rows of a user.
+// Optimizers as rows of a table: their hyperparameters, their moments, and a user's own rows.
 #include <doctest/doctest.h>
 
 #include <rankc/cost_model/calibrations.hpp>
@@ -20,10 +20,10 @@ concept has_momentum = requires { T{.momentum = 0.9}; };
 static_assert(has_beta1<adamw> && !has_beta1<sgd> && !has_beta1<training>);
 static_assert(has_momentum<sgd> && !has_momentum<adamw> && !has_momentum<training>);
 
-/// A struct without a row is no optimizer, and neither is a number.
+/// A struct without a row is not an optimizer; nor is a number.
 static_assert(!std::convertible_to<parallel_dims, optimizer> && !std::convertible_to<double, optimizer>);
 
-/// A user's optimizer: it keeps no moments.
+/// A user's optimizer without moments.
 struct sign_sgd {
   double eps = 1e-6;
   static constexpr optimizer_row row{
@@ -35,7 +35,7 @@ struct sign_sgd {
   constexpr std::array<double, 1> numbers() const { return {eps}; }
 };
 
-/// A user's optimizer with a hyperparameter that no step_input has.
+/// A user's optimizer with a hyperparameter that step_input does not have.
 struct cooling {
   double lr_decay = 0;
   static constexpr optimizer_row row{.name = "cooling",
@@ -50,7 +50,7 @@ struct cooling {
 static_assert(cooling::row.has_own_hyperparameters() && !sign_sgd::row.has_own_hyperparameters());
 static_assert(optimizer(cooling{.lr_decay = 0.5}).number("lr_decay") == 0.5);
 
-/// A user's optimizer of whole matrices, which takes ten operations of products for each weight.
+/// A user's optimizer for whole matrices, with ten GEMM operations for each weight.
 struct whole {
   static constexpr optimizer_row row{.name = "whole",
                                      .title = "Whole",
@@ -71,7 +71,7 @@ std::string text_of(const training& recipe) {
   return {said.text, said.size};
 }
 
-// A recipe's optimizer is AdamW with its defaults unless it is specified.
+// A recipe's optimizer defaults to AdamW with its defaults.
 static_assert(training{.seq = 8, .global_batch = 4} ==
               trained(adamw{.beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8}));
 static_assert(training{.seq = 8, .global_batch = 4} != trained(adamw{.beta1 = 0.8}));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declarations in layers that are one parameter.
+// Declarations in layers that share one parameter.
 #include <doctest/doctest.h>
 
 #include <rankc/trace/parameter.hpp>

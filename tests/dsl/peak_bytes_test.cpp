@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC401 at run time: the changes that its sentence offers. rejects/memory.cpp has a refusal by the compiler,
-// which needs seconds for each plan.
+// RC401 at run time: the changes that its message offers. rejects/memory.cpp has a refusal at compile time,
+// which takes seconds for each plan.
 #include <doctest/doctest.h>
 
 #include <rankc/peak_bytes.hpp>
@@ -18,7 +18,7 @@ namespace {
 constexpr models::gpt2 byte_model{.layers = 8, .hidden = 1024, .heads = 16, .ffn = 4096, .vocab = 256};
 constexpr models::gpt2 large_head{.layers = 8, .hidden = 1024, .heads = 16, .ffn = 4096, .vocab = 32768};
 
-/// The sentence of RC401, or nothing if the plan fits.
+/// The sentence of RC401; empty if the plan fits.
 /// Units: `memory` in bytes per GPU.
 std::string refusal(const auto& model, const parallel_dims& dims, const auto& schedule, int global_batch,
                     long long memory) {
@@ -49,7 +49,7 @@ static_assert(valid<too_large> && !fits<too_large>);
 static_assert(valid<of_no_size> && fits<of_no_size>, "without a size of memory nothing is counted");
 static_assert(!valid<broken> && !fits<broken>, "a plan that breaks another rule does not fit unnoticed");
 
-// Only a schedule whose type has one stage per rank may become 1F1B.
+// Only a schedule whose type has one stage per rank may be replaced by 1F1B.
 static_assert(detail::may_be_one_f_one_b<schedules::gpipe>);
 static_assert(!detail::may_be_one_f_one_b<schedules::one_f_one_b>);
 static_assert(!detail::may_be_one_f_one_b<schedules::listed>);

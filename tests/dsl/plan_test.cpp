@@ -32,7 +32,7 @@ inline constexpr plan illegal{.model = gpt,
                               .cluster = cluster{1, 8, 0, 0}};
 static_assert(!valid<illegal>);
 
-// Any members may be left out, and their types follow from those that are given.
+// Any member may be omitted; the members' types follow from those that are given.
 constexpr schedules::gpipe gpipe{.microbatches = 1};
 constexpr cluster cpu = clusters::cpu;
 static_assert(
@@ -53,7 +53,7 @@ static_assert(
     std::is_same_v<decltype(plan{.dims = eight, .cluster = clusters::cpu}), plan<no_model, no_schedule>>);
 static_assert(is_plan<decltype(legal)&> && !is_plan<const models::gpt2&>);
 
-/// Each rank runs its backward first.
+/// A schedule in which each rank runs its backward first.
 struct backwards {
   int microbatches = 1;
   static constexpr std::string_view name = "backwards";
@@ -77,7 +77,8 @@ TEST_CASE("a legal plan as plain data") {
   CHECK(p.vocab_used == 61);
   CHECK(p.blocks_of_stage == std::vector<int>{3, 2});
   CHECK(p.actions.ranks() == 2);
-  CHECK(p.actions.actions.size() == 2 * 2 * 3 + 2 * 2);  // and a reduction and a step of each stage
+  // Plus a reduction and an optimizer step of each stage.
+  CHECK(p.actions.actions.size() == 2 * 2 * 3 + 2 * 2);
   REQUIRE(p.kinds.size() == 3);
   CHECK(p.kinds[0].name == "embedding");
   CHECK(p.kinds[1].name == "block");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rules of dims, models, batches, pipelines and clusters refuse; and that every alternative which a
-// sentence offers, applied as it is written, mends that rule and breaks no other.
+// The refusals of the rules for dims, models, batches, pipelines and clusters. Every alternative that a
+// message offers, applied literally, mends that rule and breaks no other.
 #include <doctest/doctest.h>
 
 #include <rankc/rules/values/batch.hpp>
@@ -22,7 +22,7 @@ using namespace rankc;
 
 namespace {
 
-/// All that a sentence can tell a user to change.
+/// The values that a sentence can tell a user to change.
 struct configuration {
   parallel_dims dims;
   model_sizes model{};
@@ -58,7 +58,7 @@ report of_cluster(const configuration& c) {
   return r;
 }
 
-/// "RC202 heads": which rule of which field.
+/// The rule and the field of a diagnostic: "RC202 heads".
 std::string fault_of(const diagnostic& d) {
   const std::string text(d.text.view());
   return "RC" + std::to_string(d.id) + " " + text.substr(0, text.find_first_of("=( "));
@@ -79,7 +79,8 @@ std::vector<std::string> split(const std::string& text, const std::string& at) {
   return out;
 }
 
-/// Write "tp=4", "dp_replicate=infer", "3 on stage 2" into a configuration. A name may be in two parts of it.
+/// Apply "tp=4", "dp_replicate=infer" or "3 on stage 2" to a configuration. Two parts of it may have the same
+/// field.
 void apply(configuration& c, const std::string& change) {
   bool known = false;
   auto write = [&](int& field, int v) {
@@ -105,7 +106,7 @@ void apply(configuration& c, const std::string& change) {
   if (!known) throw std::invalid_argument(change);
 }
 
-/// Each alternative of a sentence as the list of changes that it consists of.
+/// The alternatives in a sentence; each is a list of changes.
 std::vector<std::vector<std::string>> alternatives(const std::string& sentence) {
   std::vector<std::vector<std::string>> out;
   const auto said = split(sentence, ": take ");
@@ -120,7 +121,7 @@ std::vector<std::vector<std::string>> alternatives(const std::string& sentence) 
   return out;
 }
 
-/// The one degree that the others determine becomes a number before another one is inferred.
+/// Resolve the inferred degree to its number if a change infers another one.
 void resolve_before(configuration& c, const std::vector<std::string>& changes) {
   for (const std::string& change : changes)
     if (change.ends_with("=infer")) c.dims = resolve(c.dims);
@@ -138,7 +139,7 @@ struct tally {
   int refused = 0, offered = 0;
 };
 
-/// Apply every offer of every sentence about a configuration.
+/// Apply every alternative in every sentence about a configuration: it must remove the fault, and add none.
 void check_offers(const configuration& c, const judge& judged, tally& n) {
   const report before = judged(c);
   const std::set<std::string> broken = faults(before);
@@ -165,7 +166,7 @@ void check_offers(const configuration& c, const judge& judged, tally& n) {
   }
 }
 
-/// Every combination of the listed values of some fields.
+/// Visit every combination of the listed values of some fields.
 void for_all(const std::vector<std::pair<int*, std::vector<int>>>& fields, const std::function<void()>& visit,
              std::size_t from = 0) {
   if (from == fields.size()) return visit();

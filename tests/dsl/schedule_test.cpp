@@ -42,8 +42,7 @@ int refusal(const action_table& t) {
   return out.empty() ? 0 : out[0].id;
 }
 
-/// The same question, asked of the graph of all actions: can they be ordered so that each follows what it
-/// needs?
+/// The same question for the graph of all actions: is there an order in which each follows its predecessors?
 bool has_an_order(const action_table& t) {
   std::map<std::tuple<char, int, int>, int> made_by;  // forward, input gradient, weight gradient -> action
   for (int i = 0; i < static_cast<int>(t.actions.size()); ++i) {
@@ -98,7 +97,7 @@ TEST_CASE("a table of all actions is refused exactly where they have no order") 
           t.actions.push_back({split ? action_kind::I : action_kind::B, s, m});
           if (split) t.actions.push_back({action_kind::W, s, m});
         }
-      // Half in random order, half sorted by kind with a few neighbours swapped: so that many are legal.
+      // Half are in random order, half sorted by kind with a few neighbours swapped, so that many are legal.
       const auto begin = t.actions.begin() + t.begin.back();
       if (trial % 2) {
         std::shuffle(begin, t.actions.end(), random);
@@ -121,7 +120,7 @@ TEST_CASE("a table of all actions is refused exactly where they have no order") 
     ++(ok ? legal : illegal);
     CHECK(refusal(t) == (ok ? 0 : 304));
     if (!ok) continue;
-    action_table missing = t;  // any one action less, and something waits for ever or was never done
+    action_table missing = t;  // without any one action, something waits forever or was never done
     const auto gone = missing.actions.begin() + static_cast<int>(random() % t.actions.size());
     const int at = static_cast<int>(gone - missing.actions.begin());
     missing.actions.erase(gone);

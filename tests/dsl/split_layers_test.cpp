@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layers are split by what they cost: known models, and every way there is to split small ones.
+// Layers are split by cost: known models, and all possible splits of small ones.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -35,7 +35,7 @@ numbers split(const auto& model, int pp, const auto& schedule, const training& r
   return p.blocks_of_stage;
 }
 
-/// Stages with the ranks that have them, of one direction or two.
+/// A table with only the ranks of its stages, for one direction or two.
 action_table placed(const numbers& ranks, const numbers& reversed = {}) {
   action_table t;
   t.rank_of_stage = ranks;
@@ -43,7 +43,7 @@ action_table placed(const numbers& ranks, const numbers& reversed = {}) {
   return t;
 }
 
-/// The layers of each stage's cost, by the way they are split.
+/// The cost of each stage's layers under a split.
 std::vector<long long> costs_of(const std::vector<costed_entry>& stack, const numbers& blocks) {
   std::vector<long long> of_stage(blocks.size(), 0);
   int before = 0, all = 0;
@@ -65,7 +65,7 @@ std::vector<long long> costs_of(const std::vector<costed_entry>& stack, const nu
   return of_stage;
 }
 
-/// Every way to give the stages their layers.
+/// Visit every split of the layers over the stages.
 void for_all_splits(int layers, int stages, bool first_may, bool last_may,
                     const std::function<void(const numbers&)>& visit) {
   numbers blocks;

@@ -48,8 +48,8 @@ std::string scientific(double x) {
   return {text, end};
 }
 
-/// Doubles of all sizes: what people write, the ends of the range, powers of two and their neighbours, and
-/// any bits.
+/// Doubles of all sizes: common ones, the ends of the range, powers of two and their neighbours, and
+/// arbitrary bits.
 std::vector<double> numbers() {
   constexpr double largest = std::numeric_limits<double>::max();
   std::vector<double> all{3e-4,

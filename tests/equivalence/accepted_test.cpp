@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that lowering makes are the model's: of the example plans, of odd models, of schedules and of
-// large worlds.
+// Lowered programs compute the model: example plans, odd models, all schedules, and large worlds.
 #include <doctest/doctest.h>
 
 #include <fuzz/plan.hpp>
@@ -18,8 +17,8 @@ using namespace equivalence_tests;
 
 namespace {
 
-/// How many programs of a plan are accepted, and how many are of rows that the checker knows nothing of. Its
-/// steps belong together.
+/// The number of a plan's programs that are accepted, and that have rows without facts. A plan's two steps
+/// are checked together.
 struct tally {
   int accepted = 0, unknown = 0;
   void count(const rankc::plan_data& plan, target to, dtype type) {
@@ -106,9 +105,9 @@ TEST_CASE("drawn plans compute their models") {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> drawn{
       {7, 770},
       {7, 20204},
-      {7, 20205},   // ops that write a part of packed rows each
-      {22, 124},    // x + scale(x, -1), which is zeros
-      {22, 2847}};  // a stage without parameters on two ranks that share others
+      {7, 20205},   // ops that each write a part of packed rows
+      {22, 124},    // x + scale(x, -1), which is zero
+      {22, 2847}};  // a stage without parameters, on two ranks that share others
   for (std::uint64_t i = 0; i < 100; ++i) drawn.emplace_back(7, i);
   for (const auto& [seed, index] : drawn) {
     const rankc::plan_data plan = fuzz::make(fuzz::draw_plan(seed, index), "drawn");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields, sets of elements, sums of parts and what buffers hold.
+// The fields, sets of elements, partial sums, and the contents of buffers.
 #include <doctest/doctest.h>
 
 #include <equivalence/collectives.hpp>
@@ -29,7 +29,7 @@ holding held(const summand& s) {
   return h;
 }
 
-/// A matrix of `columns` columns that are elements [first, first + columns) of an axis of 100.
+/// A matrix of `columns` columns, which are elements [first, first + columns) of an axis of 100.
 piece matrix(std::int64_t offset, std::int64_t rows, std::int64_t columns, std::int64_t pitch,
              std::int64_t first) {
   piece p{{offset, rows, columns, pitch}, {}};
@@ -49,7 +49,7 @@ TEST_CASE("numbers are elements of the fields that are drawn") {
       CHECK(f.number(-1) == f.prime - 1);
       CHECK(f.number(0) == 0);
       CHECK(f.product(f.number(0.5), f.number(2)) == 1);
-      CHECK(f.product(f.number(0.1), f.number(10)) != 1);  // 0.1 is no tenth
+      CHECK(f.product(f.number(0.1), f.number(10)) != 1);  // the double 0.1 is not a tenth
       CHECK(f.sum(f.number(0.375), f.number(0.25)) == f.number(0.625));
       CHECK(f.difference(f.number(0.25), f.number(0.375)) == f.number(-0.125));
       CHECK(f.product(f.number(1e300), f.number(0x1p-900)) == f.number(1e300 * 0x1p-900));
@@ -73,7 +73,8 @@ TEST_CASE("fields are of two primes, and a seed draws the same again") {
       word divisor = 2;
       while (divisor < 5000 && f.prime % divisor != 0) ++divisor;
       CHECK(divisor == 5000);
-      for (const word base : {2, 3, 10, 6700417}) CHECK(f.power(base, f.prime - 1) == 1);  // Fermat
+      // Fermat's little theorem.
+      for (const word base : {2, 3, 10, 6700417}) CHECK(f.power(base, f.prime - 1) == 1);
     }
   }
 }
@@ -156,7 +157,7 @@ TEST_CASE("parts of a term unite to the whole of it") {
   add(sum, {u, {}});
   CHECK(sum.size() == 1);
   CHECK(sum[0].of == t + u);
-  add(sum, part_of(0, 30));  // a second time
+  add(sum, part_of(0, 30));  // the same elements a second time
   CHECK(sum.size() == 2);
   add(sum, part_of(30, 100));
   CHECK(sum.size() == 1);
@@ -171,7 +172,7 @@ TEST_CASE("a sum over two axes is whole by one after the other") {
     return s;
   };
   add(sum, block(0, 50, 0));
-  add(sum, block(50, 100, 1));  // not beside it
+  add(sum, block(50, 100, 1));  // the head differs, so the blocks are not adjacent
   CHECK(sum.size() == 2);
   add(sum, block(50, 100, 0));
   add(sum, block(0, 50, 1));
@@ -257,7 +258,8 @@ TEST_CASE("zeros that are written over in part stay beside it") {
 }
 
 TEST_CASE("shards in line: those past the end are zeros, and no others") {
-  const auto rows = [](std::int64_t begin, std::int64_t end, term of) {  // of 5, in two rows of a buffer
+  // Rows of a tensor with 5, in a buffer of two rows.
+  const auto rows = [](std::int64_t begin, std::int64_t end, term of) {
     content c{2 * 3 * 4, rankc::codegen::element_type::f32, {}};
     if (begin < end) {
       piece p{{0, end - begin, 3, 3}, {}};
@@ -280,14 +282,14 @@ TEST_CASE("shards in line: those past the end are zeros, and no others") {
     CHECK(all.elements() == 18);
   }
   CHECK_THROWS_AS(combine(all_gather, {&first, &second}, 5),
-                  refusal);  // two shards past the end, of two rows
+                  refusal);  // two shards of two rows past the end
   CHECK_THROWS_AS(combine(all_gather, {&first, &other}, 2), refusal);
   CHECK_THROWS_AS(combine(all_gather, {&first, &other}, 3), refusal);
   CHECK_THROWS_AS(combine(all_gather, {&first, &none}, 3),
-                  refusal);  // the first does not end where the tensor does
+                  refusal);  // the first shard does not end at the tensor's end
   CHECK(tensor_of(combine(all_gather, {&third, &none}, 3)[0]).elements == 3);
   const content dealt =
-      combine(reduce_scatter, {&third, &third}, 2)[1];  // three elements each: zeros, of the second
+      combine(reduce_scatter, {&third, &third}, 2)[1];  // the second member's three elements, which are zeros
   CHECK(dealt.pieces[0].holds.any);
 }
 

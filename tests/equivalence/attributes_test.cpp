@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes that only an op's units give (heads, kinds of sums) are those of the model. Only products that the
-// recipe rounds are in fp8.
+// Sizes that appear only in an op's units (heads, kinds of sums) must equal the model's. Only the GEMMs that
+// the recipe rounds are in fp8.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -44,18 +44,18 @@ rankc::plan_data experts(const rankc::router_losses& by) {
   return planned(model, {});
 }
 
-/// Add this many bytes at the end of a rank's arena; returns where they begin.
+/// Add this many bytes at the end of a rank's arena. Returns: where they begin.
 std::size_t grow(rank_program& r, std::size_t bytes) {
   const std::size_t at = (r.arena_bytes + 255) / 256 * 256;
   r.arena_bytes = at + bytes;
   return at;
 }
 
-/// All attention of the program has twice as many heads of half as many features, and log-sum-exps of as many
-/// columns, in other bytes.
+/// All attention of the program gets twice as many heads of half the size. Its log-sum-exps get twice as many
+/// columns, at other addresses.
 void double_heads(subject& s) {
   for (rank_program& r : s.p.ranks) {
-    std::map<int, std::size_t> moved;  // where a value of log-sum-exps lies now
+    std::map<int, std::size_t> moved;  // the new address of each log-sum-exp value
     for (op& o : r.ops) {
       if (o.row.find("attention") == std::string_view::npos) continue;
       for (view& v : o.views) {
@@ -77,7 +77,7 @@ void double_heads(subject& s) {
   }
 }
 
-/// Ops of rows whose name has a text take a unit for another.
+/// Replace the unit `from` by `to` in ops whose row's name contains `text`.
 auto with_units(std::string_view text, std::int64_t from, std::int64_t to) {
   return [=](subject& s) {
     int changed = 0;
@@ -138,7 +138,7 @@ TEST_CASE("a loss of routers that takes its sums to be of other kinds, of other 
   }
 }
 
-// ---- eight bits
+// ---- fp8
 
 namespace {
 
@@ -151,7 +151,7 @@ rankc::plan_data narrowed(rankc::linear_precision linears) {
                    clusters::h200<256>);
 }
 
-/// The op's operand, rounded by an op in front of it.
+/// Round the op's operand by an inserted op.
 void round_operand(subject& s, op*& product, const char* port, const char* by, element_type as) {
   rank_program& r = s.p.ranks[0];
   view& v = subject::port(*product, port);
@@ -218,7 +218,7 @@ TEST_CASE("one product alone is not rounded where the recipe rounds it") {
         REQUIRE((l.name == "head" || o.row != "linear" || o.operands == specification::rounding::fp8));
     op& o = *product_of(s, "layers.1", "linear_dw_fp8");
     o.row = "linear_dw";
-    for (const char* port : {"dy", "x"}) {  // of what was rounded
+    for (const char* port : {"dy", "x"}) {  // the operands before rounding
       access& taken = subject::read_of(o, port);
       for (const op& cast : s.p.ranks[0].ops)
         if (cast.views.size() == 2 && !cast.writes.empty() && cast.writes[0].value == taken.value)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose routers have losses: a loss takes its operands from one microbatch, and from all of it.
+// Programs with router losses: a loss takes its operands from a single microbatch, and from all of its
+// tokens.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -43,7 +44,7 @@ const subject& of_shards() {
   return s;
 }
 
-/// On all ranks that have it, an operand of an op is that of another.
+/// On all ranks that have it, an op reads another op's operand.
 auto swapped(const char* row, const char* port, const char* of, const char* with) {
   return [=](subject& s) {
     int swaps = 0;
@@ -135,7 +136,7 @@ TEST_CASE("a balance of the parts of a rank, of other groups, or with another co
     };
   };
   for (const subject* sound : {&of_stages(), &of_shards()}) {
-    check_refused(*sound, change_all("balance_loss", [](op& o) {  // of the rank's own choices
+    check_refused(*sound, change_all("balance_loss", [](op& o) {  // the choices of the rank alone
       const access own = subject::read_of(o, "s");
       access& whole = subject::read_of(o, "whole");
       whole.value = own.value;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model and its program for two data-parallel ranks, written by hand: a table of a row of logits for each
-// token, and the cross entropy of them. Eight tokens, 3 words, f64.
+// A model and its program for two data-parallel ranks, written by hand: a table with a row of logits for each
+// token, and their cross entropy. Eight tokens, 3 words, f64.
 #pragma once
 #include <rankc/codegen/equivalence.hpp>
 
@@ -13,7 +13,7 @@
 namespace equivalence_tests {
 
 using namespace rankc::codegen;
-using rankc::codegen::access;  // and not that of unistd.h
+using rankc::codegen::access;  // unistd.h has a function of this name
 
 inline constexpr std::int64_t tokens = 8, words = 3;
 
@@ -40,19 +40,19 @@ inline specification model_by_hand() {
 
 inline constexpr std::size_t arena_by_hand = 1 << 15;
 
-/// What a step keeps for each name: its bytes, and the value that they hold now.
+/// A rank's program, with the address and the current value of each named buffer.
 class rank_by_hand {
  public:
   explicit rank_by_hand(int rank) : next_value_(100 * rank) {}
 
-  /// A view of a buffer by its name, that has as many elements or more.
+  /// A view of a named buffer, which may be larger than the view.
   struct operand {
     const char *port, *name;
     tensor_shape shape;
     bool adds = false;
     std::int64_t stored = 0,
-                 offset = 0;  // elements: of the buffer (0: those of the view), and before the view
-    bool keeps = false;       // written: what else is in the buffer
+                 offset = 0;  // in elements: the buffer's size (0: the view's), and where the view begins
+    bool keeps = false;       // written: the rest of the buffer keeps its content
   };
 
   op& add(op_kind kind, const char* name) {
@@ -61,7 +61,7 @@ class rank_by_hand {
     o.name = name;
     return o;
   }
-  /// An op of a row: its results, then its operands. `number`: 0 where the row takes none.
+  /// An op of a row with its results, then its operands. `number`: 0 if the row takes none.
   op& kernel(const char* row, const std::vector<operand>& results, const std::vector<operand>& operands,
              double number = 0) {
     op& o = add(op_kind::compute, row);
@@ -138,7 +138,7 @@ class rank_by_hand {
     if (x.shape.ndim == 2) v.stride = x.shape[1];
     return v;
   }
-  /// A write is made over the read of the same bytes.
+  /// A write replaces a read of the same bytes.
   static void replace(op& o) {
     for (access& w : o.writes)
       for (std::size_t i = 0; i < o.reads.size(); ++i)
@@ -154,7 +154,7 @@ class rank_by_hand {
   std::vector<place> places_;
 };
 
-/// The program of both ranks, in two microbatches each, and an order of it.
+/// The program of two ranks with two microbatches each, and the proof of its order.
 struct program_by_hand {
   program p;
   verdict order;
@@ -164,7 +164,7 @@ inline program_by_hand two_ranks_by_hand() {
   program_by_hand all;
   all.p.communicators = {{"dp", {0, 1}}};
   all.p.step = "train";
-  constexpr std::int64_t t = tokens / 4;  // of a microbatch on a rank
+  constexpr std::int64_t t = tokens / 4;  // tokens of a microbatch on one rank
   using operand = rank_by_hand::operand;
   const tensor_shape vector{{t}, 1}, logits{{t, words}, 2}, top{{t, 1}, 2}, pair{{t, 2}, 2},
       table{{words, words}, 2}, number{};
@@ -222,12 +222,12 @@ inline program_by_hand two_ranks_by_hand() {
   return all;
 }
 
-/// Why a program is refused; nothing where it is accepted.
+/// The reason why a program is refused; empty if it is accepted.
 inline std::string reason(const program_by_hand& x, const specification& model) {
   const equivalence e = check_equivalence(x.p, x.order, model);
   return e.holds ? "" : e.reasons.at(0);
 }
-/// The n-th op of a name on a rank.
+/// The n-th op with this name on a rank.
 inline op& find(program_by_hand& x, int rank, std::string_view name, int n = 0) {
   for (op& o : x.p.ranks.at(static_cast<std::size_t>(rank)).ops)
     if (o.name == name && n-- == 0) return o;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that no pass has made: accepted as it is, refused with one op changed.
+// A handmade program: accepted as it is, refused with one op changed.
 #include <doctest/doctest.h>
 
 #include "by_hand.hpp"
@@ -8,7 +8,7 @@
 namespace by_hand_test {
 
 using namespace equivalence_tests;
-using rankc::codegen::access;  // and not that of unistd.h
+using rankc::codegen::access;  // unistd.h has a function of this name
 
 namespace {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two published catalogues of faults, each case planted in a lowered program and refused by its name.
+// Two published catalogues of faults. Each case is planted in a lowered program and refused by its name.
 // V: the 35 of NJUDeepEngine/llm-infra-verifier (fafd60d); M: the 13 of NVIDIA/Megatron-LM issue 7452.
 // PUBLISHED.md has the cases that are refused elsewhere, or whose feature rankc does not lower.
 #include <doctest/doctest.h>
@@ -28,32 +28,32 @@ subject on_host(const auto& model, const parallel_dims& dims, const auto& schedu
           target::host};
 }
 
-/// Keys and values go around a ring of three.
+/// Ring attention over three ranks.
 const subject& ring() {
   static const subject s =
       on_host(two_layers, {.world = 3, .cp = 3, .cp_attention = rankc::cp_attention::ring},
               rankc::schedules::gpipe{1}, {.seq = 24, .global_batch = 1});
   return s;
 }
-/// Sequences of documents on two stages.
+/// Packed documents on two stages.
 const subject& packed() {
   static const subject s = on_host(two_layers, {.world = 2, .pp = 2}, rankc::schedules::one_f_one_b{2},
                                    {.seq = 16, .global_batch = 4, .end_of_document = 3});
   return s;
 }
-/// Four shards of weights that do not all divide by four.
+/// Four shards of weights, not all of which divide by four.
 const subject& padded() {
   static const subject s(sharded_gpt(), target::host);
   return s;
 }
-/// Backward repeats whole layers.
+/// Full recomputation.
 const subject& repeating() {
   static const subject s =
       on_host(two_layers, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true},
               rankc::schedules::gpipe{2}, {.seq = 8, .global_batch = 4, .recompute = {.full = true}});
   return s;
 }
-/// Routers have a loss.
+/// Routers with a loss.
 const subject& balanced() {
   static const subject s = [] {
     rankc::models::qwen3_moe model = small_experts(2, 4);
@@ -68,7 +68,7 @@ op& first(subject& s, int rank, const char* name, const char* row = "") {
   return *s.find(rank, name, row).at(0);
 }
 
-/// A value of a rank is written and read in the bytes of another.
+/// Move a value of a rank to the bytes of another.
 void place_over(subject& s, int rank, const access& own, const access& other) {
   const int value = own.value;
   const std::size_t begin = other.begin, end = other.end;
@@ -81,7 +81,7 @@ void place_over(subject& s, int rank, const access& own, const access& other) {
         }
 }
 
-/// A collective is followed by itself.
+/// Run a collective twice in a row.
 void repeat(subject& s, const char* name) {
   each_rank(s, [&](int r) {
     op* once = &first(s, r, name);
@@ -95,7 +95,7 @@ void repeat(subject& s, const char* name) {
   });
 }
 
-/// Readers of the first gather's result read this rank's own part.
+/// Let readers of the first gather's result read the rank's local part.
 void skip_gather(subject& s, const char* name) {
   each_rank(s, [&](int r) {
     const op& gather = first(s, r, name);
@@ -112,7 +112,7 @@ void skip_gather(subject& s, const char* name) {
   });
 }
 
-/// The result of a product is in fp8.
+/// Cast a GEMM's result to fp8.
 void cast_to_fp8(subject& s, const char* product) {
   const int value = first(s, 0, product, "linear").writes.at(0).value;
   for (op& o : s.p.ranks[0].ops)

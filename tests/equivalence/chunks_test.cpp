@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks share out sequences: each exchange of keys, values and their gradients is needed, and
-// what an op is told of chunks is held against the tokens that it has.
+// Programs whose ranks shard sequences: each exchange of keys, values and their gradients is needed, and an
+// op's chunk attributes must match the tokens of its operands.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -37,8 +37,8 @@ constexpr rankc::models::gpt2 wide{.layers = 2, .hidden = 64, .heads = 2, .ffn =
 constexpr rankc::models::llama models_of_heads{
     .layers = 2, .hidden = 16, .heads = 8, .kv_heads = 4, .ffn = 24, .vocab = 32, .theta = 10000};
 
-/// Rotary positions and replicas of the weights; learned positions, shards of them, and sequences of two
-/// rows.
+/// of_llama: rotary positions and replicas of the weights. of_gpt: learned positions, sharded weights, and
+/// microbatches of two sequences.
 const subject& of_llama() {
   static const subject s(
       planned(llama, {.world = 4, .dp_replicate = 2, .cp = 2, .cp_weights = cp_weights::replicate}),
@@ -51,7 +51,7 @@ const subject& of_gpt() {
   return s;
 }
 
-/// Heads exchanged, of sequences of two rows; with tp, shards of weights and four of cp.
+/// of_heads: heads are exchanged, with microbatches of two sequences and tp. of_four: sharded weights, cp 4.
 const subject& of_heads() {
   static const subject s(planned(models_of_heads, {.world = 4, .cp = 2, .tp = 2, .ulysses = 2}, 2),
                          target::host);
@@ -101,13 +101,13 @@ TEST_CASE("each collective over cp is needed: keys, values, and in backward the 
       for (std::size_t n = 0; n < 4; ++n) {  // in each layer and microbatch
         CAPTURE(name);
         CAPTURE(n);
-        // Each rank keeps its own: of what is gathered as often as there are ranks, of a sum its part of its
-        // own.
+        // Each rank keeps its local tensor: a gather becomes copies of it, and a sum becomes its part of the
+        // local addend.
         CHECK(fault(*sound, [&](subject& s) {
                 for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
                   s.leave_out(r, *s.find(r, name).at(n));
               }) != "");
-        // Each rank exchanges with another of its sequences' copies, or with none that has other chunks.
+        // Each rank gathers where it should reduce-scatter, or the reverse.
         CHECK(fault(*sound, [&](subject& s) {
                 for (op* o : s.find_all(name, "", n))
                   o->does = o->does == collective_kind::all_gather ? collective_kind::reduce_scatter
@@ -181,8 +181,7 @@ TEST_CASE("chunks on the wrong rank, keys that are another's, and turns by other
       if (h.kind == kind) return h;
     throw std::logic_error("it is not held");
   };
-  // Contiguous parts instead of two chunks; the chunks of the two ranks changed over, with targets and
-  // without.
+  // Contiguous parts instead of two chunks; and the two ranks' chunks exchanged, with and without targets.
   check_refused(of_llama(), said{7437, {"tokens 0..7", "12", "16"}},
                 [&](subject& s) { held(s, 0, holding_kind::ids).box = {{0, 8}}; });
   const auto change_over = [&](subject& s, std::initializer_list<holding_kind> kinds) {
@@ -239,7 +238,7 @@ TEST_CASE(
             for (op* o : s.find_all(name, "", n)) change(*o);
           });
         };
-        // What each rank has stays where it is, under the name of what it should have got.
+        // Each rank's local tensor stays in place, under the name of the exchange's result.
         CHECK(fault(*sound, [&](subject& s) {
                 for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
                   s.leave_out(r, *s.find(r, name).at(n));
@@ -247,7 +246,7 @@ TEST_CASE(
         CHECK(changed([](op& o) { o.seq = 8; }) != "");
         CHECK(changed([](op& o) { o.seq = 12; }) != "");
         CHECK(changed([](op& o) { o.does = collective_kind::all_reduce; }) != "");
-        // The one rank takes it for an exchange of other sequences, or of other rows.
+        // One rank alone exchanges other sequences or other rows.
         CHECK(fault(*sound, [&](subject& s) { s.find(0, name).at(n)->seq = 8; }) != "");
         CHECK(fault(*sound, [&](subject& s) {
                 std::swap(s.find(0, name).at(n)->views[0].shape, s.find(0, name).at(n)->views[1].shape);
@@ -263,7 +262,7 @@ TEST_CASE("members that exchange in another order than their tokens lie are refu
   };
   CHECK(fault(of_heads(), exchange_ranks) != "");
   CHECK(fault(of_four(), exchange_ranks) != "");
-  // Scratch that lies over what is exchanged, or is too small.
+  // The scratch overlaps the exchanged tensor, or is too small.
   const auto first = [](subject& s) -> op& {
     for (op& o : s.p.ranks[0].ops)
       if (o.kind == op_kind::collective && o.does == collective_kind::all_to_all) return o;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A certificate that was damaged is refused with a sentence, by `verify` or by the check of what it says, or
-// it still holds: whatever it says, nothing crashes.
+// A damaged certificate is refused with a message, by `verify` or by the check of its claims, or it still
+// holds. No damage leads to a crash.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -21,7 +21,7 @@ using namespace equivalence_tests;
 
 namespace {
 
-/// Another number, or another word of the text, where a number stands.
+/// Replace a number in the text by another number.
 void damage(std::string& text, std::mt19937& random) {
   constexpr const char* numbers[]{"0",     "1",    "-1", "2", "7", "4294967296", "9223372036854775807",
                                   "1e300", "65536"};

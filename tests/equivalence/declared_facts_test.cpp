@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts of a user's row follow from its op_row. Copies of rankc's rows get the lines of the table of
-// facts, which were written by hand.
+// The facts of a user's row follow from its op_row. Copies of rankc's rows get the same facts as the
+// handwritten lines of the table of facts.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/declared_facts.hpp>
@@ -17,7 +17,11 @@ using namespace rankc;
 
 namespace {
 
-/// "ports | rule | needs | attributes | gradients", or why they are unknown.
+/// "ports
+///  rule
+///  needs
+///  attributes
+///  gradients", or the reason why they are unknown.
 std::string text_of(const codegen::specification::row_facts& f) {
   if (!f.unknown.empty()) return f.unknown;
   return f.ports + " | " + f.rule + " | " + f.needs + " | " + f.attributes + " | " + f.gradients;
@@ -53,20 +57,20 @@ value weight(trace& t, const char* name, std::initializer_list<dim> shape) {
   return t.parameter(name, shape, {}, initial::zeros);
 }
 
-/// A row of the user's that is like one of rankc's.
+/// A user's row like one of rankc's.
 op_row mine(op_row row) {
   row.name = "mine";
   row.header = "mine.hpp";
   return row;
 }
-/// The same with a change.
+/// The same, with a change.
 op_row changed(const op_row& like, const std::function<void(op_row&)>& change) {
   op_row row = mine(like);
   change(row);
   return row;
 }
 
-/// The gradient of a user's op on two values, by an op of the user's and two of rankc's.
+/// The gradient of a user's op on two values, from a user's op and two of rankc's.
 constexpr op_row bend_grad{.name = "bend_grad",
                            .ports = {ports::out("dx", "tokens width"), ports::in("dy", "tokens width"),
                                      ports::in("x", "tokens width")},
@@ -95,7 +99,7 @@ constexpr op_row bend{.name = "bend",
                       .sizes = "tokens*width number",
                       .header = "mine.hpp"};
 
-/// A row that refuses operands sharded along their tokens.
+/// A placement rule that refuses operands sharded along their tokens.
 void whole_tokens(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
   for (axis a : axes)
@@ -116,7 +120,7 @@ const op_row of_groups = [] {
   return row;
 }();
 
-/// Why no facts follow from a row on one value.
+/// The reason why a row on one value has no facts.
 std::string why(const op_row& row, attributes with = {}, dim features = hidden) {
   return facts([&](trace& t) { t.apply(row, {rows(t, features)}, {}, {.with = with}); });
 }
@@ -200,7 +204,7 @@ TEST_CASE("a dual that gives nothing lets no gradient through; a kernel of seque
   CHECK(facts([&](trace& t) { t.apply(stop, {rows(t)}); }) == "y(t w) x(t w) | y = x |  |  | ");
   CHECK(facts([&](trace& t) {
           t.apply(stop, {rows(t)}, {}, {.with = {.rows = 2, .seq = 16, .factor = 3}});
-        }) == "y(t w) x(t w) | y = x |  |  | ");  // its kernels take none of them
+        }) == "y(t w) x(t w) | y = x |  |  | ");  // the kernel takes none of these attributes
   CHECK(facts([&](trace& t) { t.apply(of_sequences, {rows(t)}, {}, {.with = {.rows = 4, .seq = 8}}); }) ==
         "y(t w) x(t w) | y = x' | sequences | seq | ");
 }

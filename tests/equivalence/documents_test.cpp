@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose sequences are of documents: attention and positions within these are terms of their own, and
-// starts of other tokens, or none, are refused.
+// Programs whose sequences consist of documents: attention and positions within documents are separate terms,
+// and starts of other tokens, or no starts, are refused.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -33,8 +33,8 @@ constexpr rankc::models::llama llama{
     .layers = 2, .hidden = 16, .heads = 4, .kv_heads = 4, .ffn = 24, .vocab = 32, .theta = 10000};
 constexpr rankc::models::gpt2 gpt{.layers = 2, .hidden = 16, .heads = 4, .ffn = 24, .vocab = 32};
 
-/// Whole sequences, on replicas; gathered keys, with parts of chunks over tp; a ring; heads exchanged, and in
-/// a ring of groups.
+/// Five placements: whole sequences on replicas; gathered keys with parts of chunks over tp; a ring; heads
+/// exchanged; heads exchanged in a ring of groups.
 const subject& of_one() {
   static const subject s(planned(gpt, {.world = 2, .dp_replicate = 2}), target::host);
   return s;
@@ -78,7 +78,7 @@ TEST_CASE("starts of another microbatch, of another replica, or in another order
     check_refused(*sound, 7452,
                   [](subject& s) { std::swap(starts_held(s, 0).at(0)->box, starts_held(s, 0).at(1)->box); });
     check_refused(*sound, 7452, [](subject& s) { starts_held(s, 0).at(0)->box[0].first += 16; });
-    check_refused(*sound, 7452, [](subject& s) {  // its two sequences changed over
+    check_refused(*sound, 7452, [](subject& s) {  // its two sequences in reverse order
       holding& h = *starts_held(s, 0).at(0);
       const std::int64_t first = h.box[0].first;
       h.box = {{first + 16, 16}, {first, 16}};
@@ -87,7 +87,7 @@ TEST_CASE("starts of another microbatch, of another replica, or in another order
   check_refused(of_one(), said{7452, {"tokens 32..63", "tokens 0..31"}}, [](subject& s) {
     for (std::size_t m = 0; m < 2; ++m) std::swap(starts_held(s, 0).at(m)->box, starts_held(s, 1).at(m)->box);
   });
-  // In the order of a rank's chunks, as its tokens are.
+  // The starts are in the order of a rank's chunks, as its tokens are.
   check_refused(of_chunks(), said{7452, {"tokens 0..3 and 28..31", "tokens 0..3 and 12..15"}},
                 [](subject& s) {
                   starts_held(s, 0).at(0)->box = {{0, 4}, {12, 4}, {16, 4}, {28, 4}, {4, 8}, {20, 8}};
@@ -108,7 +108,7 @@ TEST_CASE("attention that is not told of documents is another term") {
   const auto untold = [](subject& s, const std::string& row) {
     for (op* o : s.find_all("0", "document_" + row)) {
       o->row = o->function = row;
-      o->views.pop_back();  // starts are the last
+      o->views.pop_back();  // starts are the last operand
       if (row.starts_with("position")) o->rows = 0;
     }
   };
@@ -121,10 +121,11 @@ TEST_CASE("attention that is not told of documents is another term") {
       CAPTURE(row);
       CAPTURE(which);
       const std::string untold_row = std::string(row) + which;
-      const int id = untold_row == "position" ? 7690 : 7433;  // a sum, which the model does not have either
+      // Position's gradient is a sum; the model does not have that, either.
+      const int id = untold_row == "position" ? 7690 : 7433;
       check_refused(*sound, id, [&](subject& s) { untold(s, untold_row); });
     }
-  // A model of documents is none of whole sequences.
+  // The model of whole sequences does not accept a program with documents.
   subject s = of_one();
   s.model = subject(planned(gpt, {.world = 2, .dp_replicate = 2}, 2, false), target::host).model;
   CHECK(placed_of(s.reason()) ==

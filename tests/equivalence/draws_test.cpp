@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gradients that are multiplied, doubled, or made of other values by numbers that fit the fields of one draw:
-// refused by every draw, also by the one that they were fitted to.
+// Gradients that are scaled, doubled, or replaced by combinations of other values with factors fitted to the
+// fields of one draw. Every draw refuses them, also the one that they were fitted to.
 #include <doctest/doctest.h>
 
 #include <equivalence/model.hpp>
@@ -15,7 +15,7 @@
 namespace draws_test {
 
 using namespace equivalence_tests;
-using rankc::codegen::access;  // and not that of unistd.h
+using rankc::codegen::access;  // unistd.h has a function of this name
 namespace algebra = rankc::codegen::algebra;
 
 namespace {
@@ -27,19 +27,19 @@ const subject& one_rank() {
   return s;
 }
 
-/// Why a draw refuses a program; "": it does not.
+/// The reason why one draw refuses a program; empty if it accepts.
 std::string reason(const subject& s, std::uint64_t seed) {
   const equivalence e = check_equivalence(s.p, s.order, s.model, seed);
   return e.holds ? "" : e.reasons.at(0);
 }
 int id_of(const std::string& reason) { return placed_of(reason).what.id; }
 
-/// Puts ops into a program of one rank, each behind the one before.
+/// Inserts ops into a program of one rank, each after the one before.
 class writer {
  public:
   writer(subject& s, std::size_t behind) : s_(s), at_(behind) {}
 
-  /// A row that has no attributes but a number, of operands of one shape. Its result lies in `bytes`.
+  /// Insert a row that has no attributes but `number`, with operands of one shape. Its result is at `bytes`.
   access put(const char* row, const std::vector<access>& operands, access bytes, const tensor_shape& shape,
              double number = 0) {
     static constexpr const char* ports[]{"a", "b"};
@@ -63,7 +63,7 @@ class writer {
     ++at_;
     return bytes;
   }
-  /// What is read of a value behind the ops that were put is read of another.
+  /// Let later ops read `by` in place of a value.
   void replace(int value, const access& by) {
     std::vector<op>& ops = s_.p.ranks[0].ops;
     for (std::size_t i = at_ + 1; i < ops.size(); ++i)
@@ -83,7 +83,7 @@ class writer {
   std::size_t at_;
 };
 
-/// The gradient that leaves the first norm of the first layer goes through ops in place.
+/// Insert ops that change, in place, the gradient that leaves the first layer's first norm.
 subject changed(const std::function<access(writer&, access, const tensor_shape&)>& change) {
   subject s = one_rank();
   const std::vector<op>& ops = s.p.ranks[0].ops;
@@ -109,9 +109,9 @@ subject doubled(int times) {
   });
 }
 
-using integer = std::vector<double>;  // that these add up to
+using integer = std::vector<double>;  // a large number, as addends that are exact doubles
 
-/// The number n with n x = g, in both fields that are drawn.
+/// The number n with n x = g, in both drawn fields.
 /// Source: the Chinese remainder theorem.
 integer quotient(algebra::term g, algebra::term x) {
   const auto& [a, b] = algebra::drawn::now();
@@ -129,7 +129,8 @@ integer quotient(algebra::term g, algebra::term x) {
   return parts;
 }
 
-/// The gradient of a weight is a multiple of its moment that is the gradient by one draw.
+/// The gradient of a weight is replaced by a multiple of its moment. It equals the gradient in the fields of
+/// one draw.
 subject forged(std::uint64_t seed) {
   subject s = one_rank();
   const std::string name = "layers.0.wq";

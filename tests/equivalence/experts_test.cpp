@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with experts: the choice, the slots and their offsets belong together, and each exchange is
-// needed.
+// Programs with experts: choice, slots and offsets belong together, and each exchange is needed.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -43,8 +42,8 @@ const subject& of_shards() {
   return s;
 }
 
-/// Experts on ranks of their own, whose gradients are summed over replicas; and two ranks with each, which
-/// share these out.
+/// of_spread_experts: each rank has experts, whose gradients are summed over replicas. of_shared_experts: two
+/// ranks shard the same experts.
 const subject& of_spread_experts() {
   static const subject s(
       planned({.world = 8, .dp_replicate = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}),
@@ -58,7 +57,7 @@ const subject& of_shared_experts() {
   return s;
 }
 
-/// Experts whose columns two ranks share out.
+/// Two etp ranks shard the columns of experts.
 const subject& of_columns() {
   static const subject s(
       planned(
@@ -67,7 +66,7 @@ const subject& of_columns() {
   return s;
 }
 
-/// Experts that take one pick of each two positions.
+/// Experts that take one pick from every two positions.
 const subject& of_limited_experts() {
   static const subject s(
       planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}, 4, 2),
@@ -75,7 +74,7 @@ const subject& of_limited_experts() {
   return s;
 }
 
-/// An operand of a layer's op in a microbatch's forward is that of another layer, or of another microbatch.
+/// In a microbatch's forward, a layer's op reads the operand of another layer, or of another microbatch.
 auto swapped(const char* row, const char* port, const char* of, const char* with, std::size_t n = 0) {
   return [=](subject& s) {
     for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) {
@@ -88,7 +87,7 @@ auto swapped(const char* row, const char* port, const char* of, const char* with
   };
 }
 
-/// The names of the collectives of one layer, and of none, on communicators whose names begin so.
+/// The names of the collectives of layer 0 and outside layers, on communicators with this prefix.
 std::set<std::string> collectives(const subject& sound, const std::string& communicator) {
   std::set<std::string> names;
   for (const op& o : sound.p.ranks[0].ops)
@@ -169,10 +168,9 @@ TEST_CASE(
 TEST_CASE("each gathering and each sum over etp is needed, on each rank and in each microbatch") {
   const subject& sound = of_columns();
   const std::set<std::string> all = collectives(sound, "etp ");
-  CHECK(all.size() == 5);  // offsets, slots and sums of what is made of them; gradients of sums, of slots
+  CHECK(all.size() == 5);  // offsets, slots, and results' sums; gradients of sums and of slots
   for (const std::string& name : all)
-    for (const std::size_t n :
-         {std::size_t{0}, std::size_t{3}}) {  // of layers 0 and 1, and of two microbatches
+    for (const std::size_t n : {std::size_t{0}, std::size_t{3}}) {  // layers 0 and 1, and two microbatches
       CAPTURE(name);
       CHECK(fault(sound, [&](subject& s) {
               for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
@@ -186,11 +184,11 @@ TEST_CASE("each gathering and each sum over etp is needed, on each rank and in e
 
 TEST_CASE("slots that were gathered in another order than their offsets are refused") {
   const subject& sound = of_columns();
-  check_refused(sound, said{7412, {"x"}}, [](subject& s) {  // offsets of slabs of other rows
+  check_refused(sound, said{7412, {"x"}}, [](subject& s) {  // offsets of slabs with other rows
     for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
       for (op* o : s.find(r, "gather_offsets")) o->rows /= 2;
   });
-  check_refused(sound, said{7646, {}}, [](subject& s) {  // those of another layer
+  check_refused(sound, said{7646, {}}, [](subject& s) {  // the slots of another layer
     const access other = s.find(1, "gather_slots of received").at(0)->reads[0];
     access& own = s.find(1, "gather_slots of received").at(1)->reads[0];
     own.value = other.value;
@@ -204,10 +202,9 @@ TEST_CASE(
   for (const subject* sound : {&of_spread_experts(), &of_shared_experts()}) {
     const std::set<std::string> exchanges = collectives(*sound, "ep ");
     CHECK(exchanges.size() ==
-          5);  // offsets and slots out, results back; gradients of results out, of slots back
+          5);  // forward sends offsets, slots and results; backward the gradients of results and of slots
     for (const std::string& name : exchanges)
-      for (const std::size_t n :
-           {std::size_t{0}, std::size_t{3}}) {  // of layers 0 and 1, and of two microbatches
+      for (const std::size_t n : {std::size_t{0}, std::size_t{3}}) {  // layers 0 and 1, and two microbatches
         CAPTURE(name);
         CHECK(fault(*sound, [&](subject& s) {
                 for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
@@ -231,7 +228,7 @@ TEST_CASE(
 }
 
 TEST_CASE("experts' gradients that are summed over the wrong ranks, or once too often, are refused") {
-  for (const char* over : {"ep ", "shard ", "tp "})  // whose ranks have other experts
+  for (const char* over : {"ep ", "shard ", "tp "})  // ranks of these groups have different experts
     check_refused(of_spread_experts(), [&](subject& s) {
       for (int r = 0; r < 8; ++r)
         for (std::size_t c = 0; c < s.p.communicators.size(); ++c) {
@@ -272,7 +269,7 @@ TEST_CASE("slots and offsets that were exchanged otherwise than each other are r
     check_refused(*sound, 7661, exchanged("to_experts of rows", "offsets", 1, 0));
     check_refused(*sound, 7663, exchanged("from_experts of down", "received", 1, 0));
     check_refused(*sound, 7657, exchanged("to_experts of rows", "offsets", 2, 0));
-    check_refused(*sound, [](subject& s) {  // the segments of its own slots for those of received ones
+    check_refused(*sound, [](subject& s) {  // segments of the local slots in place of the received ones
       for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r) {
         const access own = s.find(r, "share_offsets").at(0)->reads[0];
         access& of = subject::read_of(*s.find(r, "F0: layers.0", "expert_up").at(0), "offsets");
@@ -281,7 +278,7 @@ TEST_CASE("slots and offsets that were exchanged otherwise than each other are r
         of.end = own.end;
       }
     });
-    check_refused(*sound, 7596, [](subject& s) {  // with less room than tokens may have picks
+    check_refused(*sound, 7596, [](subject& s) {  // slabs too small for the picks that tokens may have
       for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
         for (op* o : s.find(r, "to_experts of rows")) o->rows /= 2;
     });
@@ -371,7 +368,8 @@ TEST_CASE("what experts take of a choice is the model's, and slabs have room for
                 change_all("arrange_limited", [](op& o) { o.rows /= 2; }));
   check_refused(sound, said{7412, {"x"}}, swapped("expert_up", "offsets", "F0: layers.1", "F0: layers.0"));
   check_refused(sound, said{7412, {"slots"}}, swapped("combine", "places", "F0: layers.1", "F0: layers.0"));
-  check_refused(sound, said{7596, {"1", "4"}}, [](subject& s) {  // with less room than experts take
+  // Slabs too small for the picks that experts take.
+  check_refused(sound, said{7596, {"1", "4"}}, [](subject& s) {
     for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
       for (op* o : s.find(r, "to_experts of rows")) o->rows /= 2;
   });
@@ -426,8 +424,7 @@ TEST_CASE("no op sums over slots, of which some may have no token, unless it is 
 
 TEST_CASE("slots are not rounded to eight bits with one scale for all") {
   subject s = of_replicas();
-  for (specification::op& o :
-       s.model.layers.back().ops)  // products of the head, which come later, are in fp8
+  for (specification::op& o : s.model.layers.back().ops)  // the head's GEMMs, which come later, are in fp8
     if (o.row == "linear") o.operands = specification::rounding::fp8;
   const op& dispatch = *s.find(0, "layers.1", "dispatch").at(0);
   view q = dispatch.views.at(0);

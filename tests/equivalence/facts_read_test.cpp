@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line of the table of facts that has a word which is not known is an error, with the row and the word.
+// A line of the table of facts with an unknown word is an error that names the row and the word.
 #include <doctest/doctest.h>
 
 #include <equivalence/facts.hpp>
@@ -16,7 +16,7 @@ using rankc::test::said, rankc::test::said_by;
 
 namespace {
 
-/// What is said of a line beside one that is sound.
+/// The message about a line that follows a correct one.
 said said_of_line(const line& l) {
   const std::array<line, 2> lines{line{"gelu_grad", "dx(t w) dy(t w) x(t w)", "dx = dy' x"}, l};
   return said_by([&] { read_facts(lines); });

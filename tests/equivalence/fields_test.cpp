@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types that no sum speaks of, and fields that no check reads: each program with another value than lowering
-// gives is refused.
+// Types that no sum depends on, and fields that no other check reads: a program is refused if such a value
+// differs from the lowering's.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -43,7 +43,7 @@ const subject& turned() {
   return s;
 }
 
-/// All accesses of a value are of a type.
+/// Set the type of all accesses to a value.
 void retype(subject& s, int value, element_type type) {
   for (rank_program& r : s.p.ranks)
     for (op& o : r.ops)
@@ -51,7 +51,7 @@ void retype(subject& s, int value, element_type type) {
         for (access& a : *accesses)
           if (a.value == value) a.type = type;
 }
-/// What a step begins with is of a type.
+/// Set the type of the values of a kind with which a step begins.
 auto begun_in(holding_kind kind, element_type type) {
   return [=](subject& s) {
     const op& begin = s.p.ranks[0].ops.front();
@@ -62,7 +62,7 @@ auto begun_in(holding_kind kind, element_type type) {
 
 op& op_of(subject& s, const char* row) { return *s.find(0, "", row).at(0); }
 
-/// The first gradient that the optimizer reads goes through a copy in another type.
+/// Copy the first gradient that the optimizer reads to another type.
 auto copied_through(element_type type) {
   return [=](subject& s) {
     op& norm = op_of(s, "sum_squares");
@@ -77,7 +77,7 @@ auto copied_through(element_type type) {
     copy.reads = {read};
     copy.writes = {
         {at, at + (read.type == element_type::f64 ? bytes / 8 : bytes / 4) * size, s.new_value(), type}};
-    const tensor_shape shape{{16, 16}, 2};  // of positions
+    const tensor_shape shape{{16, 16}, 2};  // the position table
     copy.views = {{.port = "y", .written = true, .accesses = {0, 1}, .shape = shape, .stride = 16},
                   {.port = "x", .accesses = {0, 1}, .shape = shape, .stride = 16}};
     s.insert_after(0, &norm - 1, copy);
@@ -194,12 +194,12 @@ TEST_CASE("a collective of the model names its tensors as its row does") {
   check_refused(sound, said{7720, {"seq", "4"}}, reduced([](op& o) { o.seq = 4; }));
 }
 
-// ---- types of elements
+// ---- element types
 
-/// Tensors of rank 0 are in another type, in bytes of their own.
+/// Give tensors of rank 0 another type, at new addresses.
 void retype(subject& s, element_type to, const std::function<bool(const access&)>& is_one) {
   rank_program& r = s.p.ranks[0];
-  std::map<std::size_t, std::size_t> moved;  // to where each begins
+  std::map<std::size_t, std::size_t> moved;  // the new address, by the old one
   for (op& o : r.ops)
     for (auto* accesses : {&o.reads, &o.writes})
       for (access& a : *accesses) {
@@ -213,7 +213,7 @@ void retype(subject& s, element_type to, const std::function<bool(const access&)
       }
   REQUIRE(!moved.empty());
 }
-/// Tensors that a step begins with and keeps in their bytes.
+/// Tensors of a kind that a step begins with and keeps in place.
 std::function<bool(const access&)> kept_as(const subject& s, holding_kind kind) {
   std::set<std::size_t> begins;
   const op& begun = s.p.ranks[0].ops.front();

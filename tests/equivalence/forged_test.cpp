@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates that are changed on purpose: the file is well-formed, and a program of its fingerprint would
-// not compute the model. `rankc-verify` refuses each.
+// Forged certificates: the file is well-formed, but a program with its fingerprint would not compute the
+// model. `rankc-verify` refuses each.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -31,7 +31,7 @@ using nlohmann::json;
 
 namespace {
 
-/// The certificate of a plan for the host, both steps.
+/// The certificate of a plan for the host, with both steps.
 json certificate_of(const rankc::plan_data& plan) {
   const subject train(plan, target::host), evaluate(plan, target::host, dtype::f32, true);
   return json::parse(certificate({{train.p, train.order}, {evaluate.p, evaluate.order}}, train.model));
@@ -51,7 +51,7 @@ const json& shards() {
   return made;
 }
 
-/// The id of the innermost sentence of what `rankc-verify` answers; 0: it accepts the file.
+/// The id of the innermost sentence that `rankc-verify` answers; 0: it accepts the file.
 int refusal(const json& forged) {
   const rankc::scratch_folder folder;
   const std::filesystem::path file = folder.path / "c.json";
@@ -66,7 +66,7 @@ int refusal(const json& forged) {
 }
 
 using change = std::function<void(json& op)>;
-/// The same change of each op of a row, or of each collective of that name.
+/// Apply a change to each op of a row, or to each collective of that name.
 json changed(json of, const std::string& name, const change& edit) {
   int found = 0;
   for (json& step : of["steps"])
@@ -82,11 +82,11 @@ json changed(json of, const std::string& name, const change& edit) {
 
 json& training(json& of) { return of["steps"][0]; }
 
-constexpr int begin = 0, end = 1, value = 2, replaces = 4;  // of an access
-constexpr int offset = 4, shape = 5, stride = 7;            // of a view
+constexpr int begin = 0, end = 1, value = 2, replaces = 4;  // indices in an access
+constexpr int offset = 4, shape = 5, stride = 7;            // indices in a view
 constexpr std::uint64_t before = -256;
 
-/// A value of a rank is written to, and read from, other bytes.
+/// Move a value of a rank to another address.
 void place_at(rank_program& r, int what, std::size_t begin) {
   for (op& o : r.ops)
     for (auto* accesses : {&o.reads, &o.writes})
@@ -98,7 +98,7 @@ void place_at(rank_program& r, int what, std::size_t begin) {
         }
 }
 
-/// More bytes at the end of an arena, and where they begin.
+/// Grow an arena. Returns: where the new bytes begin.
 std::uint64_t grow(json& program, std::uint64_t bytes) {
   const std::uint64_t at = (program["arena_bytes"].get<std::uint64_t>() + 255) / 256 * 256;
   program["arena_bytes"] = at + bytes;
@@ -140,7 +140,8 @@ TEST_CASE("forged: operands of a call that its op does not have, or has in anoth
                           [](json& op) { op["operands"].push_back(op["operands"][0]); })) == 7293);
   }
   const auto scratch = [](json& op) -> json& { return op["writes"].back()[begin]; };
-  CHECK(refusal(changed(one_rank(), "attention", [&](json& op) {  // its scratch is where its queries are
+  // The scratch is given the address of the queries.
+  CHECK(refusal(changed(one_rank(), "attention", [&](json& op) {
           std::replace(op["operands"].begin(), op["operands"].end(), scratch(op), op["reads"][0][begin]);
         })) == 7292);
   CHECK(refusal(changed(one_rank(), "linear",
@@ -172,7 +173,7 @@ TEST_CASE("forged: an op that runs in place leaves its result elsewhere") {
 
 namespace {
 
-/// The id of the sentence by which the calls of a changed program are refused; 0: they are hashed.
+/// The id of the sentence that refuses the calls of a changed program; 0: they are hashed.
 int refused_calls(const std::string& row, const std::function<void(op&)>& edit) {
   subject s(small_llama(), target::host);
   edit(*s.find(0, "", row).at(0));
@@ -188,13 +189,13 @@ int refused_calls(const std::string& row, const std::function<void(op&)>& edit) 
 
 TEST_CASE("forged: the call of an optimizer has other elements than its op") {
   CHECK(refused_calls("adamw", [](op&) {}) == 0);
-  CHECK(refused_calls("adamw", [](op& o) {  // it leaves a weight elsewhere than in its region
+  CHECK(refused_calls("adamw", [](op& o) {  // a weight is written outside its region
           for (const view& v : o.views)
             if (v.written && v.port == "weight")
               o.writes[static_cast<std::size_t>(v.accesses.first)].begin += 64;
         }) == 7295);
   for (const char* row : {"adamw", "sum_squares"})
-    CHECK(refused_calls(row, [](op& o) {  // the hash has the rows of a tensor of two dims
+    CHECK(refused_calls(row, [](op& o) {  // the hash uses the rows of a tensor with two dims
             for (view& v : o.views)
               if (v.port == "gradient") v.shape = {{1, v.shape[0]}, 2};
           }) == 7265);
@@ -203,7 +204,7 @@ TEST_CASE("forged: the call of an optimizer has other elements than its op") {
 
 TEST_CASE("forged: bytes that the kernel of an optimizer takes behind a tensor") {
   const subject sound(sharded_gpt(), target::host);
-  check_refused(sound, 7277, [](subject& s) {  // the loss lies behind a gradient
+  check_refused(sound, 7277, [](subject& s) {  // the loss is right after a gradient
     for (rank_program& r : s.p.ranks) {
       std::size_t behind = 0;
       for (const op& o : r.ops)
@@ -236,7 +237,7 @@ TEST_CASE("forged: names, kernels and numbers of values") {
   json kernels = one_rank();
   training(kernels)["kernels"] = "cuda";
   CHECK(refusal(kernels) == 7754);
-  json numbers = one_rank();  // a table by number would take 16 GB
+  json numbers = one_rank();  // a table indexed by number would take 16 GB
   training(numbers)["ranks"][0]["values"][0][0] = 2'147'000'000;
   CHECK(refusal(numbers) == 7125);
 }

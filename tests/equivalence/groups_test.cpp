@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks exchange heads in groups, which hand keys and values on: what is exchanged or handed
-// on among other ranks than these, in other sequences, or not at all, is refused.
+// Programs whose ranks exchange heads within groups, which pass keys and values on. An exchange or a pass
+// among other ranks, of other sequences, or that is missing, is refused.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -36,7 +36,8 @@ constexpr rankc::models::llama llama{
     .layers = 1, .hidden = 16, .heads = 8, .kv_heads = 4, .ffn = 24, .vocab = 32, .theta = 10000};
 constexpr rankc::models::gpt2 gpt{.layers = 1, .hidden = 16, .heads = 4, .ffn = 24, .vocab = 32};
 
-/// Two pairs with tp and two rows; two fours; three pairs whose backward repeats attention.
+/// of_pairs: two Ulysses pairs with tp and microbatches of two sequences. of_fours: two groups of four.
+/// of_three: three pairs whose backward recomputes attention.
 const subject& of_pairs() {
   static const subject s(
       planned(gpt, {.world = 8, .cp = 4, .tp = 2, .ulysses = 2, .sequence_parallel = true}, 2, 16),
@@ -58,7 +59,7 @@ const subject& of_three() {
 bool exchanges(const op& o) { return o.kind == op_kind::collective && o.does == collective_kind::all_to_all; }
 bool hands_on(const op& o) { return o.kind == op_kind::collective && is_shift(o.does); }
 
-/// The n-th of the ops of each rank.
+/// The n-th op of a kind on each rank.
 std::vector<op*> ops_of(subject& s, bool (*is)(const op&), std::size_t n) {
   std::vector<op*> all;
   for (rank_program& r : s.p.ranks) {
@@ -73,7 +74,7 @@ std::size_t count(const subject& s, bool (*is)(const op&)) {
   for (const op& o : s.p.ranks[0].ops) n += is(o);
   return n;
 }
-/// The communicator of a rank whose name begins so.
+/// The communicator of a rank whose name has this prefix.
 int communicator_of(const subject& s, std::size_t rank, const std::string& begin) {
   for (std::size_t c = 0; c < s.p.communicators.size(); ++c)
     for (const int member : s.p.communicators[c].ranks)
@@ -137,12 +138,12 @@ TEST_CASE("each exchange and each shift is needed, and is among its own ranks") 
       for (std::size_t n = 0; n < count(*sound, is); ++n) {
         CAPTURE(n);
         CAPTURE(instead);
-        // What each rank has stays where it is, under the name of what it should have got.
+        // Each rank's local tensor stays in place, under the name of the exchange's result.
         CHECK(fault(*sound, [&](subject& s) {
                 const std::vector<op*> all = ops_of(s, is, n);
                 for (std::size_t r = 0; r < all.size(); ++r) s.leave_out(static_cast<int>(r), *all[r]);
               }) != "");
-        // Heads go around the ring, or keys and values from one of a group to the next.
+        // Heads are exchanged around the ring, or keys and values shifted within a group.
         CHECK(fault(*sound, [&](subject& s) {
                 const std::vector<op*> all = ops_of(s, is, n);
                 for (std::size_t r = 0; r < all.size(); ++r)
@@ -162,7 +163,7 @@ TEST_CASE("an exchange of other sequences, and a step that is told of another gr
       }
     for (const char* row : {"ring_attention", "ring_attention_grad"}) {
       CAPTURE(row);
-      // The rank behind this one is of its group; it is taken for the group behind.
+      // The next rank belongs to the same group, but its queries are taken for the next group's.
       CHECK(fault(*sound, [&](subject& s) {
               view& q = subject::port(*s.find(sound == &of_pairs() ? 2 : 1, "0", row).at(0), "q");
               q.first += q.shape[0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where ops write: scratch of too few bytes, results of an update over operands of another parameter, and
-// values in two places are refused.
+// Where ops write: too little scratch, results of an update over another parameter's operands, and values in
+// two places are refused.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -49,7 +49,7 @@ const subject& of_llama() {
   return s;
 }
 
-/// The write of an op that no view has; null: each has one.
+/// The op's write without a view; null if all writes have one.
 access* scratch_of(op& o) {
   for (std::size_t w = 0; w < o.writes.size(); ++w) {
     bool is_result = false;
@@ -61,7 +61,7 @@ access* scratch_of(op& o) {
   return nullptr;
 }
 
-/// The first op with scratch of each row of a program.
+/// For each row of a program, its first op with scratch.
 std::vector<std::size_t> scratched(const subject& s) {
   std::vector<std::size_t> all;
   std::set<std::string_view> rows;
@@ -113,7 +113,8 @@ TEST_CASE("each write of an update is one of its results") {
   check_refused(of_llama(), said{7272, {"0", "4", "0"}}, [](subject& s) {
     s.find(0, "", "adamw").at(0)->writes.push_back({0, 4, s.new_value(), element_type::f32});
   });
-  check_refused(of_llama(), 7272, [](subject& s) {  // new weights elsewhere, and once more at home
+  // The new weights are written elsewhere, and again at their address.
+  check_refused(of_llama(), 7272, [](subject& s) {
     op& o = *s.find(0, "", "adamw").at(0);
     access home = o.writes[0];
     o.writes[0].begin += s.p.ranks[0].arena_bytes;
@@ -129,7 +130,8 @@ TEST_CASE("each write of an update is one of its results") {
 
 namespace {
 
-/// The norms of a model have one size: the operand of a port of the second, and the result of the first.
+/// Norms have equal sizes: the update's first norm weight as a result, and the second norm's operand at a
+/// port.
 struct two_norms {
   access *result, *other;
 };
@@ -150,7 +152,7 @@ TEST_CASE("a result of an update lies over its own operand or over nothing") {
       result->begin = other->begin;
       result->end = other->end;
     });
-  check_refused(of_llama(), 7273, [](subject& s) {  // the norm, over a gradient
+  check_refused(of_llama(), 7273, [](subject& s) {  // the norm overwrites a gradient
     op& o = *s.find(0, "", "sum_squares").at(0);
     o.writes[0].begin = o.reads[0].begin;
     o.writes[0].end = o.reads[0].begin + 4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with a user's ops of many kinds compute the model, on both targets, alone and with tp.
+// Programs with many kinds of a user's own ops compute the model, on both targets, on one rank and with tp.
 #include <doctest/doctest.h>
 
 #include <odd/models.hpp>
@@ -25,7 +25,7 @@ constexpr op_row shaped(std::string_view name, std::string_view host, std::strin
   return row;
 }
 
-/// Told of sequences on the host alone; its gradient, too.
+/// The rows of an op that needs whole sequences on the host alone, and of its gradient.
 constexpr void of_sequences(complaint& c, types in, type* out, const op& o) {
   placement_rules::gradient_of_elementwise(c, in, out, o);
   placement_rules::whole_sequences(c, "the value", in[0]);
@@ -57,7 +57,7 @@ constexpr op_row scratched = [] {
   return row;
 }();
 
-/// Its second result is used by its gradient, and has none.
+/// The gradient uses the second result, which itself has no gradient.
 constexpr op_row masked = [] {
   op_row row = shaped("masked", "tokens*width", "tokens*width");
   row.ports[2] = row.ports[1];

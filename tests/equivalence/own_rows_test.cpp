@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with a user's ops are compared with the model like others: the kernels are taken for what the
-// op_rows declare, and everything else is shown.
+// Programs with a user's own ops are compared with the model like others: the kernels are trusted to do what
+// the op_rows declare, and everything else is proven.
 #include <doctest/doctest.h>
 
 #include <odd/plans.hpp>
@@ -32,10 +32,10 @@ void swap_reads(op& o, const std::string& a, const std::string& b) {
   std::swap(subject::read_of(o, a), subject::read_of(o, b));
 }
 
-/// The ops of rank 0 of a row.
+/// The ops of a row on rank 0.
 std::vector<op*> called(subject& s, const std::string& row) { return s.find(0, "", row); }
 
-/// The sentence that refuses the program if the model's rows are changed.
+/// The sentence that refuses the program after a change of the model's rows.
 said with_rows(const std::function<void(std::vector<specification::row_facts>&)>& change) {
   subject s = silu();
   change(s.model.rows);
@@ -63,7 +63,7 @@ TEST_CASE("the model says what the op_rows of a user's ops declare") {
 TEST_CASE("one fault in a program with a user's op is refused") {
   check_refused(silu(), said{7576, {"dx", "x"}},
                 [](subject& s) { swap_reads(*called(s, "step")[0], "dy", "x"); });
-  check_refused(silu(), [](subject& s) {  // the gradient of another layer's value
+  check_refused(silu(), [](subject& s) {  // step is silu's gradient; it reads another layer's x
     subject::read_of(*called(s, "step")[0], "x") = subject::read_of(*called(s, "step")[1], "x");
   });
   check_refused(silu(), [](subject& s) { called(s, "silu")[0]->row = "step"; });
@@ -95,12 +95,12 @@ TEST_CASE("faults beside a user's op are refused") {
     if (o.kind == op_kind::collective && o.name.starts_with("silu_mlp: ") &&
         std::find(sums.begin(), sums.end(), o.name) == sums.end())
       sums.push_back(o.name);
-  CHECK(sums.size() == 2);  // one of forward, one of backward
+  CHECK(sums.size() == 2);  // one in forward, one in backward
   for (const std::string& name : sums)
     check_refused(silu(), [&](subject& s) {
       for (int rank = 0; rank < 2; ++rank) s.leave_out(rank, *s.find(rank, name).at(0));
     });
-  check_refused(silu(), [](subject& s) {  // the input of another layer's product
+  check_refused(silu(), [](subject& s) {  // the x of another layer's linear_dw
     subject::read_of(*called(s, "linear_dw").at(3), "x") =
         subject::read_of(*called(s, "linear_dw").at(5), "x");
   });
@@ -126,7 +126,8 @@ TEST_CASE("rows of a user's claim functions of their operands, under names of th
   using rows = std::vector<specification::row_facts>;
   const auto rule = [](const std::string& text) { return with_rows([&](rows& r) { r[0].rule = text; }); };
   const auto is_no_function = [](const said& why) {
-    return why == said{7744, {"silu"}} || why.id == 7713;  // or it names a port that the row does not have
+    // 7713: the text names a port that the row does not have.
+    return why == said{7744, {"silu"}} || why.id == 7713;
   };
   const auto needs = [](const std::string& text) { return with_rows([&](rows& r) { r[0].needs = text; }); };
   for (const char* text : {"y = 1 * x", "y = 0", "y = x + x", "y = max(w) x", "y = gelu(x)", "y = number * x",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a program is refused: the place that its reason begins with, and the sentence behind it.
+// Why a program is refused: the place at the beginning of the reason, and the message after it.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -12,7 +12,8 @@ namespace equivalence_tests {
 
 using rankc::test::said;
 
-/// "rank 3, 1B0: layers.2: linear" and the sentence; both are empty where a program is accepted.
+/// The place, such as "rank 3, 1B0: layers.2: linear", and the sentence; both are empty if a program is
+/// accepted.
 struct placed {
   std::string place;
   said what;

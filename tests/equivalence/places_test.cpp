@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors that move to other bytes, or are read in part: each program passed all other checks and was wrong.
+// Tensors that move to other bytes, or are read in part. Each program passed all other checks and was wrong.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -18,7 +18,7 @@ using namespace equivalence_tests;
 
 namespace {
 
-/// Tensors of 18 elements and more, whose tails the optimizer takes; sums are reduced in bf16.
+/// Tensors of 18 or more elements, whose padding the optimizer's kernel also updates; reductions are in bf16.
 rankc::plan_data odd_gpt() {
   using namespace rankc;
   return make_plan("odd_gpt", models::gpt2{.layers = 2, .hidden = 18, .heads = 3, .ffn = 20, .vocab = 22},
@@ -49,7 +49,7 @@ const subject& evaluated() {
   return made;
 }
 
-/// All accesses of a rank to the bytes of one tensor go to other bytes.
+/// Move a tensor: redirect all accesses of a rank to exactly its bytes.
 void move(rank_program& r, std::size_t begin, std::size_t end, std::size_t to) {
   for (op& o : r.ops)
     for (auto* accesses : {&o.reads, &o.writes})
@@ -60,7 +60,7 @@ void move(rank_program& r, std::size_t begin, std::size_t end, std::size_t to) {
         }
 }
 
-/// A value of a rank has other bytes.
+/// Give a value of a rank another address and size.
 void give_bytes(rank_program& r, int value, std::size_t begin, std::size_t bytes) {
   for (op& o : r.ops)
     for (auto* accesses : {&o.reads, &o.writes})
@@ -71,7 +71,7 @@ void give_bytes(rank_program& r, int value, std::size_t begin, std::size_t bytes
         }
 }
 
-/// A tensor that a rank begins with or leaves.
+/// A tensor that a rank holds at its begin or at its end.
 rankc::codegen::access held(const rank_program& r, holding_kind kind, const std::string& name = "") {
   const auto look = [&](const op& o, const auto& accesses) -> const rankc::codegen::access* {
     for (std::size_t i = 0; i < o.holds.size(); ++i)
@@ -83,7 +83,7 @@ rankc::codegen::access held(const rank_program& r, holding_kind kind, const std:
   throw std::logic_error("the rank has no such tensor");
 }
 
-/// A tensor of a kind whose last range of elements is not full, with which the rank begins.
+/// A tensor of a kind, held at begin, that does not fill its last block of elements.
 rankc::codegen::access with_tail(const rank_program& r, holding_kind kind) {
   const op& begun = r.ops.front();
   for (std::size_t i = 0; i < begun.holds.size(); ++i) {
@@ -95,7 +95,7 @@ rankc::codegen::access with_tail(const rank_program& r, holding_kind kind) {
   throw std::logic_error("the rank has no such tensor");
 }
 
-/// More bytes at the end of an arena. Returns their begin.
+/// Grow an arena. Returns: where the new bytes begin.
 std::size_t grow(rank_program& r, std::size_t bytes) {
   const std::size_t begin = (r.arena_bytes + 255) / 256 * 256;
   r.arena_bytes = begin + bytes;
@@ -104,7 +104,7 @@ std::size_t grow(rank_program& r, std::size_t bytes) {
 
 rank_program& last_rank(subject& s) { return s.p.ranks.back(); }
 
-/// The loss of the last rank moves behind a tensor.
+/// Move the last rank's loss right behind a tensor.
 void put_loss_behind(subject& s, const rankc::codegen::access& tensor) {
   const rankc::codegen::access loss = held(last_rank(s), holding_kind::loss);
   move(last_rank(s), loss.begin, loss.end, (tensor.end + 3) / 4 * 4);
@@ -197,7 +197,7 @@ TEST_CASE("tokens are dispatched by a part of the places of an arrangement") {
   });
 }
 
-/// A rank's step ends with a sum of losses over pp, to which the rank gives `own`.
+/// At the end of a rank's step, sum losses over pp; the rank's addend is `own`.
 void sum_losses(subject& s, int rank, const rankc::codegen::access& own, bool in_bf16) {
   rank_program& r = s.p.ranks[static_cast<std::size_t>(rank)];
   op sum = *s.find(rank, "gradient norm over pp").at(0);

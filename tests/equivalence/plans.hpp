@@ -7,14 +7,15 @@
 namespace equivalence_tests {
 
 std::vector<rankc::plan_data> example_plans();
-/// GPT by dp 2, tp 2 with sequence parallelism and pp 2; a Llama by dp 2 and tp 2; a GPT whose parameters are
-/// in 4 shards, that do not all divide, by 2 replicas; a GPT on a world of which some stand for all.
+/// eight_ranks: GPT with dp 2, tp 2, sequence parallelism and pp 2. small_llama: dp 2 and tp 2. sharded_gpt:
+/// 4 shards, into which not all parameters divide, and 2 replicas. large_world: a GPT whose representative
+/// ranks stand for all.
 rankc::plan_data eight_ranks();
 rankc::plan_data small_llama();
 rankc::plan_data sharded_gpt();
 rankc::plan_data large_world(int dp, int tp, int pp, int shards = 1);
-/// Weights in shards: gathered for each layer or once, with replicas, tp, pp, padding; and on a world of
-/// which some stand for all.
+/// Plans with sharded weights, gathered for each layer or once, with replicas, tp, pp and padding; also a
+/// world in which representative ranks stand for all.
 std::vector<rankc::plan_data> sharded();
 
 }  // namespace equivalence_tests

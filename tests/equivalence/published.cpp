@@ -47,7 +47,7 @@ void each_rank(subject& s, const std::function<void(int)>& change) {
 }
 
 void leave_out(subject& s, const char* name, std::size_t n) {
-  s.find_all(name, "", n);  // throws where no rank has it
+  s.find_all(name, "", n);  // throws if no rank has the op
   each_rank(s, [&](int r) {
     if (const std::vector<op*> here = s.find(r, name); n < here.size()) s.leave_out(r, *here[n]);
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of published cases: the sound programs that they are planted in, and what plants them.
+// Published faults: the sound programs that they are planted in, and the mutations that plant them.
 #pragma once
 #include "refused.hpp"
 
@@ -8,34 +8,34 @@
 
 namespace equivalence_tests {
 
-/// A published case and the sentence that names it.
+/// A published fault, and the sentence that reports it.
 struct published_case {
-  std::string name;        // its source and number, and what it is
-  const subject& (*of)();  // the sound program
-  int id;                  // of the sentence
-  std::string names;       // what else the sentence names
+  std::string name;        // its source and number, and a description
+  const subject& (*of)();  // the correct program
+  int id;                  // the sentence's id
+  std::string names;       // another part of the sentence
   std::function<void(subject&)> plant;
 };
 
-/// Plants each case. The comparison with the model refuses it, in the order that was proven of the sound
-/// program.
+/// Plant each fault. The comparison with the model must refuse it, with the order that was proven for the
+/// correct program.
 void check_cases(const std::vector<published_case>&);
-/// Plants each case. The proof of order, messages and memory refuses it.
+/// Plant each fault. The proof of order, messages and memory must refuse it.
 void check_proofs(const std::vector<published_case>&);
 
-/// GPT by dp 2, tp 2 with sequence parallelism and pp 2; a Llama by dp 2 and tp 2, for CUDA and for the host.
+/// gpt: dp 2, tp 2, sequence parallelism and pp 2. llama: dp 2 and tp 2, for CUDA and for the host.
 const subject& gpt();
 const subject& llama();
 const subject& llama_on_host();
 
 void each_rank(subject&, const std::function<void(int)>& change);
-/// On all ranks, the n-th op of a name is left out; what it would have written is what it read.
+/// Remove the n-th op of a name on all ranks; readers of its results read its operands.
 void leave_out(subject&, const char* name, std::size_t n = 0);
 void replace(subject&, const char* name, collective_kind by);
 void multiply(subject&, const char* row, double factor);
-/// The collectives of a name run over the communicator of another.
+/// Run the collectives of a name over the communicator of another collective.
 void retarget(subject&, const char* name, const char* to);
-/// An operand holds what another one does.
+/// Make an operand read the value of another one.
 void read_instead(access& own, const access& other);
 
 }  // namespace equivalence_tests

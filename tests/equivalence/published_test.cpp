@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of other systems, and rankc's own of before, each in a lowered program. A sentence names each.
+// Faults of other systems, and earlier faults of rankc, each in a lowered program and refused with a message.
 // Sources: TV: the 14 of TrainVerify (SOSP 2025); EN: Entangle (ASPLOS 2026); D: plans that an earlier rankc
 // lowered wrongly. PUBLISHED.md lists the cases of the two catalogues, which catalogues_test.cpp plants.
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ using namespace equivalence_tests;
 
 namespace {
 
-/// A bucket's reduction reads its gradients as they are before the last microbatch.
+/// A bucket's reduction reads its gradients before the last microbatch adds to them.
 void reduce_early(subject& s) {
   each_rank(s, [&](int r) {
     op* reduction = s.find(r, "gradients of layers.0 over dp").at(0);
@@ -62,7 +62,8 @@ const std::vector<published_case> of_other_systems{
      }},
     {"TV 10: backward reads another gradient", llama_on_host, 7690, "the gradient of layers.1.w1",
      [](subject& s) {
-       std::vector<op*> of = s.find(0, "0B0: layers.1: linear_dw", "linear_dw");  // of gate and up
+       // The gradients of gate and up.
+       std::vector<op*> of = s.find(0, "0B0: layers.1: linear_dw", "linear_dw");
        subject::read_of(*of.at(1), "dy").value = subject::read_of(*of.at(2), "dy").value;
      }},
     {"TV 11: rotary backward swaps its results", llama_on_host, 7672, "0B0: layers.1: rope_grad",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A sound program that is changed, and why it is refused then.
+// Changes a sound program, and returns the reason of its refusal.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -11,29 +11,29 @@
 
 namespace equivalence_tests {
 
-/// Why a changed program is refused; "": it is not.
+/// The reason why a changed program is refused; empty if it is accepted.
 inline std::string fault(const subject& sound, const std::function<void(subject&)>& change) {
   subject s = sound;
   change(s);
   return s.reason();
 }
 
-/// A changed program is refused, for whatever reason.
+/// Require that a changed program is refused, for any reason.
 inline void check_refused(const subject& sound, const std::function<void(subject&)>& change) {
   CHECK(fault(sound, change) != "");
 }
-/// With the sentence of this id, which is returned.
+/// Require a refusal with the sentence of this id. Returns: the sentence.
 inline said check_refused(const subject& sound, int id, const std::function<void(subject&)>& change) {
   const said why = placed_of(fault(sound, change)).what;
   CHECK_MESSAGE(why.id == id, toString(why));
   return why;
 }
-/// With this sentence.
+/// Require a refusal with this sentence.
 inline void check_refused(const subject& sound, const said& expected,
                           const std::function<void(subject&)>& change) {
   CHECK(placed_of(fault(sound, change)).what == expected);
 }
-/// With this sentence, of this op.
+/// Require a refusal with this sentence, at this op.
 inline void check_refused(const subject& sound, const placed& expected,
                           const std::function<void(subject&)>& change) {
   CHECK(placed_of(fault(sound, change)) == expected);

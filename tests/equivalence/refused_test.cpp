@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that do not compute the model are refused, and the reason says where. Each is a lowered program
-// with one fault; the order of its ops is the sound program's.
+// with one fault and an unchanged order of ops.
 #include <doctest/doctest.h>
 
 #include <lora/plans.hpp>
@@ -34,7 +34,7 @@ const subject& llama() {
   return s;
 }
 
-/// On all ranks that have it, the n-th op of a name is left out.
+/// Remove the n-th op of a name on all ranks that have it.
 void leave_out(subject& s, const std::string& name, std::size_t n = 0) {
   bool found = false;
   for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
@@ -45,7 +45,7 @@ void leave_out(subject& s, const std::string& name, std::size_t n = 0) {
   REQUIRE(found);
 }
 
-/// Where two ops read one port each, each reads the other's.
+/// Exchange what two ops read at one port each.
 void swap_reads(op& a, const char* of_a, op& b, const char* of_b) {
   std::swap(subject::read_of(a, of_a), subject::read_of(b, of_b));
 }
@@ -266,7 +266,7 @@ TEST_CASE("a reduction is made twice, or over copies") {
                   }
                 });
   check_refused(llama(), said{7500, {"tokens 0..7 and 16..23"}},
-                [](subject& s) {  // over tp, where both have the same tokens
+                [](subject& s) {  // over tp, whose ranks have the same tokens
                   const auto group = [&](int rank, const char* of) {
                     return s.find(rank, of)[0]->communicator;
                   };
@@ -299,7 +299,7 @@ TEST_CASE("rows move beside what is no product of rows") {
   const subject sound(eight_ranks(), target::cuda, dtype::bf16);
   CHECK(sound.reason() == "");
   check_refused(sound, said{7519, {"0B0: embedding: embedding_grad"}}, [](subject& s) {
-    for (op* o : s.find_all("embedding: all_gather of dy")) o->by_rows = 1;  // for sums over rows
+    for (op* o : s.find_all("embedding: all_gather of dy")) o->by_rows = 1;  // these kernels sum over rows
   });
   check_refused(sound, said{7520, {"1F0: head: linear", "w"}}, [](subject& s) {
     for (op* o : s.find_all("head: all_gather of n")) {
@@ -418,14 +418,15 @@ TEST_CASE("a microbatch is lost, or counted twice") {
     more.writes[0].value = value;
     s.insert_after(0, o, more);
   });
-  check_refused(
-      eight(), placed{"rank 0, 0B1: layers.0: linear_dw of the gradient of layers.0.wv", {7675, {}}},
-      [](subject& s) {
-        std::vector<op*> of = s.find(0, "0B1: layers.0: linear_dw", "linear_dw");  // to each other's place
-        for (const std::size_t k : {2u, 3u}) REQUIRE(of[k]->writes[0].replaces >= 0);
-        std::swap(of[2]->reads[static_cast<std::size_t>(of[2]->writes[0].replaces)].value,
-                  of[3]->reads[static_cast<std::size_t>(of[3]->writes[0].replaces)].value);
-      });
+  check_refused(eight(),
+                placed{"rank 0, 0B1: layers.0: linear_dw of the gradient of layers.0.wv", {7675, {}}},
+                [](subject& s) {
+                  // The two results replace each other's operand.
+                  std::vector<op*> of = s.find(0, "0B1: layers.0: linear_dw", "linear_dw");
+                  for (const std::size_t k : {2u, 3u}) REQUIRE(of[k]->writes[0].replaces >= 0);
+                  std::swap(of[2]->reads[static_cast<std::size_t>(of[2]->writes[0].replaces)].value,
+                            of[3]->reads[static_cast<std::size_t>(of[3]->writes[0].replaces)].value);
+                });
 }
 
 TEST_CASE("a part is another") {
@@ -533,7 +534,7 @@ TEST_CASE("the norm counts a copy, or leaves out a part") {
         for (op* o : s.find_all("norm of whole gradients")) subject::port(*o, "norm").adds = false;
       });
   check_refused(eight(), said{7405, {"the norm", "features 64..127 of the squares of a gradient"}},
-                [](subject& s) {  // a shard that is counted already
+                [](subject& s) {  // a shard that the norm of sharded gradients counts already
                   for (int r = 0; r < 8; ++r) {
                     op &sharded = *s.find(r, "norm of sharded")[0], &whole = *s.find(r, "norm of whole")[0];
                     const view first = sharded.views[0];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks hand keys and values on around a ring: every query meets every key once, each gradient
-// of a key comes home once, and what goes wrong on the way is refused.
+// Programs whose ranks pass keys and values around a ring: every query meets every key once, each gradient of
+// a key returns once, and faults on the way are refused.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -35,7 +35,8 @@ constexpr rankc::models::llama llama{
     .layers = 1, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32, .theta = 10000};
 constexpr rankc::models::gpt2 gpt{.layers = 1, .hidden = 16, .heads = 2, .ffn = 24, .vocab = 32};
 
-/// Rings of two, three and four; sequences of two rows, tp, replicas, and backward that repeats attention.
+/// of_two: a ring of two with tp and microbatches of two sequences. of_three: with replicas. of_four:
+/// backward recomputes attention.
 const subject& of_two() {
   static const subject s(planned(gpt, {.world = 4, .cp = 2, .tp = 2, .sequence_parallel = true}, 2, 16),
                          target::host);
@@ -51,7 +52,7 @@ const subject& of_four() {
   return s;
 }
 
-/// The n-th shift of each rank, of forward or of backward.
+/// The n-th shift of each rank, in forward and backward order.
 std::vector<op*> shifts(subject& s, std::size_t n) {
   std::vector<op*> all;
   for (rank_program& r : s.p.ranks) {
@@ -105,9 +106,9 @@ TEST_CASE("each shift is needed, goes one way, and is of all its members") {
   for (const subject* sound : {&of_two(), &of_three(), &of_four()})
     for (std::size_t n = 0; n < count_shifts(*sound); ++n) {
       CAPTURE(n);
-      // Each rank keeps what it has.
+      // Each rank keeps its local keys and values.
       CHECK(fault(*sound, [&](subject& s) { leave_out(s, n); }) != "");
-      // Of two ranks either way is the same.
+      // In a ring of two, both directions are the same.
       const std::string other_way = fault(*sound, [&](subject& s) {
         for (op* o : shifts(s, n))
           o->does = o->does == collective_kind::shift ? collective_kind::shift_back : collective_kind::shift;
@@ -155,12 +156,12 @@ TEST_CASE("a part that is merged twice, not at all, or by another's log-sum-exp 
     op& o = merge(s, 0);
     subject::read_of(o, "lse_more") = subject::read_of(o, "lse_before");
   });
-  // What is left is one part of two.
+  // Without the merge, one part of two is left.
   check_refused(of_two(), said{7428, {"x", "layers.0: attention", "positions 4..11"}}, [&](subject& s) {
     for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
       s.leave_out(r, *s.find(r, "0F0", "merge_attention").at(0));
   });
-  // Two parts are no two summands.
+  // Two parts of a softmax must not be added.
   check_refused(of_two(), said{7502, {"a softmax"}}, [&](subject& s) {
     op& o = merge(s, 0);
     o.row = "add";
@@ -174,7 +175,7 @@ TEST_CASE("a part that is merged twice, not at all, or by another's log-sum-exp 
   });
   check_refused(of_two(), said{7446, {"tokens 0..3, 12..19 and 28..31", "1", "16"}},
                 [&](subject& s) { merge(s, 0).rows = 1; });
-  // Log-sum-exps lie sequence by sequence: halves of these are others.
+  // Log-sum-exps are stored sequence by sequence, so half a sequence's are at other indices.
   check_refused(of_two(), said{7447, {"lse_before", "16", "8"}}, [&](subject& s) {
     merge(s, 0).rows *= 2;
     merge(s, 0).seq /= 2;
@@ -189,7 +190,7 @@ TEST_CASE("each part of a gradient is added once") {
       for (const char* port : {"dq", "dk", "dv"}) {
         CAPTURE(n);
         CAPTURE(port);
-        // Another part of the same rank in its place.
+        // Another part from the same rank takes its place.
         CHECK(
             fault(*sound, [&](subject& s) {
               const std::vector<op*> all = s.find(0, "0", "ring_attention_grad");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks keep shards of the weights: what lowering makes is the model's, and none may lack a
-// gather, a sum or an addition of what has arrived.
+// Programs whose ranks shard the weights: lowered programs compute the model, and no all-gather, reduction or
+// accumulation may be missing.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -19,8 +19,8 @@ bool is_refused(const program& p, const specification& model) {
   return !v.ok || !check_equivalence(p, v, model).holds;
 }
 
-/// On all ranks the n-th op of a name does nothing: what read its result reads what those bytes held before.
-/// `matters`: whether anything did, and found something else than an earlier op of the name had made there.
+/// Replace the n-th op of a name by a no-op on all ranks: readers of its results read the values before it.
+/// `matters`: some op reads the result, and no earlier op of the name had made the same value there.
 program without(program p, const std::string& name, std::size_t n, bool& matters) {
   matters = false;
   for (rank_program& r : p.ranks) {
@@ -28,7 +28,7 @@ program without(program p, const std::string& name, std::size_t n, bool& matters
       int value;
       std::string by;
     };
-    std::map<std::size_t, made> held;  // by the first byte of a write
+    std::map<std::size_t, made> held;  // the last write, by its first byte
     std::size_t seen = 0;
     for (std::size_t i = 0; i < r.ops.size(); ++i) {
       op& o = r.ops[i];
@@ -81,7 +81,8 @@ TEST_CASE(
         CAPTURE(k);
         bool matters = false;
         const program p = without(s.p, name, k, matters);
-        CHECK((is_refused(p, s.model) || !matters));  // backward gathers biases that it does not read
+        // A removed gather of biases does not matter: backward does not read them.
+        CHECK((is_refused(p, s.model) || !matters));
         ++(matters ? removed : needless);
       }
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of two parameters of three rows each, and its program by hand for ranks that each keep a shard of
-// them: rows are gathered at the step's begin, and the gradients of each microbatch are reduced to shards,
-// which are added up. Three rows do not divide by two: the second shard ends with a row of zeros.
+// A model of two parameters with three rows each, and its handmade program for ranks that each keep a shard
+// of them: rows are all-gathered at the beginning of the step, and the gradients of each microbatch are
+// reduce-scattered and accumulated in shards. Three rows do not divide by two: the second shard ends with a
+// row of zeros.
 #pragma once
 #include "by_hand.hpp"
 
@@ -32,11 +33,11 @@ inline specification model_of_two() {
   return s;
 }
 
-/// Ranks: replica by replica, shard by shard. Communicators are first of the shards of each replica, then of
-/// the replicas of each shard.
+/// Ranks are numbered replica by replica, then shard by shard. First come the communicators over each
+/// replica's shards, then those over each shard's replicas.
 struct shards {
   int replicas = 1, of = 2;
-  int present = of;  // shards that are in the program: the first
+  int present = of;  // the first shards, which the program contains
 
   std::int64_t rows() const { return (words + of - 1) / of; }
   std::int64_t stored() const { return of * rows(); }
@@ -114,7 +115,7 @@ class sharded_rank {
         {{"logits", "x", x.shape}, {"top", "top", matrix(t, 1)}, {"targets", targets[k], vector(t)}});
     made_.kernel("cross_entropy", {{"loss", "loss", {}, k > 0}}, {{"sums", "sums", matrix(t, 2)}}, 0.125);
   }
-  /// The rows past the end are cleared before the one gradient is written, and after the other.
+  /// Rows past the end are cleared before shift's gradient is written, and after table's.
   void backward(int k) {
     const std::int64_t t = tokens_of_microbatch(), past = s_.stored() - words;
     made_.kernel("cross_entropy_grad", {{"dsums", "dsums", matrix(t, 2)}}, {{"sums", "sums", matrix(t, 2)}},

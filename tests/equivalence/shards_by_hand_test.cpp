@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters in shards: programs by hand are accepted as they are, refused with one fault.
+// Sharded parameters: handmade programs are accepted as they are, and refused with one fault.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -12,7 +12,7 @@
 namespace shards_by_hand_test {
 
 using namespace equivalence_tests;
-using rankc::codegen::access;  // and not that of unistd.h
+using rankc::codegen::access;  // unistd.h has a function of this name
 
 namespace {
 
@@ -75,8 +75,7 @@ TEST_CASE("a gather writes over the rank's own shard alone, where it belongs") {
               a.end += 4096;
             }
     }
-    // The gather may write where it belongs. But the optimizer's kernel takes the bytes behind so small a
-    // shard.
+    // The gather may write there. But the optimizer's kernel also updates the bytes behind so small a shard.
     const placed behind{"", {7277, {"0", "all_gather", "4096", "4192"}}};
     CHECK(why(x) == (belongs ? behind : placed{"rank 0, all_gather", {7590, {}}}));
   }
@@ -176,7 +175,7 @@ TEST_CASE("rows past the end of a gradient are not zeros") {
   CHECK(why(x) == placed{"rank 1, reduce_scatter", {7485, {"1", "4"}}});
   x = sharded_by_hand();
   find(x, 1, "adamw", 1).reads[1].value =
-      find(x, 1, "adamw", 1).reads[2].value;  // the first moment, which has zeros there
+      find(x, 1, "adamw", 1).reads[2].value;  // the first moment, which is zero
   CHECK(why(x) == placed{"rank 1, adamw",
                          {7470,
                           {"the gradient of shift", "a value that does not occur in the model",
@@ -218,7 +217,7 @@ TEST_CASE("what ranks hold of a parameter tiles it") {
                {7625, {"0", "elements 0..1 of 3 x 0..3 of 4", "1", "elements 1..2 of 3 x 0..3 of 4"}}});
   CHECK(placed_of(reason_of({{0, 2}, {0, 2}}, {{2, 1}, {2, 2}})) ==
         placed{"parameter spare", {7626, {"6", "12"}}});
-  CHECK(reason_of({{0, 3}, {0, 4}}, {{3, 1}, {0, 4}}) == "");  // all of the second is past the end
+  CHECK(reason_of({{0, 3}, {0, 4}}, {{3, 1}, {0, 4}}) == "");  // the second shard is entirely past the end
   CHECK(placed_of(reason_of({{0, 3}, {0, 4}}, {{3, 2}, {0, 4}})) ==
         placed{"rank 1, begin", {7463, {"the weight of spare", "2", "3", "0", "3"}}});
   CHECK(placed_of(reason_of({{0, 3}, {0, 2}}, {{0, 3}, {2, 3}})) ==
@@ -230,7 +229,7 @@ TEST_CASE("what ranks hold along two axes tiles it, with all ranks in the progra
   model.layers[0].values.push_back({{3, 4}});
   model.layers[0].parameters.push_back({"spare", 9, false});
   model.uses[0].parameters.push_back("spare");
-  using boxes = std::vector<std::vector<box_range>>;  // of replica 0's shards, then of replica 1's
+  using boxes = std::vector<std::vector<box_range>>;  // replica 0's shards, then replica 1's
   const auto reason_of = [&](const shards& s, const boxes& held) {
     program_by_hand x = sharded_by_hand(s);
     for (std::size_t r = 0; r < x.p.ranks.size(); ++r) {
@@ -254,7 +253,7 @@ TEST_CASE("what ranks hold along two axes tiles it, with all ranks in the progra
   const boxes rows{{{0, 1}, {0, 2}},
                    {{1, 1}, {0, 2}},
                    {{0, 1}, {2, 2}},
-                   {{1, 1}, {2, 2}}};  // and of the fourth shard none
+                   {{1, 1}, {2, 2}}};  // the fourth shard has no elements
   CHECK(reason_of(four_of_which_two, rows) == "");
   CHECK(placed_of(reason_of(four_of_which_two, {rows[0], rows[1], rows[2], rows[0]})) ==
         placed{"parameter spare", {7623, {"3", "4"}}});

@@ -4,7 +4,7 @@
 
 namespace equivalence_tests {
 
-/// A Qwen3-MoE of 16 features whose routers choose two experts; a test sets the fields that it is about.
+/// A Qwen3-MoE with 16 features and top-2 routing; a test sets the fields that matter to it.
 constexpr rankc::models::qwen3_moe small_experts(int layers, int experts) {
   return {.layers = layers,
           .hidden = 16,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of a plan belong together: each is training or evaluation, begins with what the other leaves, and
-// leaves tables, padding and types as it found them.
+// The steps of a plan fit together: each is training or evaluation, begins with the state that the other
+// leaves, and keeps tables, padding and types.
 #include <doctest/doctest.h>
 
 #include <lora/plans.hpp>
@@ -18,11 +18,11 @@
 namespace steps_test {
 
 using namespace equivalence_tests;
-using rankc::codegen::access;  // and not that of unistd.h
+using rankc::codegen::access;  // unistd.h has a function of this name
 
 namespace {
 
-/// Both steps of a plan, by what they keep.
+/// Both steps of a plan, and the state that they keep.
 struct both {
   kept_state train, evaluate;
   specification model;
@@ -62,7 +62,7 @@ kept_tensor& find(kept_state& s, holding_kind kind, const std::string& name = ""
   throw std::logic_error("no such tensor");
 }
 
-/// Both ranks begin with three elements more than the model has, and leave them.
+/// A program whose ranks begin and end with three additional elements, which the model does not have.
 program_by_hand with(const holding& h) {
   program_by_hand x = two_ranks_by_hand();
   for (int r = 0; r < 2; ++r) {
@@ -80,7 +80,7 @@ const holding padding{.kind = holding_kind::padding},
 
 access& last_read(program_by_hand& x) { return x.p.ranks[0].ops.back().reads.back(); }
 
-/// Before its end rank 0 writes the three elements: zeros, or a row of the table.
+/// Before its end, rank 0 overwrites the three elements with zeros or with a row of the table.
 void overwrite(program_by_hand& x, bool with_zeros) {
   std::vector<op>& ops = x.p.ranks[0].ops;
   op o{.kind = op_kind::compute, .name = "more", .waits = {}, .reads = {}, .writes = {}};
@@ -126,7 +126,7 @@ TEST_CASE("the steps are training and evaluation, each once, or evaluation alone
   CHECK(said_of_steps({b.train, b.evaluate, b.evaluate}, b.model) == said{7737, {"2"}});
   CHECK(said_of_steps({b.train, b.evaluate}, still) == said{7738, {"1", "0", none}});
   CHECK(said_of_steps({b.evaluate}, still) == said{});
-  CHECK(said_of_steps({b.train, b.evaluate}, {}) == said{});  // of a file without a model
+  CHECK(said_of_steps({b.train, b.evaluate}, {}) == said{});  // a file without a model
   CHECK(said_of_steps({b.evaluate}, {}) == said{});
   b.train.step = "warm up";
   CHECK(said_of_steps({b.train, b.evaluate}, b.model) == said{7736, {"warm up"}});
@@ -178,7 +178,7 @@ TEST_CASE("whether a step trains follows from its name and the model, not from w
   CHECK(placed_of(reason(x, frozen(model_by_hand()))) == placed{"", {7731, {"1"}}});
   x.p.step = "evaluate";
   CHECK(why(x) == placed{"rank 0, end", {7470, {"the weight of table", "table after the update", "table"}}});
-  // A step that does nothing, and keeps the moments, or none.
+  // A step without computation, which keeps the moments or drops them.
   for (const bool with_moments : {true, false}) {
     x = two_ranks_by_hand();
     for (int r = 0; r < 2; ++r) {
@@ -211,11 +211,11 @@ TEST_CASE("padding is zeros, and a rotary table the table, when a step ends") {
     x = with(h);
     overwrite(x, true);
     CHECK((reason(x, model_by_hand()) == "") == pads);
-    x = with(h);  // it is not left
+    x = with(h);  // rank 0 does not end with it
     x.p.ranks[0].ops.back().reads.pop_back();
     x.p.ranks[0].ops.back().holds.pop_back();
     CHECK(why(x) == placed{"", {7628, {"0", pads ? "padding" : "rotary"}}});
-    x = with(h);  // two tensors in the same bytes
+    x = with(h);  // two tensors at the same address
     x.p.ranks[0].ops.front().writes.push_back(x.p.ranks[0].ops.front().writes.back());
     x.p.ranks[0].ops.front().holds.push_back(h);
     CHECK(why(x) == placed{"rank 0, begin", {7732, {pads ? "the padding" : "the rotary", "16384"}}});
@@ -229,7 +229,7 @@ TEST_CASE("what a step leaves is of the type that it begins with") {
   program_by_hand x = two_ranks_by_hand();
   op& begin = find(x, 0, "begin");
   access& weight = begin.writes[0];
-  for (op& o : x.p.ranks[0].ops)  // in f32, until the optimizer makes it f64
+  for (op& o : x.p.ranks[0].ops)  // f32 before the update, which writes f64
     for (access& a : o.reads)
       if (a.value == weight.value) a.type = element_type::f32;
   weight.type = element_type::f32;

@@ -42,7 +42,7 @@ view& subject::port(op& o, const std::string& name) {
 
 void subject::leave_out(int rank, op& gone) {
   for (std::size_t i = 0; i < gone.writes.size(); ++i) {
-    if (gone.writes[i].type == element_type::bytes) continue;  // scratch, which nothing reads
+    if (gone.writes[i].type == element_type::bytes) continue;  // scratch, which no op reads
     const int over = gone.writes[i].replaces;
     const int before = gone.reads.at(over < 0 ? i : static_cast<std::size_t>(over)).value;
     for (op& o : p.ranks.at(static_cast<std::size_t>(rank)).ops)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts that take no more than so many picks: programs compute what the definition says, written down once
-// more and on whole tensors (fuzz/reference.cpp), drop the same picks on all layouts, say how many, and take
-// less memory.
+// Experts with a capacity: programs compute the definition, which is written again for whole tensors
+// (fuzz/reference.cpp), drop the same picks on all layouts, report their number, and take less memory.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>
@@ -64,7 +63,7 @@ TEST_CASE("the loss is the definition's, and all layouts drop and count its pick
       ++of_losses;
     }
     const auto routers = rankc::runtime::read_routers(*r.engine);
-    REQUIRE(routers.has_value() == (program.job != "capacity_own"));  // whose model says no routers()
+    REQUIRE(routers.has_value() == (program.job != "capacity_own"));  // this model does not declare routers()
     if (!routers) continue;
     REQUIRE(routers->dropped.size() == 4);
     const auto [first, is_new] = dropped.try_emplace(program.job, routers->dropped);
@@ -115,7 +114,7 @@ TEST_CASE(
     CHECK(layer_sums() == 0);
     CHECK(rankc::runtime::overflow_of(*r.engine).empty());
     for (const auto& p :
-         rankc::runtime::global_parameters(r.about))  // equal scores: every token goes to expert 0
+         rankc::runtime::global_parameters(r.about))  // equal scores send every token to expert 0
       if (p.name.ends_with("router"))
         rankc::runtime::write(*r.engine, p, region::weights, [](std::size_t, std::span<double> out) {
           std::fill(out.begin(), out.end(), 0.0);
@@ -158,14 +157,14 @@ TEST_CASE("a capacity takes memory from slabs, and describe says how many picks 
            text.npos) == (capacity == 1.25));
     CHECK((text.find("capacity: ") != text.npos) == (capacity > 0));
   }
-  // A rank sends each of 8 slabs of 2 sequences of 64 tokens: up to 2 of the 4 picks of each, or 10 of each
-  // group of each of 2 experts.
+  // A rank sends a slab for each of 8 ranks, with the picks of 2 sequences of 64 tokens each: up to 2 of a
+  // token's 4 picks, or 10 of each group of 32 for each of 2 experts.
   MESSAGE("arena: " << bytes[0] << " bytes without a capacity, " << bytes[1.25] << " with 1.25, " << bytes[1]
                     << " with 1");
   CHECK(bytes[1] < bytes[1.25]);
   CHECK(bytes[1.25] < bytes[0]);
   CHECK(bytes[100] >= bytes[0]);
-  CHECK(bytes[100] < bytes[0] + 16384);  // counts, and what arranges them
+  CHECK(bytes[100] < bytes[0] + 16384);  // counts, and their arrangement
 }
 
 }  // namespace capacity_test

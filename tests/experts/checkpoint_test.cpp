@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints between plans whose experts are whole on each rank, in columns or rows, or on ranks of their
-// own.
+// Checkpoints between plans whose experts are whole on each rank, split into columns or rows, or spread over
+// ranks.
 #include "between_layouts.hpp"
 
 namespace checkpoint_test {

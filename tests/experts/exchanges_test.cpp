@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks with experts of their own send each other: what the formulas say, what describe tells, and what
-// the fabric carries.
-// Source of the formulas: rows 37 and 38 of the table of collectives, two all-to-alls of slots each way in a
-// layer, and the offsets.
+// The communication of expert-parallel ranks: the formulas, the report of describe, and the fabric's counts
+// agree.
+// Source: rows 37 and 38 of the table of collectives, two all-to-alls of slots each way in a layer, and the
+// offsets.
 #include <doctest/doctest.h>
 
 #include <rankc/runtime/host/transfers.hpp>
@@ -21,18 +21,19 @@ constexpr int layers = 4, hidden = 12;
 int experts_of(const std::string& family) { return family == "overflow" ? 8 : 4; }
 int picks_of(const std::string& family) { return family == "overflow" ? 1 : 2; }
 
-/// What an expert takes of a group of tokens, of the families that limit it: 1 of 2 tokens; 1.1, 0.5 and 6
-/// even shares of a sequence.
+/// The most picks that an expert takes from a group of tokens, for families with a capacity: 1 of 2 tokens;
+/// or 1.1, 0.5 and 6 even shares of a sequence.
 struct group {
   int tokens, most;
 };
 const std::map<std::string, group> limits{
     {"capacity", {2, 1}}, {"capacity_losses", {8, 5}}, {"capacity_own", {8, 2}}, {"overflow", {8, 6}}};
 
-/// Rows of all slabs of a rank: of its tokens' picks so many can be of one other rank's experts.
+/// The rows of all slabs of a rank: for each peer, the most picks that its tokens may have at the peer's
+/// experts.
 std::int64_t rows_of_slabs(const std::string& family, const rankc::runtime::description& about) {
   const int experts = experts_of(family), picks = picks_of(family);
-  const bool shares_tokens = about.tp > 1;  // then in sequence-parallel regions
+  const bool shares_tokens = about.tp > 1;  // tp shards the tokens, by sequence parallelism
   const int tokens = about.rows * about.seq / about.cp / (shares_tokens ? about.tp : 1),
             most = std::min(picks, experts / about.ep);
   const auto limit = limits.find(family);
@@ -54,8 +55,8 @@ TEST_CASE("ranks of ep send what the formulas, the program's table and the fabri
     std::vector<rankc::host::transfer> did;
     counted_step(*r.engine, {r.lr, 0, 0, 0.9, 0.95, 1e-8, 1}, did);
     const auto ranks = nlohmann::json::parse(r.about.json).at("pipeline_ranks");
-    std::map<std::string, std::int64_t> times;  // of each exchange, on all pipeline ranks
-    std::vector<std::int64_t> bytes;            // that each pipeline rank's ranks send and keep
+    std::map<std::string, std::int64_t> times;  // calls of each exchange, on all pipeline ranks
+    std::vector<std::int64_t> bytes;            // bytes sent and kept, by pipeline rank
     for (const auto& of : ranks) {
       bytes.push_back(0);
       for (const auto& row : of.at("collectives")) {

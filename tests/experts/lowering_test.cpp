@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told of plans with experts, and how their programs keep what routers choose.
+// Plans with experts: the report of describe, and how their programs keep the routers' choices.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -34,7 +34,7 @@ TEST_CASE("describe says how many experts a token meets, and how many parameters
     const auto at = text.find("experts: ");
     return at == text.npos ? "" : text.substr(at, text.find('\n', at) - at);
   };
-  // 4 layers of 12 x 6 x 3 for each of 5 experts, of which 3 are not met.
+  // 4 layers with 12 x 6 x 3 parameters for each of 5 experts; a token does not meet 3 of them.
   const int all = 32 * 12 + 12 + 4 * (2 * 12 + 2 * 4 + 4 * 8 * 12 + 5 * 12 + 5 * 3 * 12 * 6),
             met = all - 4 * 3 * 3 * 12 * 6;
   for (const char* layout : {"one", "tp2", "shards", "zbv"})
@@ -102,15 +102,16 @@ TEST_CASE(
   for (const collective_kind k :
        {collective_kind::to_experts, collective_kind::from_experts, collective_kind::share_offsets}) {
     CAPTURE(collective_kind_names[static_cast<int>(k)]);
-    CHECK(is_refused([&](program& p) { nth(p, 0, k).writes[1].end -= 8; }));  // scratch
+    CHECK(is_refused([&](program& p) { nth(p, 0, k).writes[1].end -= 8; }));  // the scratch is too small
     CHECK(is_refused([&](program& p) { nth(p, 0, k).bytes -= 8; }));
     CHECK(is_refused([&](program& p) { nth(p, 0, k).writes[0].type = element_type::f32; }));
     CHECK(is_refused([&](program& p) { nth(p, 0, k).does = collective_kind::all_to_all; }));
     CHECK(is_refused(
-        [&](program& p) { nth(p, 0, k).communicator = nth(p, 2, k).communicator; }));  // of another replica
+        [&](program& p) { nth(p, 0, k).communicator = nth(p, 2, k).communicator; }));  // another replica
     CHECK(is_refused([&](program& p) { nth(p, 0, k).writes.pop_back(); }));
   }
-  CHECK(is_refused([&](program& p) { nth(p, 0, collective_kind::to_experts).reads.pop_back(); }));  // offsets
+  // The offsets are missing.
+  CHECK(is_refused([&](program& p) { nth(p, 0, collective_kind::to_experts).reads.pop_back(); }));
 }
 
 }  // namespace lowering_test

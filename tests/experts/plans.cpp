@@ -48,7 +48,7 @@ class list : public plan_list {
     add(family, "repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2}, schedules::zero_bubble_v{3},
         norms_again);
   }
-  /// Experts over ranks. The model's divide by 4.
+  /// Experts spread over ranks; the model's number of experts divides by 4.
   void add_spread(const char* family, const auto& model) {
     add(family, "ep2", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
     add(family, "ep4_step", model, {.world = 4, .dp_shard = 4, .ep = 4, .reshard = reshard::after_step},
@@ -85,7 +85,7 @@ class list : public plan_list {
     add(family, "ep2_repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2, .ep = 2},
         schedules::zero_bubble_v{3}, norms_again);
   }
-  /// Experts that all tokens go through, beside others of one rank and of several.
+  /// Shared experts, together with routed experts of one rank and of several.
   void add_shared(const char* family, const auto& model) {
     add(family, "one", model, {}, once);
     add(family, "tp2", model, {.world = 2, .tp = 2}, once);
@@ -98,7 +98,7 @@ class list : public plan_list {
         {.world = 8, .dp_shard = 2, .tp = 2, .pp = 2, .ep = 2, .sequence_parallel = true},
         schedules::zero_bubble_v{3});
   }
-  /// Experts that take so many picks of two positions.
+  /// Experts with a limited number of picks from two positions.
   void add_limited(const char* family, const auto& model) {
     add(family, "one", model, {}, once);
     add(family, "three", model, {}, schedules::gpipe{3});
@@ -130,7 +130,7 @@ class list : public plan_list {
     add(family, "ep2_repeated_zbv", model, {.world = 4, .cp = 2, .pp = 2, .ep = 2},
         schedules::zero_bubble_v{3}, norms_again);
   }
-  /// The same of whole sequences.
+  /// The same with a limit for whole sequences.
   void add_limited_sequences(const char* family, const auto& model) {
     add(family, "one", model, {}, schedules::gpipe{3});
     add(family, "sp_repeated", model, {.world = 4, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, three,
@@ -140,7 +140,7 @@ class list : public plan_list {
         three);
     add(family, "ep4_zbv", model, {.world = 8, .dp_shard = 4, .pp = 2, .ep = 4}, schedules::zero_bubble_v{3});
   }
-  /// The same that fails a step whose picks do not fit.
+  /// The same, where a step fails if picks do not fit.
   void add_failing(const char* family, const auto& model) {
     add(family, "one", model, {}, once);
     add(family, "tp2_zbv", model, {.world = 4, .tp = 2, .pp = 2}, schedules::zero_bubble_v{3});
@@ -153,7 +153,7 @@ class list : public plan_list {
   static constexpr schedules::one_f_one_b three{3};
 };
 
-/// Scores by the sigmoid, and weights that add up to 2.5.
+/// Sigmoid scores, and weights that sum to 2.5.
 struct sigmoid_block {
   static constexpr std::string_view name = "expert_block";
   models::attention_half attention;
@@ -162,8 +162,7 @@ struct sigmoid_block {
                                1e-5, c);
   }
 };
-/// The same of which an expert takes no more than half of a sequence's even share, in a model that keeps no
-/// statistics.
+/// The same with a capacity of half of a sequence's even share, in a model without statistics.
 struct limited_block {
   static constexpr std::string_view name = "limited_block";
   models::attention_half attention;
@@ -174,7 +173,7 @@ struct limited_block {
         1e-5, c);
   }
 };
-/// The same with one that all tokens go through.
+/// The same with a shared expert.
 struct shared_block {
   static constexpr std::string_view name = "shared_block";
   models::attention_half attention;
@@ -185,7 +184,7 @@ struct shared_block {
         1e-5, c);
   }
 };
-/// Their weights as they are, times a factor.
+/// Sigmoid scores as weights, not normalised, times 1.5.
 struct scaled_block {
   static constexpr std::string_view name = "scaled_block";
   models::attention_half attention;

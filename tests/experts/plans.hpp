@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of models with experts, each on one rank and split; a split one computes what the one of its family
-// on one rank does.
+// Plans of models with experts, each on one rank and split. A split plan computes the same as its family's
+// plan on one rank.
 #pragma once
 #include "../families/split_plan.hpp"
 

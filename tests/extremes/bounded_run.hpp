@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with arguments of any bytes, which is stopped where it does not end.
+// Runs a program with arbitrary bytes as arguments, and stops it after a limit.
 #pragma once
 #include <chrono>
 #include <string>
@@ -8,7 +8,7 @@
 namespace rankc::test {
 
 struct bounded_run {
-  int code = 0;           // 128 + n where signal n ended it
+  int code = 0;           // 128 + n if signal n ended it
   bool hung = false;      // it did not end within the limit, and was killed
   bool was_told = false;  // SIGTERM was sent
   std::string out, err;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every option and argument of a program, of its generator and of rankc, with extreme values. Each run ends
-// within seconds, with a code of the table of exit codes, and a refusal is one sentence that names the option
-// or its value. The options are read from --help.
+// within seconds, with a code from the table of exit codes, and a refusal is one sentence that names the
+// option or its value. The options are read from --help.
 #include "bounded_run.hpp"
 #include "options_of_help.hpp"
 
@@ -28,14 +28,14 @@ using words = std::vector<std::string>;
 const std::string program = RANKC_EXTREMES_PROGRAM, generator = RANKC_EXTREMES_GENERATOR,
                   tool = RANKC_EXTREMES_TOOL;
 
-/// A command of an executable, and the arguments that it needs besides the tested option.
+/// A command of an executable, and the arguments that it needs in addition to the tested option.
 struct command {
   std::string file, name;
-  words beside;       // options that each run has, unless they are tested: name, value, name, value
+  words beside;       // options of every run, unless they are tested: name, value, name, value
   words arguments{};  // positional
 };
 
-/// Files that commands read.
+/// The input files of the commands.
 struct prepared {
   scratch files;
   std::string checkpoint = files.path("checkpoint"), certificate = files.path("certificate.json"),
@@ -47,7 +47,7 @@ struct prepared {
     REQUIRE(run({program, "train", "--steps", "1", "--save", checkpoint}).code == 0);
     REQUIRE(run({generator, "certificate", "--out", certificate}).code == 0);
   }
-  /// Run in a new folder, which is removed.
+  /// Run in a temporary folder.
   bounded_run run(const words& all, double told_after = 1e9) const {
     const scratch here;
     return run_bounded(all, here.path(), scaled(told_after), scaled(60));
@@ -84,12 +84,12 @@ words values(const prepared& p) {
           p.fifo,  "/dev/full", "/dev/null", p.text,         std::string(100'000, 'x')};
 }
 
-/// The text that an error prints for a value begins so.
+/// The beginning of a value as errors print it.
 std::string shown(const std::string& value) {
   return value == "\xff\xfe" ? "\\xff\\xfe" : value.substr(0, 20);
 }
 
-/// The lines of an error that are no note, and no list of the options.
+/// The lines of standard error that are neither notes nor a list of options.
 words errors_of(const std::string& err) {
   words all;
   std::istringstream in(err);
@@ -99,7 +99,7 @@ words errors_of(const std::string& err) {
   return all;
 }
 
-/// Whether a sentence names an option, as it is given or as a field of JSON, or its value.
+/// Whether a sentence contains an option, as given or as a JSON field, or its value.
 bool names(const std::string& line, const std::string& option, const std::string& value) {
   std::string field = option.substr(option.find_first_not_of('-'));
   std::ranges::replace(field, '-', '_');
@@ -107,7 +107,7 @@ bool names(const std::string& line, const std::string& option, const std::string
   return has(option) || has(field) || (!value.empty() && has(shown(value)));
 }
 
-/// The faults of a run; empty for a run without faults.
+/// The faults of a run; empty if there are none.
 std::string complaint(const command& c, const std::string& option, const std::string& value,
                       const bounded_run& r) {
   static const std::regex library(
@@ -131,7 +131,7 @@ std::string complaint(const command& c, const std::string& option, const std::st
   return wrong;
 }
 
-/// The arguments of a run in which an option, or a positional argument, has a value.
+/// The arguments of a run with a value for an option or a positional argument.
 words arguments_of(const command& c, const std::string& option, const std::string& value) {
   words all{c.file, c.name};
   for (std::size_t i = 0; i < c.beside.size(); i += 2)
@@ -148,7 +148,7 @@ words arguments_of(const command& c, const std::string& option, const std::strin
   return all;
 }
 
-/// Values that are in order and make a run that takes years.
+/// Valid values that make a run take years.
 bool is_endless(const std::string& option, const std::string& value) {
   return value == "2147483648" && (option == "--steps" || option == "--tokens");
 }

@@ -6,13 +6,13 @@
 namespace rankc::test {
 namespace {
 
-/// A line of the list begins with two spaces; longer indents continue the line above.
+/// An option's line begins with two spaces; longer indents continue the line above.
 bool is_entry(std::string_view line) { return line.starts_with("  ") && line.size() > 2 && line[2] != ' '; }
 
 bool is_heading(std::string_view line) { return line.ends_with(':') && !line.starts_with(' '); }
 
-/// One space and the type of the value follow the name of an option. Several spaces and its text, or
-/// nothing, follow the name of a flag.
+/// The name of an option is followed by one space and its value's type; the name of a flag by several spaces
+/// and its text, or by nothing.
 bool has_value(std::string_view behind_name) {
   return behind_name.size() > 1 && behind_name[0] == ' ' && behind_name[1] != ' ';
 }

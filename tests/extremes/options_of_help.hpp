@@ -9,12 +9,12 @@ namespace rankc::test {
 
 struct listed {
   std::vector<std::string> subcommands;
-  std::vector<std::string> options;  // that take a value
-  std::vector<std::string> flags;    // that take none
+  std::vector<std::string> options;  // with a value
+  std::vector<std::string> flags;    // without a value
   std::vector<std::string> positionals;
 };
 
-/// Shapes: `help` is the text of CLI11. Options of all groups are listed, but --help and --version.
+/// The options and flags of CLI11's help text, in all groups, except --help and --version.
 listed read_help(std::string_view help);
 
 }  // namespace rankc::test

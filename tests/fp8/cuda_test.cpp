@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On GPUs the same recipe, where products have the weights of several layers side by side for one tensor:
-// losses are near PyTorch's, and gradients as near to the host's unrounded ones as the host's own.
+// The same recipe on GPUs, where a GEMM takes the weights of several layers as one tensor: losses are close
+// to PyTorch's, and gradients as close to the host's unrounded ones as the host's own.
 #include "losses.hpp"
 
 namespace {

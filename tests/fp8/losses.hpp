@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's losses by the same recipe, and what programs give beside them.
+// PyTorch's losses with the same recipe, to compare with the programs' losses.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -9,18 +9,18 @@
 
 #include "run.hpp"
 
-/// "llama_rows" of the job "llama_rows_2", and its model.
+/// The recipe "llama_rows" of the job "llama_rows_2", and its model "llama".
 inline std::string recipe_of(const std::string& job) { return job.substr(0, job.rfind('_')); }
 inline std::string model_of(const std::string& job) { return job.substr(0, job.find('_')); }
 
-/// The options of a job's batches, as the file of losses has them.
+/// The batch options of a job in the file of losses.
 inline std::string batch_options(const std::string& job) {
   if (job.ends_with("_1")) return " --batch 4 --loss";
   return job.ends_with("_2") ? " --batch 4 --accum 2 --loss" : " none";
 }
 
-/// PyTorch's losses of a job; none where it has no such job. Its operands are those of the layers one by one,
-/// as on the host.
+/// PyTorch's losses for a job; empty if there are no recorded ones. PyTorch casts the operands of each layer
+/// separately, as the host does.
 inline std::vector<double> expected_losses(const std::string& job) {
   const bool in_rows = recipe_of(job) != model_of(job);
   const std::string wanted =
@@ -32,7 +32,7 @@ inline std::vector<double> expected_losses(const std::string& job) {
   return {};
 }
 
-/// The largest difference of losses, over as many steps as are expected.
+/// The largest difference from the expected losses.
 inline double difference_of_losses(const registered& program, const std::vector<double>& expected) {
   run r(program, "arith", 1e-3);
   double most = 0;
@@ -40,7 +40,7 @@ inline double difference_of_losses(const registered& program, const std::vector<
   return most;
 }
 
-/// How far gradients are from others, as a share of those: of all elements together.
+/// The norm of the difference of all gradients, relative to the norm of the expected ones.
 inline double distance(const tensors& found, const tensors& expected) {
   double off = 0, all = 0;
   for (const auto& [name, values] : expected)

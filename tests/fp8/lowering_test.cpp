@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What linear layers in eight bits make of programs: their operands, each rounded once; proofs, memory, and
-// that a program which takes another operand, or one not rounded, is refused.
+// Programs with fp8 linear layers: their operands, each rounded once; proofs; memory. A program that takes
+// another operand, or an unrounded one, is refused.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -23,7 +23,7 @@
 namespace lowering_test {
 
 using namespace rankc::codegen;
-using rankc::codegen::access;  // and not that of unistd.h
+using rankc::codegen::access;  // unistd.h has a function of this name
 namespace counted = rankc::lowering;
 
 namespace {
@@ -150,7 +150,8 @@ TEST_CASE("with a scale for each row all is of e4m3, by kernels of their own") {
 TEST_CASE("what is recomputed is rounded again, and not kept") {
   const lowered kept = lower(find("llama_1", "one"), dtype::bf16, target::cuda),
                 again = lower(find("llama_1", "norms_again"), dtype::bf16, target::cuda);
-  const body &all = kept.bodies.at(1), &fewer = again.bodies.at(2);  // of every second layer
+  // The block that recomputes, which is every second one.
+  const body &all = kept.bodies.at(1), &fewer = again.bodies.at(2);
   CHECK(fewer.repeated > 0);
   const auto bytes_of = [](std::size_t width) { return rankc::runtime::fp8_layout{256, width}.bytes(); };
   CHECK(fewer.saved_bytes + 2 * bytes_of(64) + bytes_of(176) <= all.saved_bytes);
@@ -159,7 +160,7 @@ TEST_CASE("what is recomputed is rounded again, and not kept") {
 TEST_CASE("what is needed besides is rounded apart") {
   const body gpt = lower(find("gpt2_1", "one"), dtype::bf16, target::cuda).bodies.at(1);
   CHECK(count(gpt, "gelu_e4m3") == 1);
-  CHECK(count(gpt, "gelu_grad") == 1);  // the bias's gradient is of it, too
+  CHECK(count(gpt, "gelu_grad") == 1);  // the bias gradient needs gelu's gradient, too
   CHECK(count(gpt, "to_e5m2") == 4);
 }
 
@@ -198,7 +199,8 @@ TEST_CASE("layers of other sizes, and routers, stay in the plan's precision") {
 
 namespace {
 
-/// `suffix`: of its rows. `other`: what the recipe does not say.
+/// Check that changed operand roundings are refused. `suffix`: of the rows. `other`: a rounding that the
+/// recipe does not specify.
 void check_operands(const std::string& job, const std::string& suffix, specification::rounding other) {
   const rankc::plan_data& plan = find(job, "one");
   const lowered l = lower(plan, dtype::f64, target::host);
@@ -217,7 +219,7 @@ void check_operands(const std::string& job, const std::string& suffix, specifica
         if (o.operands != specification::rounding::none) o.operands = rounding;
     CHECK_FALSE(check_equivalence(sound, prove(sound), changed).holds);
   }
-  for (const int bytes : {-256, 256}) {  // behind the elements of the first tensor that is rounded
+  for (const int bytes : {-256, 256}) {  // shift the columns part of the first rounded tensor
     program p = sound;
     int rounded = 0;
     for (op& o : p.ranks[0].ops) {
@@ -243,14 +245,15 @@ void check_operands(const std::string& job, const std::string& suffix, specifica
   for (const std::string row : {"linear_fp8", "linear_dx_fp8", "linear_dw_fp8"}) {
     const std::vector<std::size_t> at = products(row + suffix);
     REQUIRE(at.size() > 2);
-    for (std::size_t i = 0; i + 1 < at.size(); ++i)  // of the next product of the kind
+    for (std::size_t i = 0; i + 1 < at.size(); ++i)  // the operands of the kind's next GEMM
       for (const std::size_t read : {0u, 1u})
         if (const access& other = sound.ranks[0].ops[at[i + 1]].reads[read];
             other.value != sound.ranks[0].ops[at[i]].reads[read].value)
           check_refused(at[i], read, other);
   }
-  for (const std::string row : {"to_e4m3", "to_e5m2", "weight_to_e4m3"}) {  // what is rounded stays as it was
-    if (row + suffix == "to_e5m2_rows") continue;                           // there is none
+  // The GEMM reads the value before rounding.
+  for (const std::string row : {"to_e4m3", "to_e5m2", "weight_to_e4m3"}) {
+    if (row + suffix == "to_e5m2_rows") continue;  // no such row exists
     const std::vector<std::size_t> at = products(row + suffix);
     REQUIRE(!at.empty());
     program p = sound;

@@ -46,7 +46,7 @@ std::vector<split_plan> plans() {
     l.add(two, "zbv", model, pp2, schedules::zero_bubble_v{2}, 8, {.attention = true});
     l.add(two, "dp2", model, dp2, schedules::gpipe{1}, 8);
     l.add(two, "fsdp2", model, fsdp2, schedules::gpipe{1}, 8);
-    // Ranks of tp round parts of what one rank rounds: by scales of their own.
+    // tp ranks round parts of a tensor with scales of their part, so they differ from one rank.
     l.add(name + "_parts", "tp2", model, {.world = 2, .tp = 2}, schedules::gpipe{2}, 8);
     l.add(name + "_parts", "sp_pp2", model, {.world = 4, .tp = 2, .pp = 2, .sequence_parallel = true},
           schedules::zero_bubble_v{2}, 8);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose linear layers are in eight bits: a job is a model and the microbatches of a step, and its
-// layouts give one result where every rank has the tensors that one rank has.
+// Plans with fp8 linear layers. A job is a model and the microbatches of a step; its layouts give equal
+// results if every rank has the tensors of one rank.
 #pragma once
 #include "../families/split_plan.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs are compiled many to a shared object, which the runtime inside this executable serves: no linking
-// of it again.
+// Compiles many programs into one shared object, which uses the runtime inside this executable and does not
+// link it again.
 #pragma once
 #include "program.hpp"
 
@@ -13,16 +13,15 @@
 
 namespace fuzz {
 
-/// What compiles a batch: told by the build.
+/// The compiler and the shape of a batch's source; the build provides them.
 struct compiler {
   std::string command, includes;  // "g++", "-I... -I..."
-  // What an object offers of each program: the type, its header, and an object of it where {0} is the
-  // program's name.
+  // An object exports a table of `type`, which `header` declares; {0} in `entry` is the program's name.
   std::string header = "program.hpp", type = "fuzz::program",
               entry = R"({{"{0}", &{0}::about, [] {{ return rankc::host::install({0}::program); }}}})";
 };
 
-/// Programs of which each lies in FOLDER/NAME.
+/// The results for programs in FOLDER/NAME.
 struct compiled {
   std::map<std::string, std::string> object_of;  // name -> shared object
   std::map<std::string, std::string> wrong;      // name -> the compiler's first error
@@ -32,7 +31,7 @@ struct compiled {
 compiled compile_programs(const compiler&, const std::string& folder, const std::vector<std::string>& names,
                           int at_once);
 
-/// A program of a shared object, which stays loaded. `Entry` is the type that the compiler was told.
+/// Load a program from a shared object, which stays loaded. `Entry` is the compiler's `type`.
 /// Errors: std::runtime_error.
 template <class Entry = program>
 Entry load_program(const std::string& object, const std::string& name) {

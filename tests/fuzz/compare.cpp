@@ -16,13 +16,13 @@ namespace {
 using rankc::runtime::region;
 
 constexpr int first_steps = 2, steps = 4;
-/// Of the gradients of the first step and the weights after two. Then what they differ by has passed through
-/// the model.
+/// The tolerance for the gradients of the first step and the weights after two, and for later steps, in which
+/// earlier differences have passed through the model.
 constexpr double tolerance = 1e-10, later_tolerance = 1e-8;
-/// How far a rounded loss may be from that of the ops; the largest of 360 programs was 7.8e-2.
+/// The largest difference of a rounded loss from the ops' loss; the largest of 360 programs was 7.8e-2.
 constexpr double rounding_tolerance = 0.1;
-/// How much more than the one-rank program beside itself, its weights moved by a rounding, a layout may
-/// differ: some models make much of little.
+/// How many times the effect of one rounding a layout may differ: some models amplify small differences. The
+/// effect is measured on the one-rank program with weights moved by one rounding.
 constexpr double more_than_rounding = 30;
 
 double largest(const tensors& all) {
@@ -37,7 +37,7 @@ double apart(double a, double b, double floor) {
   return std::isnan(d) ? HUGE_VAL : d;
 }
 
-/// Compare two sets of tensors element by element; `floor` says the least scale of an element.
+/// Compare two sets of tensors element by element; `floor` is the smallest scale of an element.
 void compare_all(figures& f, double& worst, const char* what, double within, const tensors& one,
                  const tensors& other, const auto& floor) {
   std::string wrong;
@@ -61,7 +61,7 @@ void compare_all(figures& f, double& worst, const char* what, double within, con
   if (!wrong.empty()) f.wrong.push_back(wrong);
 }
 
-/// The largest difference of two sets of tensors of one model.
+/// The largest difference between two sets of tensors.
 double drift(const tensors& one, const tensors& other, const auto& floor) {
   double worst = 0;
   for (const auto& [name, values] : one)
@@ -93,7 +93,7 @@ reference_result reference_of(const plan& p, const training_run& one) {
   return evaluate_reference(make(on_one_rank(p), "one"), one.read(region::weights), first);
 }
 
-/// Where activations are huge, or no numbers, rounding counts for more than what is compared.
+/// Whether rounding errors stay below the tolerances: activations are neither huge nor NaN.
 bool is_steady(const reference_result& r) { return std::isfinite(r.loss) && r.largest < 1e4; }
 
 }  // namespace
@@ -109,7 +109,7 @@ figures check_one_rank(const plan& p, const program& one, int elements) {
   if (!(f.reference <= (p.rounded ? rounding_tolerance : tolerance)))
     f.wrong.push_back(fmt::format("the loss is {:.17g}, that of the ops {:.17g}", loss, expected.loss));
   if (!one.about->trains || p.rounded)
-    return f;  // a rounded loss has steps, and no differences that say anything
+    return f;  // a rounded loss is a step function, so its finite differences are meaningless
 
   training_run stepped(one);
   stepped.step();
@@ -132,14 +132,14 @@ figures check_layout(const plan& p, const program& parallel, const program& one)
   tensors gradients;
   const auto& recipe = a.about().train;
   double scale = 0, clipped = 1, later = 0;
-  // A sum of many terms that cancel is known to rounding of its terms; AdamW divides by it.
-  // All gradients may be zero, as finite differences of the one-rank program say too: of scores of one token
-  // to a document.
+  // A sum whose terms cancel has its terms' rounding error; AdamW divides by it.
+  // All gradients may be zero, also by finite differences: attention within documents of one token has
+  // constant scores.
   const auto of_gradient = [&](const std::string&, std::size_t) { return 1e-3 * (scale > 0 ? scale : 1); };
   const auto of_weight = [&](const std::string& name, std::size_t i) {
-    if (!gradients.count(name)) return recipe.lr * first_steps;  // it is frozen
-    if (a.about().moments < 2)
-      return recipe.lr * first_steps * std::max(1.0, scale * clipped);  // SGD's, as much as a gradient
+    if (!gradients.count(name)) return recipe.lr * first_steps;  // frozen
+    // An SGD step scales with the gradient.
+    if (a.about().moments < 2) return recipe.lr * first_steps * std::max(1.0, scale * clipped);
     const double g = std::abs(gradients.at(name)[i]) * clipped, rounding = 1e-3 * tolerance * scale * clipped;
     return recipe.lr * first_steps * std::max(1.0, std::min(1.0, rounding / (g + recipe.eps)) / tolerance);
   };

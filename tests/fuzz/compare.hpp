@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a program beside the one-rank program of its model, and that beside its own finite differences.
+// Compares a program with the one-rank program of its model, and that one with its finite differences.
 #pragma once
 #include "plan.hpp"
 #include "reference.hpp"
@@ -8,20 +8,22 @@
 
 namespace fuzz {
 
-/// What was compared, and how far it was apart. Of a model whose loss is not steady nothing is.
+/// The numbers of compared elements and the largest differences. If the model's loss is not steady, nothing
+/// is compared.
 struct figures {
   bool steady = true;
-  long long elements = 0;     // gradients and weights, with the one-rank program's
-  long long differences = 0;  // gradients of the one-rank program, with finite differences
-  double loss = 0, gradients = 0, weights = 0, reference = 0, finite = 0;  // largest, relative
-  std::vector<std::string> wrong{};  // a sentence each; empty: all is equal
+  long long elements = 0;     // gradients and weights, compared with the one-rank program's
+  long long differences = 0;  // gradients of the one-rank program, compared with finite differences
+  // Largest relative difference of each.
+  double loss = 0, gradients = 0, weights = 0, reference = 0, finite = 0;
+  std::vector<std::string> wrong{};  // a sentence each; empty: all are equal
 };
 
-/// The one-rank program's loss is that of the traces, and its gradients are its loss's.
-/// `elements`: how many to differentiate at least, where the model has more.
+/// Compare the one-rank program's loss with the traced ops', and its gradients with finite differences.
+/// `elements`: how many to differentiate at least, if the model has more.
 figures check_one_rank(const plan&, const program& one, int elements);
 
-/// Loss, gradients and weights after some steps are the one-rank program's.
+/// Compare loss, gradients and weights after some steps with the one-rank program's.
 figures check_layout(const plan&, const program& parallel, const program& one);
 
 }  // namespace fuzz

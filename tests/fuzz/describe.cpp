@@ -69,7 +69,7 @@ std::string text_of(const layer& l) {
   return out + (l.result ? fmt::format("    return v{}\n", l.result) : "    return x\n");
 }
 
-/// After which of these the gathered weights are freed.
+/// The time for which all-gathered weights are kept: layers, stages or the step.
 std::string_view reshard_of(const parallel_dims& d) {
   if (reshards_after_layer(resolve(d))) return "layers";
   return d.reshard == reshard::after_stage ? "stages" : "the step";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dims, schedules and stages for a model: most fit it, a few percent do not.
+// Draws dims, schedules and stages for a model: most fit it, a few percent do not.
 #include "plan.hpp"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace fuzz {
 
 namespace {
 
-/// What every dim that tp shards is a multiple of, in units.
+/// The greatest common divisor of all dims that tp shards, in units.
 int tp_divisor(const model& m) {
   int g = 0;
   for (const entry& e : m.entries)
@@ -19,8 +19,8 @@ int tp_divisor(const model& m) {
   return g;
 }
 
-/// Of all layers with experts: what ep divides, what tp divides where ep is 1, and what it always does; 0:
-/// none has any.
+/// Common divisors over all layers with experts, for the degrees of ep, of tp if ep is 1, and of tp in any
+/// case; 0: no layer has them.
 struct expert_divisors {
   int count = 0, ffn = 0, shared = 0;
 };
@@ -34,7 +34,7 @@ expert_divisors expert_divisors_of(const model& m) {
   return g;
 }
 
-/// The stages that a model's layers fill at most: embedding and head may be alone.
+/// The most stages that the layers fill; embedding and head may have a stage each.
 int most_stages(const model& m) { return m.blocks() > 0 ? m.blocks() + 2 : 1; }
 
 /// Whether the model's sizes divide into the shards, and its layers fill the stages.
@@ -67,8 +67,8 @@ parallel_dims draw_dims(draws& d, const plan& p) {
       if (d.chance(50)) wanted.ulysses = wanted.cp;
       else wanted.cp_attention = cp_attention::ring;
     }
-    if (p.rounded)
-      wanted.tp = wanted.cp = wanted.ulysses = 1;  // their ranks round parts, by scales of their own
+    // Such ranks round parts of tensors, with scales of the parts.
+    if (p.rounded) wanted.tp = wanted.cp = wanted.ulysses = 1;
     wanted.world = wanted.dp_replicate * wanted.dp_shard * wanted.cp * wanted.tp * wanted.pp;
     wanted.sequence_parallel = d.chance(wanted.tp > 1 ? 50 : 1);
     if (!p.rounded && expert_divisors_of(p.model).count > 1 && d.chance(60)) {
@@ -124,11 +124,11 @@ schedule_choice draw_schedule(draws& d, const plan& p) {
   return c;
 }
 
-/// As many layers as there are, on each stage at least one, but for the first and the last; or too few, or
-/// too many.
+/// The blocks of each stage: at least one, except on the first and the last; rarely one block too few or too
+/// many in all.
 std::vector<int> draw_stage_layers(draws& d, int blocks, int stages) {
   std::vector<int> out(static_cast<std::size_t>(stages), 1);
-  int missing = stages - blocks;  // where each stage has one
+  int missing = stages - blocks;  // if each stage had one
   for (int* end : {&out.back(), &out.front()})
     if (stages > 1 && (missing > 0 || d.chance(25))) {
       *end = 0;
@@ -139,7 +139,7 @@ std::vector<int> draw_stage_layers(draws& d, int blocks, int stages) {
   return out;
 }
 
-/// Of the kinds those that the repeated layers have ops of, in most.
+/// Mostly those kinds of recomputation for which the repeated layers have ops.
 recomputation draw_recomputation(draws& d, const plan& p) {
   const bool must_fit = d.chance(96);
   if (must_fit && (p.schedule.inference || p.model.blocks() == 0)) return {};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models and recipes. Most are right; a few percent of each kind of fault make plans that are to be refused.
+// Draws models and recipes. Most are correct; a few percent have a fault of each kind, and their plans must
+// be refused.
 #include "layer_builder.hpp"
 #include "plan.hpp"
 
@@ -25,7 +26,7 @@ names draw_names(draws& d, bool is_plain) {
           d.one_of<std::string_view>({"ffn", "up-dim", "tp", "double", "4x"})};
 }
 
-/// What sizes are drawn of: any, or most often such that products take their operands in eight bits.
+/// The lists from which sizes are drawn: any sizes, or mostly sizes with which GEMMs take fp8 operands.
 struct size_lists {
   std::vector<int> hidden, widths, units, counts, narrow, seqs, batches;
 };
@@ -73,12 +74,12 @@ std::string_view draw_layer_name(draws& d, bool is_plain) {
        "block layer", "head", "forward",  "real",       "at",    "layouts"});
 }
 
-/// Standalone entries and repeats between the embedding and the head, 'r' a repeat.
-/// How often a layer is repeated: at times less than once, which is refused.
+/// The number of repetitions of a layer; rarely below 1, which is refused.
 int draw_repetitions(draws& d) {
   return d.below(100) ? d.one_of({1, 2, 2, 3, 3, 4, 4, 6}) : d.between(-1, 0);
 }
 
+/// The layers between embedding and head: 'r' is a repeat, 's' a standalone layer.
 std::string_view draw_pattern(draws& d) {
   return d.one_of<std::string_view>(
       {"r", "r", "r", "r", "r", "rr", "rr", "rsr", "rsr", "srs", "srs", "rrr", "", "s", "rs", "sr", "ss"});
@@ -101,7 +102,7 @@ training draw_recipe(draws& d, const size_lists& sizes) {
   return t;
 }
 
-/// SGD in some three plans of ten, with momentum out of range in a few of these.
+/// SGD in about 30 % of the plans, with momentum out of range in a few of these.
 void draw_optimizer(draws& d, training& t) {
   if (!d.chance(30)) return;
   const bool is_sgd = d.chance(97);
@@ -111,8 +112,7 @@ void draw_optimizer(draws& d, training& t) {
   if (is_sgd) t.optimizer = by;
 }
 
-/// Parameters of standalone layers that are not meant to be the same tensor get names of their own; most
-/// often.
+/// Rename parameters of standalone layers that are not one tensor; a few clashes remain.
 void tell_apart(draws& d, fuzz::model& m) {
   std::set<std::string_view> taken;
   for (entry& e : m.entries) {
@@ -124,7 +124,7 @@ void tell_apart(draws& d, fuzz::model& m) {
   }
 }
 
-/// Give a parameter the handle and the start of an earlier one.
+/// Give a parameter the handle and the initial values of an earlier one.
 void share(parameter& later, parameter& earlier, int& handles) {
   if (!earlier.handle) earlier.handle = ++handles;
   later.name = earlier.name;
@@ -133,7 +133,7 @@ void share(parameter& later, parameter& earlier, int& handles) {
   later.handle = earlier.handle;
 }
 
-/// The head's table is the embedding's.
+/// Tie the head's table to the embedding's.
 void hand_on_table(fuzz::model& m) {
   const auto table = [](fuzz::layer& l) -> parameter& {
     return *std::find_if(l.parameters.begin(), l.parameters.end(),
@@ -143,9 +143,9 @@ void hand_on_table(fuzz::model& m) {
   share(table(m.entries.back().layer), table(m.entries.front().layer), handles);
 }
 
-/// A standalone layer takes a parameter of an earlier one.
+/// Tie parameters of a standalone layer to those of an earlier one.
 void tie(draws& d, fuzz::model& m) {
-  int handles = 1;  // the table's
+  int handles = 1;  // the table has handle 1
   for (std::size_t e = 2; e < m.entries.size(); ++e) {
     const std::size_t from = static_cast<std::size_t>(d.below(static_cast<int>(e)));
     if (m.entries[e].repeated || m.entries[from].repeated) continue;
@@ -158,7 +158,7 @@ void tie(draws& d, fuzz::model& m) {
   }
 }
 
-/// One wrong step, or one that is rarely meant.
+/// Make one step wrong or unusual.
 void draw_fault(draws& d, fuzz::model& m) {
   fuzz::layer& l = m.entries[static_cast<std::size_t>(d.below(static_cast<int>(m.entries.size())))].layer;
   if (l.steps.empty()) return;

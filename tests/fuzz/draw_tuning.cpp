@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which parameters a drawn plan freezes, or adapts by products of low rank.
+// Draws the parameters that a plan freezes, or adapts by LoRA.
 #include "draws.hpp"
 #include "plan.hpp"
 
@@ -11,10 +11,10 @@ namespace fuzz {
 
 namespace {
 
-/// Names of parameters, by what reads them: those that one kernel makes the gradients of stand together.
+/// Parameter names by their readers. Parameters whose gradients one kernel makes are in one list.
 struct names_of_model {
   std::vector<std::vector<std::string_view>> together;
-  std::vector<std::string_view> of_products;  // that linear alone reads
+  std::vector<std::string_view> of_products;  // weights that only `linear` reads
 };
 names_of_model find_names(const fuzz::model& m) {
   std::map<std::string_view, std::string_view> partner;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream of random choices that a seed and an index decide, the same on every machine.
+// A stream of random choices, determined by a seed and an index, the same on every machine.
 #pragma once
 #include <rankc/trainer/hash.hpp>
 
@@ -22,7 +22,7 @@ class draws {
   /// first to last, both included.
   int between(int first, int last) { return first + below(last - first + 1); }
   bool chance(int percent) { return below(100) < percent; }
-  /// One of a list; what stands there twice is twice as likely.
+  /// One element of a list; an element that occurs twice is twice as likely.
   template <class T>
   T one_of(std::initializer_list<T> all) {
     return all.begin()[below(static_cast<int>(all.size()))];

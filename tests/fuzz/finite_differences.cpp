@@ -11,11 +11,11 @@ namespace fuzz {
 
 namespace {
 
-constexpr double of_differences = 1e-6;  // of the tensor's largest gradient
-constexpr double rounding = 1e-10;       // absolute: what rounding of the loss makes of a difference
+constexpr double of_differences = 1e-6;  // relative to the tensor's largest gradient
+constexpr double rounding = 1e-10;       // absolute: the effect of the loss' rounding on a difference
 
-/// The derivative of f at 0, to the fourth order of h; whether f jumps on the way, as where a router takes
-/// another expert; and what rounding of f makes of it.
+/// The derivative of f at 0, to fourth order in h, and its error from rounding. `jumps`: f is not smooth
+/// within the step, as where a router takes another expert.
 struct slope {
   double value = 0, rounding = 0;
   bool jumps = false;
@@ -30,8 +30,8 @@ class comparison {
  public:
   comparison(training_run& r, finite_result& out) : run_(r), out_(out) {}
 
-  /// A derivative agrees where it does with some step: too long a one is wrong by truncation, too short a one
-  /// by rounding, which counts where longer ones jump.
+  /// Compare with differences of several step lengths; one must agree. Long steps have truncation errors, and
+  /// short ones rounding errors, which are allowed only if longer steps jump.
   void compare(const auto& f, double gradient, double scale, const std::string& what) {
     double best = HUGE_VAL;
     bool jumps = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's gradients beside central differences of its loss: of single elements, and along a random
-// direction of each tensor, in which every element counts.
+// Compares a program's gradients with central differences of its loss: for single elements, and along a
+// random direction of each tensor, which covers every element.
 #pragma once
 #include "draws.hpp"
 #include "training_run.hpp"
@@ -13,7 +13,7 @@ struct finite_result {
   std::string wrong;
 };
 
-/// Differentiate every element, or where there are more than `elements` as many of them, some of each tensor.
+/// Differentiate every element, or some of each tensor if there are more than `elements`.
 finite_result compare_differences(training_run&, const tensors& gradients, draws&, int elements);
 
 }  // namespace fuzz

@@ -25,7 +25,7 @@ constexpr int exit_of_exception = 3;
 struct child {
   std::size_t of;
   pid_t pid;
-  std::array<int, 2> ends{};  // what it tells, what it prints
+  std::array<int, 2> ends{};  // pipes for its lines and for its output
   std::string told;
 };
 
@@ -60,7 +60,7 @@ child start(std::size_t of, const task& work, int limit_s) {
   return {of, pid, {tells[0], prints[0]}, {}};
 }
 
-/// Read what is there; close the end where nothing more comes.
+/// Read the available bytes; close the pipe at its end.
 void drain(int& end, std::string& to) {
   char text[4096];
   const ssize_t n = read(end, text, sizeof text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work in processes of their own, some at a time: a crash or a hang of one is an outcome, and loses nothing
-// of the others.
+// Runs tasks in separate processes, several at a time: a crash or a hang of one is an outcome, and loses no
+// result of the others.
 #pragma once
 #include <functional>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace fuzz {
 
-/// What a child tells its parent: lines, written at once, so that they are there if it crashes.
+/// Sends lines from a child to its parent. Each is written at once, so that it survives a crash.
 class teller {
  public:
   explicit teller(int to) : to_(to) {}
@@ -22,13 +22,13 @@ class teller {
 struct outcome {
   std::vector<std::string> lines;
   std::string printed;  // on the child's standard output and standard error
-  std::string died;     // of what, if it did: "signal 11 (Segmentation fault)", "time limit of 60 s"
+  std::string died;  // the cause of its death, if any: "signal 11 (Segmentation fault)", "time limit of 60 s"
 };
 
 using task = std::function<void(const teller&)>;
 
 /// Run the tasks, `at_once` at a time, each for at most `limit_s` seconds times RANKC_TEST_SLOWNESS. An
-/// exception that leaves a task is its death.
+/// exception that leaves a task counts as its death.
 std::vector<outcome> run_isolated(const std::vector<task>&, int at_once, int limit_s);
 
 }  // namespace fuzz

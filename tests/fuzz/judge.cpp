@@ -17,7 +17,7 @@ namespace {
 
 constexpr int generate_limit_s = 60, run_limit_s = 120;
 
-/// The plan's program into FOLDER/NAME: says of which stage it is, and what is refused.
+/// Generate a plan's program in FOLDER/NAME, and send its stage and its refusals.
 void generate(const plan& p, const std::string& folder, const std::string& name, const teller& t) {
   t.line("stage check");
   const plan_data data = make(p, name);
@@ -112,7 +112,7 @@ class judgement {
     out_[i].wrong = wrong;
   }
 
-  /// Every plan's program, and that of every model on one rank.
+  /// Generate every plan's program, and each model's one-rank program.
   void generate_all() {
     std::vector<task> tasks;
     for (const plan& p : plans_)
@@ -128,7 +128,8 @@ class judgement {
       read_generated(made[i], out_[i]);
       const verdict& one = ones_[one_of(plans_[i])];
       if (!still_runs(i) || one.emitted) continue;
-      // Some parameters can be shared where ranks of tp share out the tokens alone, which one rank does not.
+      // Under sequence parallelism, tp ranks shard tokens alone, so some parameters can be shared there that
+      // one rank refuses to share.
       if (plans_[i].dims.sequence_parallel && one.refused_by == std::vector{214}) out_[i] = one;
       else fail(i, "one rank", one.failed() ? one.wrong : "refused: " + one.sentences.at(0));
     }
@@ -151,7 +152,7 @@ class judgement {
 
   program load(const std::string& name) const { return load_program(objects_.object_of.at(name), name); }
 
-  /// The first plan of a model that runs checks its one-rank program too.
+  /// Run the programs. The first running plan of a model also checks the one-rank program.
   void train() {
     std::vector<task> tasks;
     std::vector<std::pair<std::size_t, const char*>> of;
@@ -183,8 +184,8 @@ class judgement {
   const settings& with_;
   const std::vector<plan>& plans_;
   std::vector<verdict> out_;
-  std::map<std::uint64_t, std::size_t> first_;  // of each model, the first of its plans
-  std::map<std::string, verdict> ones_;         // of one-rank programs, by name
+  std::map<std::uint64_t, std::size_t> first_;  // the first plan, by model
+  std::map<std::string, verdict> ones_;         // one-rank programs, by name
   compiled objects_;
 };
 

@@ -8,7 +8,7 @@ namespace fuzz {
 
 namespace {
 
-/// Names that are words of C++, of the generated text or of other layers' parameters, or no identifiers.
+/// Names that are C++ keywords, names in the generated text, other layers' parameters, or not identifiers.
 constexpr std::string_view odd_names[]{"int",
                                        "up-dim",
                                        "x",
@@ -66,7 +66,7 @@ int layer_builder::add_step(step s) {
   return static_cast<int>(out_.steps.size());
 }
 
-/// An index of the layer's parameters: most often of a new one, else of one that is like it.
+/// The index of a parameter: mostly a new one, sometimes an existing one of the same shape.
 int layer_builder::weight(std::string_view meaning, std::vector<dim> shape, std::string_view by,
                           initial start) {
   for (std::size_t i = 0; i < out_.parameters.size(); ++i) {
@@ -96,7 +96,7 @@ int layer_builder::gain_or_shift(std::string_view meaning, dim d, std::string_vi
   return weight(meaning, {d}, by, is_gain ? initial::ones : initial::zeros);
 }
 
-/// `by` names the dim that is sharded over tp; empty: the weight is whole.
+/// `by`: the dim that tp shards; empty: the weight is whole.
 int layer_builder::linear(int x, dim from, dim to, std::string_view by) {
   const int w = weight("proj", {to, from}, by, initial::normal);
   return add_step({.kind = step_kind::linear, .in = {x}, .weights = {w}});
@@ -149,7 +149,7 @@ int layer_builder::tangled(int x, int other, dim d, std::string_view by) {
 }
 
 int layer_builder::tangle(int x, dim d, std::string_view by) {
-  if (by.empty()) x = norm(x, d);  // products of products grow without end
+  if (by.empty()) x = norm(x, d);  // without a norm, repeated products grow without bound
   std::vector<int> values{x}, unread;
   bool multiplies = false;
   for (int n = draw_.between(2, 6); n > 0; --n) {
@@ -166,7 +166,7 @@ int layer_builder::tangle(int x, dim d, std::string_view by) {
   return y;
 }
 
-/// From hidden features to an activation of `wide` ones.
+/// From hidden features to an activation with `wide` features.
 int layer_builder::activation(int x, dim hidden, dim wide, std::string_view by) {
   const int up = maybe_bias(linear(x, hidden, wide, by), wide, by, 35);
   switch (draw_.below(6)) {
@@ -184,7 +184,7 @@ int layer_builder::activation(int x, dim hidden, dim wide, std::string_view by) 
   }
 }
 
-/// Into a tensor-parallel region; sometimes with steps before any weight is sharded.
+/// Enter a tensor-parallel region; sometimes followed by steps before any sharded weight.
 int layer_builder::region(int x, dim hidden) {
   const int h = enter(maybe_norm(x, hidden));
   return draw_.chance(10) ? tangle(h, hidden, "") : h;
@@ -227,7 +227,7 @@ int layer_builder::maybe_head_norm(int x, dim heads, int percent) {
   return add_step({.kind = step_kind::head_norm, .in = {x}, .weights = {gain}, .number = norm_eps()});
 }
 
-/// Attention of q with keys and values of its own, or with those of an earlier one of the layer.
+/// Attention of q to new keys and values, or to those of an earlier attention in the layer.
 int layer_builder::one_attention(int h, dim hidden, int q, dim of_q, std::vector<int>& keys) {
   if (keys.empty() || draw_.chance(70)) {
     std::vector<dim> fitting;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the steps of one layer. Every function takes and gives values between tensor-parallel regions
-// (`outer`: the same on every tp rank, or sharded along the tokens), and composes what is typed rightly;
-// faults are drawn elsewhere.
+// Draws the steps of one layer. Every function takes and returns values between tensor-parallel regions
+// (`outer`: the same on every tp rank, or sharded along the tokens), and makes well-typed compositions.
+// Faults are drawn elsewhere.
 #pragma once
 #include "draws.hpp"
 #include "model.hpp"
@@ -11,8 +11,8 @@ namespace fuzz {
 /// Sizes that the layers of one model share.
 struct palette {
   dim hidden, vocab;
-  std::vector<dim> widths;  // of MLPs
-  std::vector<dim> heads;   // of one size of head, each count dividing the first's
+  std::vector<dim> widths;  // MLP widths
+  std::vector<dim> heads;   // with one head size; each count divides the first one
   std::vector<int> seqs;    // lengths that divide the plan's
   int seq = 1;
 };
@@ -21,7 +21,7 @@ class layer_builder {
  public:
   layer_builder(draws& d, const palette& p, std::string_view name, bool has_plain_names);
 
-  /// `is_whole`: the table is the same on every tp rank, which sequence parallelism has no use for.
+  /// `is_whole`: the table is the same on every tp rank, which is useless under sequence parallelism.
   int embedding(std::string_view table, bool is_whole);
   int head(int x, dim hidden, std::string_view table, bool is_whole, double factor);
   int project(int x, dim from, dim to);
@@ -47,7 +47,7 @@ class layer_builder {
     return add_step({.kind = step_kind::leave_tp, .in = {x}});
   }
 
-  /// Steps of any order over values of one kind; each one's result counts.
+  /// Steps in any order over values of one kind; each result is used.
   int tangle(int x, dim d, std::string_view by);
   int tangled(int x, int other, dim d, std::string_view by);
   int activation(int x, dim hidden, dim wide, std::string_view by);
@@ -65,7 +65,7 @@ class layer_builder {
   int gate(int x, int by) {
     return add_step({.kind = step_kind::mul, .in = {x, add_step({.kind = step_kind::sigmoid, .in = {by}})}});
   }
-  /// The first elements of each head, or row, behind the others.
+  /// Move the first elements of each head, or row, behind the others.
   int swap(int x, dim d) {
     return add_step(
         {.kind = step_kind::swap, .in = {x}, .pieces = draw_.between(1, (d.unit > 1 ? d.unit : d.size) - 1)});
@@ -80,9 +80,10 @@ class layer_builder {
   const palette& sizes_;
   layer out_;
   bool has_plain_names_;
-  bool has_experts_ = false;       // whose parameters have names of their own
-  bool is_inside_ = false;         // a tensor-parallel region
-  std::vector<bool> used_inside_;  // of each parameter: a whole weight is used inside of them, or outside
+  bool has_experts_ = false;  // expert parameters have fixed names
+  bool is_inside_ = false;    // in a tensor-parallel region
+  // By parameter: whether it is used inside a region; a whole weight is used only inside or only outside.
+  std::vector<bool> used_inside_;
 };
 
 }  // namespace fuzz

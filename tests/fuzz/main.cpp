@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fuzz_plans: draw plans, and hold each to what is promised: it is refused with a sentence, or its program
-// trains as its one-rank program does, whose gradients are those of its loss.
+// fuzz_plans: draws plans and tests each: it is refused with a message, or its program trains as its one-rank
+// program does, whose gradients are those of its loss.
 #include "verdict.hpp"
 
 #include <sys/resource.h>
@@ -12,7 +12,7 @@
 #include <optional>
 
 namespace rankc::runtime::host {
-void prepare(char** argv);  // its header has a `layout`, as rankc/plan_data.hpp has
+void prepare(char** argv);  // declared here: its header defines a `layout`, and so does rankc/plan_data.hpp
 }
 
 namespace fuzz {

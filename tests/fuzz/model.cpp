@@ -25,7 +25,7 @@ value declare(trace& t, const parameter& p) {
   return p.sharded_by.empty() ? with({d[0], d[1]}, {}) : with({d[0], d[1]}, {by});
 }
 
-/// The layer's weights, each declared where it is first used.
+/// The layer's weights, each declared at its first use.
 class declared {
  public:
   declared(trace& t, const layer& of) : trace_(t), layer_(of), made_(of.parameters.size()) {}

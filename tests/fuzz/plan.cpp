@@ -11,7 +11,7 @@ namespace fuzz {
 
 namespace {
 
-/// A model whose entries are repeated or not as the arguments say: what plans take.
+/// A model as plans take it; `Repeated` says which entries are repeated.
 template <bool... Repeated>
 struct net {
   const fuzz::model* from;

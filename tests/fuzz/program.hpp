@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generated program as a batch of them offers it.
+// The interface of a generated program in a batch.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 

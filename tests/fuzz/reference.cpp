@@ -64,7 +64,7 @@ matrix norm(const matrix& x, std::span<const double> gain, std::span<const doubl
   return y;
 }
 
-/// Rows of each head by itself.
+/// Apply f to each head's rows separately.
 matrix of_heads(matrix x, std::size_t head, auto f) {
   const std::size_t rows = x.rows, cols = x.cols;
   x.rows = rows * (cols / head);
@@ -101,7 +101,7 @@ matrix concat(const matrix& a, const matrix& b, std::size_t heads) {
   return y;
 }
 
-/// How fast pair j of a head turns. Source: transformers' modeling_rope_utils.
+/// The rotation frequency of pair j of a head. Source: transformers' modeling_rope_utils.
 double frequency_of(double j, double head, double theta, const rankc::rope_scaling& s) {
   const double plain = std::pow(theta, -2 * j / head), length = 2 * M_PI / plain;
   const double longest = s.original_positions / s.low_freq_factor,
@@ -164,7 +164,7 @@ matrix embedding(const matrix& ids, std::span<const double> table, std::size_t w
   return y;
 }
 
-/// The columns of the largest of each row, of equal ones the first, by falling value.
+/// The columns of each row's largest elements in descending order; ties go to the first.
 matrix choice(const matrix& scores, std::size_t picks) {
   matrix chosen(scores.rows, picks);
   for (std::size_t n = 0; n < scores.rows; ++n) {
@@ -177,8 +177,8 @@ matrix choice(const matrix& scores, std::size_t picks) {
   return chosen;
 }
 
-/// What experts have room for of a choice, -1 for the rest: of each group of positions the first `most`
-/// picks.
+/// The choices within capacity, -1 for the dropped: an expert takes the first `most` picks of each group of
+/// positions.
 matrix limited(const matrix& chosen, std::size_t group, std::size_t most, std::int64_t& dropped) {
   return by_feature(chosen, [&](std::size_t n, std::size_t k, double expert) {
     std::size_t before = 0;
@@ -203,14 +203,13 @@ matrix normalize(const matrix& x, double total) {
   });
 }
 
-/// Each row as often as it has picks.
+/// Each row, repeated once per pick.
 matrix for_each_pick(const matrix& x, std::size_t picks) {
   matrix y(x.rows * picks, x.cols);
   return by_feature(y, [&](std::size_t slot, std::size_t c, double) { return x(slot / picks, c); });
 }
 
-/// Each row times the matrix (rows, cols) of the expert that its pick chose, which lie in line, or times its
-/// transpose.
+/// Each row times its expert's (rows, cols) matrix, or its transpose. Experts' matrices are contiguous.
 matrix by_expert(const matrix& x, const matrix& chosen, std::span<const double> w, std::size_t rows,
                  std::size_t cols, bool transposed) {
   matrix y(x.rows, transposed ? rows : cols);
@@ -224,7 +223,7 @@ matrix by_expert(const matrix& x, const matrix& chosen, std::span<const double> 
   return y;
 }
 
-/// The rows of each token's picks, times their weights, added up.
+/// The sum of each token's picks, weighted.
 matrix weighted(const matrix& slots, const matrix& weights) {
   matrix y(weights.rows, slots.cols);
   for (std::size_t slot = 0; slot < slots.rows; ++slot)
@@ -233,7 +232,7 @@ matrix weighted(const matrix& slots, const matrix& weights) {
   return y;
 }
 
-/// Sum over the tokens of -log of the target's share.
+/// The sum over tokens of -log of the target's probability, times `scale`.
 matrix cross_entropy(const matrix& logits, const matrix& targets, double scale) {
   matrix y(1, 1);
   for (std::size_t n = 0; n < logits.rows; ++n) {
@@ -280,7 +279,7 @@ class layer_run {
 
  private:
   void see(const matrix& x) const {
-    for (double v : x.at) largest_ = std::abs(v) <= largest_ ? largest_ : std::abs(v);  // a NaN stays
+    for (double v : x.at) largest_ = std::abs(v) <= largest_ ? largest_ : std::abs(v);  // NaN stays NaN
   }
   const matrix& in(const op& o, int i) const { return v_[static_cast<std::size_t>(o.in[i])]; }
   std::span<const double> weight(const op& o, int i = 0) const {
@@ -312,7 +311,7 @@ class layer_run {
       return map(in(o, 0), [](double x) {
         return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
       });
-    // Slots lie here in the order of tokens and picks, so that places and offsets are the choice itself.
+    // Slots are in the order of tokens and picks here, so the choice itself serves as places and offsets.
     if (k == "softmax_top")
       return taken(softmax(in(o, 0)), choice(in(o, 0), static_cast<std::size_t>(o.with.first.size)));
     if (k == "sigmoid_top")
@@ -323,10 +322,11 @@ class layer_run {
     if (k == "arrange_limited")
       return limited(in(o, 0), seq, static_cast<std::size_t>(o.with.most), dropped_);
     if (k.ends_with("_statistics") || k == "push" || k == "zeros")
-      return {1, 1};  // counts, of which there is no loss
+      return {1, 1};  // counts, on which no loss depends
     if (k == "dispatch") return for_each_pick(in(o, 0), in(o, 1).cols);
     if (k == "expert_up" || k == "expert_down") {
-      const rankc::type& all = t_.values[static_cast<std::size_t>(o.in[1])];  // experts' matrices in line
+      // The experts' matrices, one after the other.
+      const rankc::type& all = t_.values[static_cast<std::size_t>(o.in[1])];
       return by_expert(in(o, 0), in(o, 2), w, static_cast<std::size_t>(all.shape[0].unit),
                        static_cast<std::size_t>(all.shape[1].size), k == "expert_down");
     }
@@ -357,7 +357,7 @@ class layer_run {
     if (k == "embedding")
       return embedding(in(o, 0), w,
                        static_cast<std::size_t>(t_.values[static_cast<std::size_t>(o.in[1])].shape[1].size));
-    // The loss is taken of the logits at its end; what comes before it only passes them on.
+    // The logits at its end determine the loss; intermediate values are passed through.
     if (k == "cross_entropy") return cross_entropy(in(o, 0), targets_, o.with.factor);
     if (k == "exp_sums" || k == "row_max" || k == "replicate" || k.starts_with("all_") ||
         k == "reduce_scatter")

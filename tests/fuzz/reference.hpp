@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loss of a model by its traces alone: each op as its definition says, in double, on whole tensors. It
+// The loss of a model from its traces alone: each op by its definition, in double, on whole tensors. It
 // shares no code with lowering or the runtime's kernels.
 #pragma once
 #include <rankc/stages/plan_data.hpp>
@@ -13,20 +13,20 @@ namespace fuzz {
 
 using tensors = std::map<std::string, std::vector<double>>;
 
-/// Sequences of a step. Shapes: (global_batch * seq).
+/// The sequences of a step. Shapes: (global_batch * seq).
 struct batch {
   std::vector<std::int32_t> tokens, targets;
 };
 
-/// The loss of a step, and the largest magnitude of what it is made of, attention scores included; and how
-/// many picks found their experts full, in each of the layers that are numbered.
+/// The loss of a step, the largest magnitude of any value, attention scores included, and the dropped picks
+/// of each numbered layer.
 struct reference_result {
   double loss = 0, largest = 0;
   std::vector<std::int64_t> dropped;
 };
 
-/// A step of a plan on one rank, without losses of routers.
-/// Errors: std::runtime_error where a token is beyond a table or an op does not cover its tokens.
+/// Run a step of a plan on one rank, without router losses.
+/// Errors: std::runtime_error if a token is beyond a table, or an op does not cover its tokens.
 reference_result evaluate_reference(const rankc::plan_data&, const tensors& weights, const batch&);
 
 }  // namespace fuzz

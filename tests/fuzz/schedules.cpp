@@ -32,7 +32,7 @@ schedule collect_for(int pp, const auto& from) {
   return s;
 }
 
-/// As schedules::from_csv, whose text is a template argument.
+/// The same as schedules::from_csv, whose text is a template argument.
 schedule read_text(const schedule_choice& c, int pp) {
   schedule s{1, 1, "from_csv"};
   s.as_written = true;
@@ -144,8 +144,7 @@ std::string draw_text(draws& d, const schedule& from) {
 
 namespace {
 
-/// The rank of stage `s`: in a loop, down and up again, with neighbours side by side, or anywhere. Each rank
-/// has a stage.
+/// The rank of stage `s` in a placement: looped, V-shaped, contiguous, or random. Each rank has a stage.
 int draw_rank(draws& d, int kind, int s, int pp, int stages) {
   const int turn = s % (2 * pp);
   if (kind < 2) return s % pp;

@@ -32,15 +32,15 @@ enum class order : unsigned char {
 };
 inline constexpr int n_orders = static_cast<int>(order::text) + 1;
 
-/// What a plan says of its schedule.
+/// A plan's schedule and its parameters.
 struct schedule_choice {
   order by = order::gpipe;
   int microbatches = 1, stages_per_rank = 1;
   bool inference = false;
-  std::string text{};  // order::text only
+  std::string text{};  // order::text alone
 };
 
-/// A schedule for some ranks, as plans take it.
+/// A schedule for a number of ranks, as plans take it.
 struct schedule {
   int microbatches = 1, stages_per_rank = 1;
   std::string_view name;
@@ -54,13 +54,14 @@ struct schedule {
 
 schedule make_schedule(const schedule_choice&, int pp);
 
-/// The stages that a rank has, of those orders whose number is fixed.
+/// The stages per rank: fixed by the order, or the wanted number.
 int stages_per_rank(order, int wanted);
 
-/// A drawn schedule's actions as text, some of them in another order.
+/// The text of a drawn schedule's actions, with some of them reordered.
 std::string draw_text(draws&, const schedule&);
 
-/// A schedule that runs, in text: stages anywhere, every rank's actions in some order of their data.
+/// The text of a schedule that runs, with an arbitrary placement and, on each rank, an order that the data
+/// allow.
 std::string draw_own_text(draws&, int pp, int stages, int microbatches);
 
 }  // namespace fuzz

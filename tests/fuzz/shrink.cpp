@@ -7,7 +7,7 @@ namespace fuzz {
 
 namespace {
 
-/// Remove a step: the readers of its result read its first operand instead.
+/// Remove a step: readers of its result read its first operand.
 void remove_step(layer& l, std::size_t at) {
   const int gone = static_cast<int>(at) + 1, instead = l.steps[at].in.empty() ? 0 : l.steps[at].in[0];
   const auto renumber = [&](int& v) {
@@ -20,7 +20,7 @@ void remove_step(layer& l, std::size_t at) {
   renumber(l.result);
 }
 
-/// Parameters that no step names are gone.
+/// Remove parameters that no step uses.
 void remove_unused(layer& l) {
   for (std::size_t w = l.parameters.size(); w-- > 0;) {
     const auto names = [&](const step& s) {
@@ -33,7 +33,7 @@ void remove_unused(layer& l) {
   }
 }
 
-/// Plans with one thing less, the largest first.
+/// Plans with one thing less, beginning with the largest removal.
 std::vector<plan> smaller(const plan& p) {
   std::vector<plan> out;
   const auto with = [&](auto change) {
@@ -88,7 +88,8 @@ plan shrink(const settings& with, const plan& of, const verdict& like) {
   for (bool goes_on = true; goes_on;) {
     goes_on = false;
     std::vector<plan> all = smaller(best);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i].index = i * plans_per_model;  // programs of their own
+    // Each has its own programs.
+    for (std::size_t i = 0; i < all.size(); ++i) all[i].index = i * plans_per_model;
     const std::vector<verdict> verdicts = judge(with, all);
     const auto found = std::find_if(verdicts.begin(), verdicts.end(), fails_alike);
     if (found == verdicts.end()) break;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr const char* source = "rand:77";
 constexpr std::uint64_t weights_seed = 5;
-constexpr double spread = 0.2;  // of what starts as zeros or ones, so that each element counts
+constexpr double spread = 0.2;  // around zeros or ones, so that each element matters
 
 }  // namespace
 

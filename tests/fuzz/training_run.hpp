@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A generated program under test: random weights and tokens, the same for every layout.
+// A generated program under test, with random weights and tokens that are the same for every layout.
 #pragma once
 #include "reference.hpp"
 
@@ -15,14 +15,14 @@ class training_run {
   explicit training_run(const program&);
 
   double evaluate() { return engine_->evaluate(); }
-  /// The next step, on the batch of its number.
+  /// Run the next step on its batch.
   rankc::runtime::step_output step();
   void load(std::int64_t step);
   tensors read(rankc::runtime::region) const;
   /// Set one element of a weight on all ranks that hold it.
   void write(const rankc::runtime::global_parameter&, std::size_t element, double);
   void write(const rankc::runtime::global_parameter&, const std::vector<double>&);
-  /// The name of a parameter whose holders differ, or nothing.
+  /// The name of a parameter whose copies differ; empty if there is none.
   std::string unequal_copies() const;
 
   const rankc::runtime::description& about() const { return about_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders that a stranger has written: values of other types, scalings of positions with more keys, and names
-// that lead elsewhere.
+// Folders from strangers: values of other types, position scalings with additional keys, and names that lead
+// outside the folder.
 #include "../exit_with.hpp"
 #include "folders.hpp"
 
@@ -19,7 +19,7 @@ exit_with loaded(const std::string& model, const fs::path& folder) {
   return exit_of([&] { load_weights(*r.engine, folder); });
 }
 
-/// The differences that a changed config is refused with; empty where it is accepted.
+/// The differences for which a changed config is refused; empty if it is accepted.
 std::string differences(const std::string& model, const json& changes) {
   const scratch files;
   const exit_with said = loaded(model, changed(files, model, changes));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of the folders of oracles/families compute what transformers computes in float64.
+// Models from the folders of oracles/families compute the same as transformers in float64.
 #include "models.hpp"
 
 namespace families_test {
@@ -13,7 +13,7 @@ fs::path folder_of_family(const std::string& model) {
   return fs::path(RANKC_TEST_ORACLES "/families") / model;
 }
 
-/// Rows of tokens as a batch: each row has one token more than a sequence.
+/// Rows of tokens as a batch; each row has one token more than a sequence.
 rankc::runtime::batch batch_of(const json& rows) {
   rankc::runtime::batch b;
   for (const std::vector<std::int32_t> row : rows) {
@@ -23,7 +23,7 @@ rankc::runtime::batch batch_of(const json& rows) {
   return b;
 }
 
-/// The plan's name of a tensor of a Qwen2.
+/// The plan's name for a tensor of a Qwen2.
 std::string name_here(const std::string& theirs) {
   if (theirs == "model.norm.weight") return "norm";
   const std::string layer = "layers." + theirs.substr(std::string("model.layers.").size(), 1) + ".";

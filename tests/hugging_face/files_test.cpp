@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders as transformers has them: what is exported is read again with the same bits, and what does not fit
-// a plan is refused with every difference.
+// Folders as transformers writes them: an exported model is read again with the same bits, and a folder that
+// does not fit a plan is refused with every difference.
 #include <rankc/trainer/export.hpp>
 #include <rankc/trainer/safetensors.hpp>
 #include <set>
@@ -26,7 +26,7 @@ exit_with refused(const std::string& program, const fs::path& folder) {
   return said;
 }
 
-/// Positions that no rank has weights of.
+/// Keep `count` positions, whose weights no rank has.
 void keep_positions(tensors& all, std::size_t count) {
   for (auto& [name, values] : all)
     if (name.ends_with("wpe.weight")) values.resize(count);

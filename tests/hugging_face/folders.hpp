@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of models that a test saves, changes and reads back.
+// Saves, changes and reads model folders in tests.
 #pragma once
 #include <rankc/trainer/safetensors.hpp>
 
@@ -22,7 +22,7 @@ inline fs::path save(run& r, const scratch& files, const std::string& init = "")
   return rankc::runtime::save_checkpoint(*r.engine, state, files.path("saved"));
 }
 
-/// All tensors of a folder's files.
+/// All tensors in a folder's files.
 inline tensors tensors_of(const fs::path& folder) {
   tensors all;
   for (const auto& entry : fs::directory_iterator(folder)) {
@@ -38,7 +38,7 @@ inline tensors tensors_of(const fs::path& folder) {
   return all;
 }
 
-/// A folder of a model with changes to its config.
+/// A model's folder with changes to its config.
 inline fs::path changed(const scratch& files, const std::string& model, const json& changes,
                         const std::string& config = "config.json") {
   fs::remove_all(files.path("changed"));
@@ -56,7 +56,7 @@ inline std::vector<double> joined(std::vector<double> one, const std::vector<dou
   return one;
 }
 
-/// Write model.safetensors of a folder anew with more tensors, whose values follow one another.
+/// Rewrite a folder's model.safetensors with additional tensors, whose values are consecutive numbers.
 inline void add_tensors(const fs::path& folder, std::vector<safetensors_writer::tensor> all,
                         const std::vector<double>& values) {
   const fs::path file = folder / "model.safetensors", next = folder / "next";

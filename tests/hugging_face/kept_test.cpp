@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that begins with a Hugging Face folder exports what its plan does not hold: later positions, tokens,
-// other values of config.json, and the files of the tokenizer.
+// A run that begins with a Hugging Face folder exports the content that its plan does not hold: later
+// positions, tokens, other values of config.json, and the files of the tokenizer.
 #include <rankc/trainer/export.hpp>
 
 #include "../exit_with.hpp"
@@ -194,7 +194,7 @@ TEST_CASE("a run that begins with another run's checkpoint exports what that run
   const std::string base = files.path("saved");
   CHECK(exported(r, second, base)["n_positions"] == 48);
   CHECK(exported(r, second, base + "/step_000001")["n_positions"] == 48);
-  save(r, files, base);  // a circle
+  save(r, files, base);  // the checkpoint now begins with itself
   CHECK(exit_of([&] { exported(r, second, base); }).message.id == 6523);
 }
 

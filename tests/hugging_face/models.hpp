@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folders of oracles/hf, the programs of their models, and names of tensors, written down again.
+// The folders of oracles/hf, the programs of their models, and an independent list of tensor names.
 #pragma once
 #include <doctest/doctest.h>
 #include <rankc/trainer/checkpoint.hpp>
@@ -29,7 +29,7 @@ inline const registered& program_of(const std::string& model, const std::string&
   return *at;
 }
 
-/// A run of a model whose weights are a folder's, on a source of samples.
+/// A run of a model with a folder's weights, on a source of samples.
 inline run start(const registered& program, const fs::path& folder, const std::string& source) {
   run r(program, "arith", 1e-2);
   r.data = rankc::runtime::dataset(rankc::runtime::parse_data_spec(source), r.about.vocab_used, r.about.seq);
@@ -37,7 +37,7 @@ inline run start(const registered& program, const fs::path& folder, const std::s
   return r;
 }
 
-/// The numbers of a list, or of a list of lists.
+/// The numbers of a list, or of a list of lists, in order.
 inline std::vector<double> flat(const json& values) {
   if (!values[0].is_array()) return values;
   std::vector<double> all;

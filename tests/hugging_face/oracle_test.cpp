@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models from Hugging Face's files compute what transformers computes in float64.
+// Models from Hugging Face's files compute the same as transformers in float64.
 #include <rankc/trainer/router_metrics.hpp>
 
 #include <numeric>
@@ -21,11 +21,11 @@ std::vector<const registered*> with_oracle() {
   return some;
 }
 
-/// Whether gradients are of a loss with a balance of experts, over all layers.
+/// Whether the gradients include a balance loss over all layers.
 bool is_balanced(const json& expected) { return expected["eval"].contains("aux_loss"); }
 
-/// What evaluation leaves: loss, norm of gradients and, of the whole batch at once, some of these. A balance
-/// of four microbatches is another than that of the whole.
+/// The evaluation's expected loss and gradient norm. `whole`: of the whole batch at once; the balance losses
+/// of four microbatches differ from that.
 struct wanted_of_batch {
   double loss, grad_norm;
   bool whole;
@@ -38,7 +38,7 @@ wanted_of_batch wanted(const registered& program, const json& expected) {
   return {of["total_loss"], of["grad_norm"], whole};
 }
 
-/// Ours, of a tensor of theirs that the oracle has the gradient of.
+/// Our gradient for one of the oracle's tensors.
 std::vector<double> gradient_of(const tensors& all, const std::string& theirs) {
   const auto layer = [&](const char* before) {
     const auto at = theirs.find(before) + std::string(before).size();
@@ -63,7 +63,7 @@ std::vector<double> gradient_of(const tensors& all, const std::string& theirs) {
   return all.at("norm");
 }
 
-/// How often experts were chosen of the whole batch, in however many microbatches.
+/// Check how often each expert was chosen in the whole batch, whatever the number of microbatches.
 void check_load(rankc::runtime::engine& e, const json& eval) {
   const auto routers = rankc::runtime::read_routers(e);
   if (!eval.contains("expert_counts")) {
@@ -140,7 +140,8 @@ TEST_CASE("losses and gradients are those of transformers") {
       }
     }
   }
-  CHECK(programs == (RANKC_HUGGING_FACE_MODELS - 4) * 3 + 4 + 2);  // four have one layout, two a fourth
+  // Four models have one layout each, and two have a fourth.
+  CHECK(programs == (RANKC_HUGGING_FACE_MODELS - 4) * 3 + 4 + 2);
   MESSAGE(programs << " programs, largest difference of a loss " << worst_loss << ", of a gradient's element "
                    << worst);
 }

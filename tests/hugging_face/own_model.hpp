@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's model that declares names of Hugging Face's files. No published family has such names: q, k and v
-// are one tensor of unequal parts, gate and up are one transposed tensor, and positions are learned.
+// A user's model that declares its names in Hugging Face's files. No published family has such names: q, k
+// and v are one tensor of unequal parts, gate and up are one transposed tensor, and positions are learned.
 #pragma once
 #include <rankc/rankc.hpp>
 

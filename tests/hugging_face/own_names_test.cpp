@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user's model that declares its own names is read from a folder with these names and written as one, with
-// the same bits. Names that contradict themselves are refused by a sentence.
+// A user's model that declares its own names is read from a folder with these names and written again with
+// the same bits. Contradictory names are refused with a message.
 #include <rankc/trainer/export.hpp>
 
 #include "../exit_with.hpp"
@@ -32,7 +32,7 @@ std::vector<safetensors_writer::tensor> tensors_of_model(const std::string& pref
   return all;
 }
 
-/// Write a folder of the model. Its config lacks values that others determine, and has some that the plan
+/// Write a folder of the model. Its config lacks values that follow from others, and has some that the plan
 /// does not use.
 fs::path folder_of_own(const scratch& files, const json& changes = json::object(),
                        const std::string& prefix = "trunk.") {
@@ -63,7 +63,7 @@ fs::path folder_of_own(const scratch& files, const json& changes = json::object(
   return files.path("own");
 }
 
-/// Rows and columns of a row-major matrix, or the same transposed.
+/// An area of a row-major matrix, or the same transposed.
 std::vector<double> part(const std::vector<double>& all, std::size_t columns, const rankc::runtime::area& of,
                          bool transposed = false) {
   std::vector<double> values;
@@ -103,7 +103,7 @@ TEST_CASE("a model's own names: each tensor of the plan has its part of the fold
           part(theirs.at("trunk.0.wide.down.weight"), hidden, {0, ffn, 0, hidden}, true));
     CHECK(ours.at("layers.0.norm2") == theirs.at("trunk.0.second.gain"));
     std::vector<double> words = theirs.at("trunk.words.weight");
-    words.resize(words.size() + hidden);  // a row that pads the vocabulary
+    words.resize(words.size() + hidden);  // one more row pads the vocabulary
     CHECK(ours.at("words") == words);
   }
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two sequences of an oracle, packed as two documents into one sequence, compute what transformers computed
-// of each.
+// Two sequences of an oracle, packed as two documents into one sequence, give transformers' results for each.
 #include "models.hpp"
 
 namespace packed_test {
@@ -10,8 +9,8 @@ using rankc::runtime::region;
 
 namespace {
 
-/// Which sequences a program has, one after the other: the first ends with the token that ends documents,
-/// which stands nowhere else.
+/// The two sequences that a program packs. The first ends with the end-of-document token, which occurs
+/// nowhere else.
 struct packed {
   const char *model, *layout;
   int first, second;
@@ -19,7 +18,7 @@ struct packed {
 constexpr packed pairs[]{
     {"gpt2", "0", 1, 0}, {"gpt2", "1", 2, 3}, {"llama_tied_bf16", "0", 1, 0}, {"llama_tied_bf16", "1", 2, 3}};
 
-/// The oracle's sequences, tokens and then targets.
+/// Sequences of the oracle: their tokens and their targets.
 struct batch {
   std::vector<std::int32_t> tokens, targets;
 };
@@ -31,8 +30,8 @@ batch batch_of(const run& oracle, const packed& p) {
   return b;
 }
 
-/// The oracle's weights, with more positions whose rows are large where a model has learned ones: no document
-/// comes so far.
+/// Load the oracle's weights. Learned position tables get additional rows of large values, which no document
+/// reaches.
 void load_weights(run& to, run& oracle) {
   const tensors weights = oracle.tensors(region::weights);
   for (const auto& p : rankc::runtime::global_parameters(to.about)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that pad a vocabulary are zero where a folder or a checkpoint lacks them. They are left out where the
-// plan or the folder is not padded.
+// Rows that pad a vocabulary are zero if a folder or a checkpoint lacks them, and are left out if the plan or
+// the folder is not padded.
 #include <rankc/trainer/export.hpp>
 #include <rankc/trainer/generate.hpp>
 
@@ -22,8 +22,8 @@ json exported(run& r, const scratch& files, const std::string& init) {
   return read_json(out / "config.json");
 }
 
-/// The largest difference of two models' logits behind some tokens. The loss is no measure: rows of padding
-/// count in its softmax.
+/// The largest difference of two models' next logits. The loss does not compare: padding rows count in its
+/// softmax.
 double difference(run& a, run& b) {
   const std::vector<std::int32_t> tokens{3, 1, 4, 1, 5, 9, 2, 6};
   const std::vector<double> one = next_logits(*a.engine, tokens), other = next_logits(*b.engine, tokens);
@@ -34,7 +34,7 @@ double difference(run& a, run& b) {
   return most;
 }
 
-/// Whether the rows from `first` on of a matrix with 32 columns are zero.
+/// Whether a matrix with 32 columns is zero from row `first` on.
 bool are_zero(const std::vector<double>& values, std::size_t first) {
   REQUIRE(values.size() > 32 * first);
   return std::all_of(values.begin() + static_cast<std::ptrdiff_t>(32 * first), values.end(),

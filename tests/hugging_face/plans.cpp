@@ -31,7 +31,7 @@ constexpr training of_torch{.seq = 64, .global_batch = 8, .precision = f64};
 constexpr training of_four{.seq = 64, .global_batch = 4, .precision = f64};
 constexpr training undecayed{.seq = 64, .global_batch = 8, .precision = f64, .weight_decay = 0, .clip = 0};
 
-/// Two of an oracle's sequences as documents of one, of which the first ends with this token.
+/// Two of an oracle's sequences, packed as two documents; the first ends with this token.
 constexpr training packed(int end) {
   return {.seq = 64, .global_batch = 1, .precision = f64, .lr = 1e-2, .end_of_document = end};
 }
@@ -50,7 +50,8 @@ class list : public plan_list {
     add(name, "dp2_tp2", model, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true},
         schedules::gpipe{2});
   }
-  /// A balance is of a microbatch, so that one of the whole batch and four of a row each are two losses.
+  /// Balance losses depend on the microbatch: one of the whole batch and four of one row each have different
+  /// losses.
   void add_balanced_layouts(const char* name, const auto& model) {
     add(name, "one", model, {}, schedules::gpipe{1});
     add(name, "tp2_pp2", model, {.world = 4, .tp = 2, .pp = 2}, schedules::one_f_one_b{4});
@@ -70,7 +71,7 @@ class list : public plan_list {
 std::vector<split_plan> plans() {
   list l;
   l.add_layouts("gpt2", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 128});
-  // The same models with rows of padding in the vocabulary.
+  // The same models with padding rows in the vocabulary.
   constexpr models::gpt2 padded{
       .layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 132, .vocab_used = 128};
   l.add("gpt2_padded", "one", padded, {}, schedules::gpipe{1});

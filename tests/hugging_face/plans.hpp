@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of the models whose files lie in oracles/hf, each on several layouts: a job is a folder there.
+// Plans of the models in oracles/hf, each on several layouts. A job is a folder there.
 #pragma once
 #include "../families/split_plan.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of Qwen3's kind train as PyTorch does in float64: losses of 25 steps, the balance of experts in
-// them.
+// Models of the Qwen3 family train as PyTorch does in float64: losses of 25 steps, including the experts'
+// balance loss.
 #include <rankc/trainer/hash.hpp>
 
 #include "models.hpp"
@@ -25,14 +25,14 @@ std::vector<line> read_lines() {
   return all;
 }
 
-/// The name that Mixtral's files give to a matrix of experts.
+/// The name of an expert matrix in Mixtral's files.
 std::string torch_name_of(const std::string& matrix) {
   if (matrix == "gate") return "w1";
   return matrix == "up" ? "w3" : "w2";
 }
 
-/// PyTorch has a matrix for each expert, and draws each by its own name: gate and up (ffn, hidden), down
-/// (hidden, ffn).
+/// Load experts as PyTorch draws them: a matrix for each expert, drawn by its name. Gate and up are (ffn,
+/// hidden), down is (hidden, ffn).
 void give_experts(run& r, int experts) {
   for (const auto& p : rankc::runtime::global_parameters(r.about)) {
     const auto at = p.name.find("experts.");
@@ -70,8 +70,8 @@ TEST_CASE("losses of 25 steps are PyTorch's") {
     const auto says = [&](const char* words) { return expected.args.find(words) != expected.args.npos; };
     REQUIRE(program.job.starts_with(says("tiny-moe") ? "torch_moe" : "torch_qwen3"));
     REQUIRE(expected.losses.size() == 25);
-    // Unclipped, on random tokens, one weight 1e-14 off moves the loss by 2e-13 in step 14 and by 2e-6 in
-    // step 25.
+    // Without clipping, on random tokens, an error of 1e-14 in one weight moves the loss by 2e-13 in step 14
+    // and by 2e-6 in step 25.
     const std::size_t steps = says("--clip 0 --data rand") ? 14 : 25;
     run r(program, says("--data rand") ? "rand" : "arith", says("--lr 3e-3") ? 3e-3 : 3e-4);
     give_experts(r, 8);

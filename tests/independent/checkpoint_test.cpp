@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints between plans whose experts are whole, spread over ranks that have the same tokens, and over
-// ranks with their own.
+// Checkpoints between plans whose experts are whole, or spread over ranks with the same tokens, or over ranks
+// with separate tokens.
 #include "between_layouts.hpp"
 
 namespace checkpoint_test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs of ranks that have the same tokens and experts of their own are judged, and what is told of
-// their plans.
+// Plans whose ranks share tokens and spread the experts: the checks of their programs, and the report of
+// describe.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/equivalence.hpp>
@@ -31,7 +31,7 @@ rankc::plan_data find(const std::string& job, const std::string& layout) {
   return find_plan(independent::plans(), job, layout);
 }
 
-/// The communicator over ep that a rank is in.
+/// The ep communicator of a rank.
 int over_ep(const program& p, int rank) {
   for (std::size_t c = 0; c < p.communicators.size(); ++c) {
     const std::vector<int>& ranks = p.communicators[c].ranks;
@@ -41,8 +41,8 @@ int over_ep(const program& p, int rank) {
   throw std::logic_error("a rank has no others on ep");
 }
 
-/// Put a sum over ep behind each rank's last sum of gradients over replicas, on the lane where others over ep
-/// are.
+/// Insert a sum over ep after each rank's last sum of gradients over replicas, on the lane of the other ep
+/// calls.
 void sum_gradients_over_ep(program& p) {
   int next = 0;
   for (const rank_program& r : p.ranks)

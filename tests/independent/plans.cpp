@@ -24,9 +24,9 @@ class list : public plan_list {
     dims.expert_layout = expert_layout::independent;
     plan_list::add(family, layout, model, dims, schedule, by);
   }
-  /// On one rank, on ranks that have the same tokens, and on ranks of a layout that is folded.
+  /// On one rank, on ranks with the same tokens, and on a folded layout.
   void add_layouts(const char* family, const auto& model) {
-    plan_list::add(family, "one", model, {}, three);  // balances are of microbatches
+    plan_list::add(family, "one", model, {}, three);  // balance losses are over microbatches
     plan_list::add(family, "folded", model, {.world = 2, .dp_shard = 2, .ep = 2}, three);
     add(family, "alone", model, {.ep = 2}, three);
     add(family, "replicas", model, {.dp_replicate = 2, .ep = 2}, three);
@@ -34,8 +34,8 @@ class list : public plan_list {
     add(family, "sp", model, {.tp = 2, .ep = 2, .sequence_parallel = true}, three);
     add(family, "pp", model, {.dp_shard = 2, .pp = 2, .ep = 2}, three);
   }
-  /// Of a model whose experts divide by 4: what gathers and repeats at other times, and with sequences that
-  /// are shared out.
+  /// Layouts for a model whose number of experts divides by 4: other times of gathers and recomputation, and
+  /// sharded sequences.
   void add_more(const char* family, const auto& model) {
     add(family, "four", model, {.ep = 4}, once);
     add(family, "cp", model, {.dp_replicate = 2, .cp = 2, .ep = 2, .reshard = reshard::after_step}, three);
@@ -50,7 +50,7 @@ class list : public plan_list {
   static constexpr schedules::one_f_one_b three{3};
 };
 
-/// Two of one group's two experts, by scores with a bias, beside an expert that all tokens go through.
+/// A block that takes both experts of one of two groups, by biased scores, plus a shared expert.
 struct biased_block {
   static constexpr std::string_view name = "biased_block";
   models::attention_half attention;
@@ -91,8 +91,8 @@ std::vector<split_plan> plans() {
                                 .vocab = 32};
   l.add_layouts("mixtral", mixtral);
   l.add_more("mixtral", mixtral);
-  // Of two positions an expert takes one pick; and the losses of routers, whose coefficients are so large
-  // that they are seen.
+  // An expert takes one pick from every two positions. The coefficients of the router losses are so large
+  // that these losses show.
   l.add_layouts("limited", models::qwen3_moe{.layers = 2,
                                              .hidden = 12,
                                              .heads = 2,

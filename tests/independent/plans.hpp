@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose experts are spread over an axis of their own, whose ranks have the same tokens.
+// Plans that spread experts over a separate axis, whose ranks hold the same tokens.
 #pragma once
 #include "../families/split_plan.hpp"
 

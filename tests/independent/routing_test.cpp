@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks of ep that have the same tokens choose alike: loads, balances and dropped picks are counted once, and
-// biases move as on one rank.
+// Ranks of ep with the same tokens make the same choices: loads, balances and dropped picks are counted once,
+// and biases move as on one rank.
 #include <doctest/doctest.h>
 
 #include <rankc/trainer/router_metrics.hpp>

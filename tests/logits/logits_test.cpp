@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logits that a forward program leaves: those of its own loss, and the same in every layout.
+// The logits of a forward program give its own loss, and are the same in every layout.
 #include <rankc/trainer/generate.hpp>
 #include <rankc/trainer/parameters.hpp>
 #include <rankc/trainer/score.hpp>
@@ -32,7 +32,7 @@ std::unique_ptr<engine> installed(const rankc::host::program& p) {
 
 int id(int n, int of) { return (n * n * 31 + n * 7 + of) % 256; }
 
-/// Minus the log of a target's chance, of the logits of a token.
+/// Minus the log of a target's probability, from the logits of a token.
 double cross_entropy(engine& e, int dp, std::size_t token, int target) {
   const description& about = e.about();
   const auto columns =
@@ -62,7 +62,7 @@ TEST_CASE("the loss is that of the logits") {
       for (int i = 0; i < count; ++i) all[static_cast<std::size_t>(i)] = id(i, of);
       return all;
     };
-    // Each microbatch has the same, so that the one that is left stands for all.
+    // All microbatches are equal, so the logits of the last one stand for all.
     for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
       for (int dp = 0; dp < about.dp; ++dp)
         e->set_batch(dp, microbatch, ids(3 + dp).data(), ids(90 + dp).data());
@@ -108,7 +108,7 @@ TEST_CASE("what follows a prompt is the same text in every layout") {
   };
   const auto reference = text_of(gpt_one_rank::program, prompt, 4);
   for (const auto* p : programs) CHECK(text_of(*p, prompt, 4) == reference);
-  // Of more than seq tokens the last are seen.
+  // If there are more than seq tokens, only the last seq are used.
   std::vector<std::int32_t> longer(200);
   for (int i = 0; i < 200; ++i) longer[static_cast<std::size_t>(i)] = id(i, 0);
   const auto e = installed(gpt_pp2::program);

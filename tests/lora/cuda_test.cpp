@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same plans on GPUs: in f32 the gradients and weights of one rank on the host in f64; in bf16 the losses
-// of ten steps, while what is frozen keeps its bits.
+// The same plans on GPUs: in f32, the gradients and weights of one rank on the host in f64; in bf16, the
+// losses of ten steps, while frozen weights keep their bits.
 #include <doctest/doctest.h>
 
 #include "weights.hpp"
@@ -28,7 +28,8 @@ void check_f32(const registered& program) {
   draw_parts(found);
   CHECK(found.step().loss == doctest::Approx(expected.step().loss).epsilon(1e-5));
   check_close(found.tensors(region::gradients), expected.tensors(region::gradients), 1e-4);
-  // AdamW's first steps are the sign of the gradient; of the smallest gradients f32 has no sign.
+  // AdamW's first steps follow the sign of the gradient; for the smallest gradients, f32 rounding decides the
+  // sign.
   check_close(found.tensors(region::weights), expected.tensors(region::weights), 2.1e-3);
 }
 

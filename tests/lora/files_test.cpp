@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of what is trained beside weights: started from a dense model, resumed, and merged into a dense model
-// again.
+// Files of LoRA training: started from a dense model, resumed, and merged into a dense model again.
 #include <doctest/doctest.h>
 #include <rankc/trainer/checkpoint.hpp>
 #include <rankc/trainer/export.hpp>
@@ -49,13 +48,13 @@ TEST_CASE("merged weights give the dense plan the loss of the adapted one") {
     const std::filesystem::path from = save(adapted, files, "saved");
     export_weights(adapted.about, from, files.path("merged"), {.merge = true});
     CHECK(load_weights(*dense.engine, files.path("merged")).empty());
-    adapted.steps = 0;  // the batches of the dense run
+    adapted.steps = 0;  // take the same batches as the dense run
     adapted.load();
     dense.load();
     const double loss = adapted.engine->evaluate(), before = dense.engine->evaluate();
     CHECK(std::abs(loss - before) <= 1e-12);
     CHECK(std::abs(dense.step().loss - start(std::string(job) + "_dense", "one").step().loss) >
-          1e-4);  // other weights than hash:1's
+          1e-4);  // the weights differ from those of hash:1
     export_weights(adapted.about, from, files.path("as_it_is"));
     run again = start(job, "one");
     CHECK(load_weights(*again.engine, files.path("as_it_is")).empty());
@@ -79,7 +78,8 @@ TEST_CASE("a dense model's file starts what is adapted, and what is beside it st
     CHECK((values == (of_dense.count(name) ? of_dense.at(name) : of_hash.at(name))));
     if (name.ends_with(".lora_b")) CHECK(largest({{name, values}}) == 0);
     if (name.ends_with(".lora_a")) {
-      const double most = 1 / std::sqrt(name.find(".w2.") != name.npos ? 24.0 : 16.0);  // of its inputs
+      // The bound depends on the number of inputs.
+      const double most = 1 / std::sqrt(name.find(".w2.") != name.npos ? 24.0 : 16.0);
       CHECK(largest({{name, values}}) <= most);
       CHECK(largest({{name, values}}) > 0.8 * most);
     }

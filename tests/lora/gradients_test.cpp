@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is trained beside a weight, held to the dense plan whose weight is w + scale b a: the loss is the
-// same, and with dW the gradient of that weight those of its parts are scale b^T dW and scale dW a^T.
+// LoRA adapters, compared with the dense plan whose weight is w + scale b a: the loss is the same, and with
+// dW the gradient of that weight, the adapters' gradients are scale b^T dW and scale dW a^T.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 
 using rankc::runtime::region;
 
-/// Rows x columns, row-major.
+/// A row-major matrix.
 struct matrix {
   std::size_t rows, columns;
   std::vector<double> of;
@@ -34,7 +34,7 @@ matrix transposed(const matrix& x) {
   return y;
 }
 
-/// Tensors by name, as matrices.
+/// The tensors of a region by name, as matrices.
 std::map<std::string, matrix> matrices(run& r, region of) {
   std::map<std::string, matrix> all;
   const tensors values = r.tensors(of);

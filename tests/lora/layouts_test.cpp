@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split plans train what one rank does, and what is frozen stays as it is.
+// Split plans train the weights that one rank does, and frozen weights do not change.
 #include <doctest/doctest.h>
 
 #include <set>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of PEFT, read as PEFT's LoraConfig and its layers read it, and compared with merged weights.
+// Reads a PEFT folder as PEFT's LoraConfig and layers do, and compares it with merged weights.
 #pragma once
 #include <doctest/doctest.h>
 #include <rankc/trainer/safetensors.hpp>
@@ -37,8 +37,8 @@ class peft_folder {
       : tensors_(tensors_in(folder / "adapter_model.safetensors")),
         config(nlohmann::json::parse(std::ifstream(folder / "adapter_config.json"))) {}
 
-  /// Check that `base` with the adapter is `merged`, element by element, and that each tensor of the adapter
-  /// has a place. Returns: the modules that have an adapter, and those that are saved whole.
+  /// Check that `base` with the adapter equals `merged`, element by element, and that each tensor of the
+  /// adapter is used. Returns: the numbers of modules with an adapter, and of modules that are saved whole.
   std::pair<std::size_t, std::size_t> check(const std::map<std::string, file_tensor>& base,
                                             const std::map<std::string, file_tensor>& merged) {
     std::set<std::string> adapted, saved, used;
@@ -75,7 +75,7 @@ class peft_folder {
   nlohmann::json config;
 
  private:
-  /// A folder of transformers may lack the prefix of the model.
+  /// The base values of a name; a folder of transformers may lack the model's prefix.
   static std::vector<double> base_values(const std::map<std::string, file_tensor>& base,
                                          const std::string& name) {
     const auto at = base.find(name), without = base.find(name.substr(name.find('.') + 1));

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adapters exported as a folder of PEFT: added to the weights that the run began with they give the merged
-// model.
+// Adapters exported as a PEFT folder: added to the initial weights of the run, they give the merged model.
 #include "peft_folder.hpp"
 
 #include <rankc/trainer/checkpoint.hpp>
@@ -34,11 +33,11 @@ TEST_CASE("base weights with PEFT's adapter are the merged weights, every elemen
   using found = std::pair<std::size_t, std::size_t>;
   struct row {
     const char *job, *layout;
-    found modules;  // with an adapter, saved whole
+    found modules;  // modules with an adapter, and modules saved whole
     std::vector<std::string> targets, saved;
     nlohmann::json ranks, alphas;
   };
-  // In a GPT-2 wq and wv, of rank 2 each, are parts of one module.
+  // In a GPT-2, wq and wv are adapted with rank 2 each and are parts of one module.
   const std::vector<row> rows{{"gpt2",
                                "tp2_pp2",
                                {16, 0},
@@ -113,7 +112,7 @@ TEST_CASE("what PEFT has no form for is refused with the parameter's name") {
     layout l = about.layouts[0];
     std::vector<parameter> parameters(l.parameters.begin(), l.parameters.end());
     for (parameter& p : parameters)
-      if (p.name == std::string(parameter_name)) p.element = 0;  // trained, as what stands first
+      if (p.name == std::string(parameter_name)) p.element = 0;  // element 0 is in the trained range
     l.parameters = parameters;
     about.layouts = std::span(&l, 1);
     CHECK(exit_of([&] { export_weights(about, from, files.path("out"), as_peft); }) ==

@@ -26,7 +26,7 @@ constexpr parallel_dims one{}, tp2{.world = 2, .tp = 2}, sp{.world = 2, .tp = 2,
 constexpr schedules::gpipe once{1}, twice{2};
 constexpr schedules::one_f_one_b three{3};
 constexpr schedules::zero_bubble_v v{3};
-/// Backward is whole for some microbatches and in halves for others.
+/// Backward is whole for some microbatches and split for others.
 using mixed = schedules::from_csv<"0F0, 0F1, 0B0, 0I1, 0W1\n1F0, 1F1, 1I0, 1W0, 1B1">;
 
 class list : public plan_list {
@@ -52,7 +52,7 @@ class list : public plan_list {
     add(job, "hybrid", model, r, hybrid, three);
     add(job, "zbv", model, r, tp_pp2, v);
   }
-  /// The same with recomputation, and by further schedules.
+  /// The same with recomputation, and with other schedules.
   void add_more(const std::string& job, const auto& model, training r) {
     add(job, "mixed", model, r, pp2, mixed{});
     add(job, "loop", model, r, pp2, schedules::interleaved_one_f_one_b{4, 2});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that train parts of low rank, or all but what is frozen. A job is a model and a recipe on several
-// layouts, of which the first is one rank; a job "dense" trains all of the same model on one.
+// Plans that train LoRA adapters, or all parameters but the frozen ones. A job is a model and a recipe on
+// several layouts, of which the first is one rank; a job "dense" trains all parameters of the same model on
+// one rank.
 #pragma once
 #include "../families/split_plan.hpp"
 
@@ -8,7 +9,7 @@ namespace adapting {
 
 std::vector<split_plan> plans();
 
-/// alpha / rank of all jobs of low rank.
+/// alpha / rank in all jobs.
 inline constexpr double scale = 2.5;
 
 }  // namespace adapting

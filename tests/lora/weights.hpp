@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of these programs start from.
+// The initial weights of the tests of LoRA programs.
 #pragma once
 #include <rankc/trainer/hash.hpp>
 
@@ -24,7 +24,7 @@ inline bool is_trained(const run& r, const std::string& name) {
   return false;
 }
 
-/// Values for what starts with zeros beside a weight, without which its partner has no gradient.
+/// Draw the LoRA matrices that start with zeros; otherwise their partners have no gradient.
 inline void draw_parts(run& r) {
   for (const auto& p : rankc::runtime::global_parameters(r.about)) {
     if (!p.name.ends_with(".lora_b")) continue;

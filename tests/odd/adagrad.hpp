@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer of a user with a hyperparameter that no other optimizer has: its row for plans, its rule, and
-// its kernels for both targets.
+// A user's optimizer with a hyperparameter that no other optimizer has: its row for plans, its rule, and its
+// kernels for both targets.
 // Source: Duchi et al. 2011; lr_decay and eps as in torch.optim.Adagrad.
 #pragma once
 
@@ -13,12 +13,12 @@
 
 namespace user {
 
-/// The weight moves by the gradient over the root of the sum of its squares. Weight decay is added to the
+/// The weight moves by the gradient over the root of its sum of squares. Weight decay is added to the
 /// gradient, and the learning rate falls by lr_decay from step to step.
 struct adagrad_rule {
   static constexpr int moments = 1;
   double lr_decay, eps;
-  /// From the numbers of the row.
+  /// Read lr_decay and eps from the numbers of the row.
   explicit adagrad_rule(std::span<const double> numbers) : lr_decay(numbers[0]), eps(numbers[1]) {}
 
   template <class T>
@@ -65,7 +65,7 @@ void adagrad(const rankc::cuda::lane&, at weights, at gradients, at squares, at 
              std::span<const range>, std::span<const double> numbers);
 
 #ifdef __CUDACC__
-/// Weights, gradients and moments begin at the range.
+/// The pointers to weights, gradients and moments begin at the range.
 template <class T>
 __global__ void adagrad_kernel(float* w, const float* g, float* squares, T* copy, const float* norm_squared,
                                const rankc::cuda::hyperparameters* input, range of, bool is_balanced,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Certificates of odd plans: what reads them shares no code with what writes and proves the programs.
+// Certificates of odd plans. Their reader shares no code with the writer and prover of the programs.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The odd plans together have every way to split a model by itself, every two of them, and more at once: read
-// off their dims, schedules and recipes.
+// The odd plans together cover every way to split a model, every pair of ways, and larger combinations, by
+// their dims, schedules and recipes.
 #include <doctest/doctest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that an application steps, each by a thread of its own, make the bits that a trainer's ranks make:
-// where they meet in the process, and where the application carries what they send.
+// Ranks stepped by an application, each on its own thread, give the same bits as a trainer's ranks, whether
+// they communicate within the process or through the application.
 #include <doctest/doctest.h>
 
 #include <rankc/runtime/host/embedded.hpp>
@@ -19,7 +19,7 @@ namespace {
 using namespace rankc::runtime;
 using namespace rankc::host;
 
-/// Communications of ranks in one process, as an application might carry them.
+/// Carries the communications of ranks in one process, as an application might.
 class exchange {
  public:
   explicit exchange(const description& about) : about_(about) {}
@@ -36,7 +36,7 @@ class exchange {
   };
 
  private:
-  /// One communication: what its ranks have come for, and how many of them have not seen that it is done.
+  /// One communication: its ranks' calls, and how many ranks have not yet seen its end.
   struct meeting {
     std::map<int, carriage::call> calls;  // by rank
     std::size_t left = 0;
@@ -124,13 +124,14 @@ class exchange {
 
   const description& about_;
   std::mutex mutex_;
-  std::map<std::pair<int, std::uint64_t>, meeting> meetings_;  // by communicator, and its how many-th
-  std::map<std::pair<int, int>, std::uint64_t> started_;       // by rank and communicator
+  std::map<std::pair<int, std::uint64_t>, meeting> meetings_;  // by communicator and sequence number
+  std::map<std::pair<int, int>, std::uint64_t> started_;  // the number of calls, by rank and communicator
 };
 
 enum class way { meeting_place, carried };
 
-/// The weights of every rank after two steps, as `run` takes them, then what its last evaluation says.
+/// The losses and norms of two steps as `run` takes them, the loss of an evaluation after them, and the
+/// weights of every rank.
 struct outcome {
   std::vector<double> losses, norms;
   std::vector<std::vector<double>> weights;  // by rank
@@ -156,7 +157,7 @@ outcome of_embedded(const registered& program, way by) {
   const rankc::host::program& p = *std::get<const rankc::host::program*>(program.program);
   const description& about = p.about;
   const auto world = static_cast<std::size_t>(about.world());
-  run beginning(program);  // its weights and batches are given to the embedded ranks
+  run beginning(program);  // the embedded ranks take its weights and batches
   meeting_place place;
   exchange all(about);
   std::vector<exchange::of_rank> carriages;

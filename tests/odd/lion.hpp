@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer of a user: its row for plans, its rule, and its kernels for both targets.
+// A user's optimizer: its row for plans, its rule, and its kernels for both targets.
 // Source: Chen et al. 2023.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace user {
 
-/// The weight moves by the learning rate, against the sign of the mean of gradient and moment.
+/// The weight moves by the learning rate, against the sign of the weighted mean of gradient and moment.
 struct lion_rule {
   static constexpr int moments = 1;
   template <class T>
@@ -55,7 +55,7 @@ void lion(const rankc::cuda::lane&, at weights, at gradients, at momentum, at no
           std::span<const range>);
 
 #ifdef __CUDACC__
-/// Weights, gradients and moments begin at the range.
+/// The pointers to weights, gradients and moments begin at the range.
 template <class T>
 __global__ void lion_kernel(float* w, const float* g, float* m, T* copy, const float* norm_squared,
                             const rankc::cuda::hyperparameters* input, range of, bool is_balanced) {

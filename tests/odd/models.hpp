@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers and models that a user may write and no other test has: a weight used twice, two rotary bases, dims
-// and layers of equal names, layers without parameters, names that are no identifiers.
+// and layers with equal names, layers without parameters, names that are no identifiers.
 #pragma once
 #include <rankc/rankc.hpp>
 
@@ -25,14 +25,14 @@ constexpr value down(trace& t, value x, std::string_view name, dim in) {
   return linear(x, t.parameter(name, {hidden, in}, {{axis::tp, in.name}}, initial::normal, 0.3));
 }
 
-/// Attention over `parts` pieces of each sequence.
+/// Attention within `parts` pieces of each sequence.
 constexpr value attend(value q, value k, value v, const context& c, int parts = 1) {
   value keys = all_gather(k, axis::cp, c.tokens.name);
   value values = all_gather(v, axis::cp, c.tokens.name);
   return attention(q, keys, values, parts * c.rows, c.seq / parts);
 }
 
-/// The layers and nothing else.
+/// A model with these layers alone.
 template <class Stack>
 struct model {
   Stack layers;
@@ -44,7 +44,7 @@ constexpr auto make_bare(auto... layers) {
   const auto all = sequential(layers...);
   return model<std::remove_const_t<decltype(all)>>{all};
 }
-/// What every embedding here has, and layers that share it.
+/// The table of every embedding here, and of layers that share it.
 inline constexpr parameter_handle table = token_table(vocab, hidden);
 /// An embedding, the layers, and a head tied to the embedding.
 constexpr auto make(auto... layers) {
@@ -61,7 +61,7 @@ struct norm_twice {
   }
 };
 
-/// An op of a user's own.
+/// A user's op.
 struct silu_mlp {
   static constexpr std::string_view name = "silu_mlp";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -70,7 +70,7 @@ struct silu_mlp {
   }
 };
 
-/// Products of values of each placement: of a pending sum by what each rank has, of shards, of a value by
+/// Multiplies values of each placement: a pending sum by a replicated value, sharded values, and a value by
 /// itself.
 struct products {
   static constexpr std::string_view name = "products";
@@ -85,7 +85,8 @@ struct products {
   }
 };
 
-/// One gain for the heads of queries and keys, another for those of fewer keys.
+/// One gain for the heads of queries and keys, another for the attention's output; there are fewer keys than
+/// queries.
 struct head_norms {
   static constexpr std::string_view name = "head_norms";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -109,7 +110,7 @@ struct softmax_gate {
   }
 };
 
-/// Rows and heads taken apart and put together in another order; of each, one part is not used at all.
+/// Rows and heads are split and concatenated in another order; of each, one part is not used at all.
 struct parts {
   static constexpr std::string_view name = "parts";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -131,7 +132,7 @@ struct parts {
   }
 };
 
-/// Products of one input, two of neighbouring weights with another's between them.
+/// GEMMs with one input; between two of them whose weights are adjacent is another weight's.
 struct parted_products {
   static constexpr std::string_view name = "parted_products";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -159,7 +160,7 @@ struct matrix_thrice {
   }
 };
 
-/// Attention at rotary base `theta`; over sequences of the plan's length divided by `parts`.
+/// Attention with rotary base `theta`, over the plan's sequences divided into `parts`.
 struct attention_layer {
   std::string_view name;
   double theta;
@@ -174,7 +175,7 @@ struct attention_layer {
   }
 };
 
-/// Two attentions with heads of two sizes, lengths and bases.
+/// Two attentions with different head sizes, sequence lengths and rotary bases.
 struct two_attentions {
   static constexpr std::string_view name = "two_attentions";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -189,8 +190,8 @@ struct two_attentions {
   }
 };
 
-/// Queries and keys whose weights are neighbours, and values whose weight is not; a gate beside what it is no
-/// gate of.
+/// Adjacent weights of queries and keys, and a distant weight of values; and a gate whose weight is adjacent
+/// to another input.
 struct weights_apart {
   static constexpr std::string_view name = "weights_apart";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -203,7 +204,7 @@ struct weights_apart {
   }
 };
 
-/// Two feed-forwards whose dims have one name and two sizes.
+/// Two feed-forwards whose dims have the same name and different sizes.
 struct two_ffn {
   static constexpr std::string_view name = "two_ffn";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -214,7 +215,7 @@ struct two_ffn {
   }
 };
 
-/// A feed-forward of any name and width.
+/// A feed-forward with any name and width.
 struct mlp {
   std::string_view name;
   dim inner = ffn;
@@ -225,7 +226,7 @@ struct mlp {
   }
 };
 
-/// Every parameter is sharded over tp.
+/// A layer with all parameters sharded over tp.
 struct only_sharded {
   static constexpr std::string_view name = "only_sharded";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -233,7 +234,7 @@ struct only_sharded {
   }
 };
 
-/// None is.
+/// A layer with no sharded parameter.
 struct only_whole {
   static constexpr std::string_view name = "only_whole";
   constexpr value forward(trace& t, value x, const context&) const { return x + gelu(rms_norm(x, gain(t))); }
@@ -249,7 +250,7 @@ struct identity {
   constexpr value forward(trace&, value x, const context&) const { return x; }
 };
 
-/// Its result's gradient is its input's.
+/// A bias: the gradient of its result is the gradient of its input.
 struct only_bias {
   static constexpr std::string_view name = "only_bias";
   constexpr value forward(trace& t, value x, const context&) const {
@@ -257,7 +258,7 @@ struct only_bias {
   }
 };
 
-/// Its result is read again in backward.
+/// Attention without a norm; backward reads its result again.
 struct bare_attention {
   static constexpr std::string_view name = "bare_attention";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -271,7 +272,7 @@ struct bare_attention {
   }
 };
 
-/// A pending sum that is reduced twice, and a value used three times.
+/// A pending sum that is reduced twice, and a value that is used three times.
 struct sums {
   static constexpr std::string_view name = "sums";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -284,7 +285,7 @@ struct sums {
   }
 };
 
-/// From rows of one width to another; stands between repeated layers.
+/// A projection between two widths, placed between repeated layers.
 struct project {
   std::string_view name;
   dim from, to;
@@ -293,7 +294,7 @@ struct project {
   }
 };
 
-/// A residual layer on rows of a given width.
+/// A residual layer for rows of a given width.
 struct residual {
   static constexpr std::string_view name = "residual";
   dim width;
@@ -304,7 +305,7 @@ struct residual {
   }
 };
 
-/// A head whose loss counts `factor` times.
+/// A head whose loss is multiplied by `factor`.
 struct scaled_head {
   static constexpr std::string_view name = "head";
   double factor;
@@ -316,7 +317,7 @@ struct scaled_head {
   }
 };
 
-/// What an embedding has, used by a layer between it and the head.
+/// A layer between embedding and head that uses the embedding's table.
 struct tied_between {
   static constexpr std::string_view name = "tied_between";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -327,7 +328,7 @@ struct tied_between {
   }
 };
 
-/// A norm alone; another has its gain and a shift of its own.
+/// Two norms that share a gain and have a shift each.
 inline constexpr parameter_handle shared_gain{"gain", {hidden}, {}, initial::ones};
 struct first_norm {
   static constexpr std::string_view name = "first_norm";
@@ -342,7 +343,7 @@ struct second_norm {
                                t.parameter("other_shift", {hidden}, {}, initial::zeros)));
   }
 };
-/// A matrix of another layer, with a bias of its own.
+/// A layer with a shared matrix and a separate bias.
 inline constexpr dim out{"out", 12};
 inline constexpr parameter_handle shared_matrix{"matrix", {out, hidden}, {}, initial::normal, 0.3};
 struct tied_matrix {
@@ -353,7 +354,7 @@ struct tied_matrix {
   }
 };
 
-/// A gain of a given name, and one of an earlier layer.
+/// A norm with a gain of a given name.
 struct named_like_a_block {
   static constexpr std::string_view name = "alone";
   std::string_view parameter;
@@ -361,7 +362,7 @@ struct named_like_a_block {
     return x + rms_norm(x, gain(t, parameter));
   }
 };
-/// The same with a gain that other layers have too.
+/// A norm with a gain that other layers may share.
 struct gained {
   std::string_view name;
   parameter_handle gain;
@@ -371,9 +372,8 @@ struct gained {
 };
 constexpr parameter_handle gain_of(std::string_view called) { return {called, {hidden}, {}, initial::ones}; }
 
-/// A norm and a product of which everything may be another layer's: three ties of a layer, in another order
-/// where
-/// `swapped`, the gain and the shift of one norm among them.
+/// A norm and a GEMM whose parameters may all be shared: three ties between layers. With `swapped`, they are
+/// declared in another order, and the norm's shift also serves as a bias.
 struct three_ties {
   std::string_view name;
   parameter_handle gain, shift, matrix;
@@ -387,7 +387,7 @@ struct three_ties {
   }
 };
 
-/// A frozen matrix beside one of low rank that is trained. Source: Hu et al. 2021 (LoRA).
+/// A frozen matrix with a trained low-rank adapter. Source: Hu et al. 2021 (LoRA).
 struct low_rank {
   static constexpr std::string_view name = "low_rank";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -401,7 +401,7 @@ struct low_rank {
     return x + leave_tp(linear(gelu(u), out), c);
   }
 };
-/// Layers that are not trained at all: gradients go through.
+/// Layers without trained parameters: gradients pass through.
 struct frozen_embedding {
   static constexpr std::string_view name = "frozen_embedding";
   parameter_handle table;
@@ -419,7 +419,7 @@ struct frozen_norms {
   }
 };
 
-/// A head of its own in front of a product: what it predicts counts less. Source: Lee et al. 2014, deep
+/// A layer with an auxiliary head, whose loss has a smaller weight. Source: Lee et al. 2014, deep
 /// supervision.
 struct supervised {
   static constexpr std::string_view name = "supervised";
@@ -429,7 +429,7 @@ struct supervised {
     return x + leave_tp(down(t, gelu(up(t, h, "u", ffn)), "d", ffn), c);
   }
 };
-/// Penalties: of what is handed in, and of another value.
+/// Penalties on the layer's input and on another value.
 struct penalised {
   static constexpr std::string_view name = "penalised";
   constexpr value forward(trace& t, value x, const context& c) const {
@@ -440,7 +440,7 @@ struct penalised {
     return x + y;
   }
 };
-/// A head that adds a penalty to its own loss.
+/// A head that adds a penalty to its loss.
 struct penalised_head {
   static constexpr std::string_view name = "head";
   constexpr value forward(trace& t, value x, const context& c) const {

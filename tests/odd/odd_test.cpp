@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Odd plans in f64: what is frozen, and losses that count several times.
+// Odd plans in f64: frozen parameters, and losses that count several times.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace {
 
 using rankc::runtime::region;
 
-/// Whether a parameter is not trained, by its name.
+/// Whether a parameter is frozen, by its name.
 bool is_frozen(const std::string& name) { return name.find("frozen") != name.npos; }
 
 }  // namespace
@@ -36,7 +36,7 @@ TEST_CASE("what is frozen stays as it is, and counts in no norm") {
         CAPTURE(name);
         const bool changed =
             of == region::weights ? values != before.at(name) : largest({{name, values}}) > 0;
-        CHECK(changed == !is_frozen(name));  // of what is frozen there are weights alone
+        CHECK(changed == !is_frozen(name));  // frozen parameters have weights alone
         CHECK((of == region::weights || !is_frozen(name)));
       }
     ++programs;

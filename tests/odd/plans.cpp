@@ -94,8 +94,7 @@ std::vector<split_plan> plans() {
                                         .ffn = 10,
                                         .vocab = 32});
 
-  // Weights that the ranks of cp alone share out; chunks of one token on four ranks, beside shards that they
-  // each have.
+  // Weights sharded over cp alone; and chunks of one token on four cp ranks, with dp shards in addition.
   l.add("gated", "cp_shards",
         plans::gated_llama{.layers = 4, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32},
         {.world = 2, .cp = 2}, three);
@@ -125,7 +124,7 @@ std::vector<split_plan> plans() {
         {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage},
         schedules::interleaved_one_f_one_b{2, 2});
 
-  // Norms at the end of each half of a block, alone or together with those at its start.
+  // Norms at the end of each half of a block, alone or together with those at its beginning.
   const auto add_norms = [&](const char* family, const g::block_setting& setting, g::activation by) {
     const auto model = make(repeat{4, g::block{{.hidden = hidden,
                                                 .heads = heads,
@@ -213,7 +212,7 @@ std::vector<split_plan> plans() {
   l.add("three_stages", "halves", uneven, pp2,
         schedules::from_csv<"0F0, 0F1, 0I0, 0W0, 0I1, 0W1\n1F0, 1I0, 1W0, 1F1, 1I1, 1W1">{});
 
-  // Embedding and head on stages of their own, where that is best and where it is asked for.
+  // Embedding or head alone on a stage, where that is best and where the plan asks for it.
   const auto few = make(repeat{2, mlp{"mlp"}});
   constexpr int head_alone[]{2, 0}, embedding_alone[]{0, 2};
   l.add_one("ends_alone", few);
@@ -282,7 +281,7 @@ std::vector<split_plan> plans() {
                                gained{"high", gain_of("own")}));
   add_over_pp("three_ties", make(three_ties{"low", gain_of("own"), shift, square}, repeat{4, mlp{"mlp"}},
                                  three_ties{"high", gain_of("own"), shift, square, true}));
-  // Each layer has other parameters in common with each of the others.
+  // Each layer shares a different parameter with each of the others.
   add_over_pp("web_of_ties", make(three_ties{"low", gain_of("own"), shift, square}, repeat{4, mlp{"mlp"}},
                                   three_ties{"high", gain_of("own"), other_shift, square, true},
                                   three_ties{"top", gain_of("its_own"), other_shift, square}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Odd plans that are none are refused, each with one sentence; what the compiler accepts, the generator does
-// not refuse.
+// Invalid odd plans are refused, each with one message. The generator does not refuse a plan that the
+// compiler accepts.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -17,7 +17,7 @@ namespace g = models;
 
 constexpr training recipe{.seq = 8, .global_batch = 12, .precision = f64};
 
-/// "RC224: ..."; all that is said, in order.
+/// All diagnostics in order: "RC224: ...".
 std::string refusal(const auto& model, const parallel_dims& dims = {},
                     const auto& schedule = schedules::gpipe{1}, std::span<const int> stage_layers = {}) {
   std::string all;
@@ -28,7 +28,7 @@ std::string refusal(const auto& model, const parallel_dims& dims = {},
 }
 std::string refusal(const auto& model) { return refusal(model, {}, schedules::gpipe{1}); }
 
-/// A sentence about a line of the models' header, without the line's number.
+/// A sentence without the line number in the models' header.
 std::string without_line(std::string s) {
   if (const auto from = s.find(".hpp:"), to = s.find(": ", from + 5); from != s.npos && to != s.npos)
     s.erase(from + 4, to - from - 4);
@@ -45,7 +45,7 @@ struct with_op {
     return h + t.apply(Op, {x});
   }
 };
-/// An op like gelu whose row says what a test wants of it.
+/// A row like gelu's with another dual.
 constexpr op_row like_gelu(void (*dual)(backward&)) {
   op_row row = ops::gelu;
   row.dual = dual;
@@ -53,7 +53,7 @@ constexpr op_row like_gelu(void (*dual)(backward&)) {
 }
 constexpr op_row bare = like_gelu(nullptr), stopped = like_gelu(stop_gradient);
 
-/// A norm alone between the blocks and the head, whose parameters have the head's names.
+/// A norm between the blocks and the head, whose parameter has the head's name.
 struct norm_alone {
   static constexpr std::string_view name = "norm_alone";
   constexpr value forward(trace& t, value x, const context&) const { return rms_norm(x, gain(t, "norm")); }
@@ -119,9 +119,9 @@ TEST_CASE("parameters are shared where the model hands layers one handle, not by
         "share one: declare it by its name");
   CHECK(
       refusal(make(gained{"a", gain_of("own")}, repeat{2, mlp{"mlp"}}, gained{"t", gain_of("own")})).empty());
-  // A handle that one layer has is a parameter of its own.
+  // A handle in a single layer is an ordinary parameter.
   CHECK(refusal(make(repeat{2, mlp{"mlp"}}, gained{"t", gain_of("own")})).empty());
-  // Three layers on three pipeline ranks would have it.
+  // Layers on three pipeline ranks would share it.
   CHECK(refusal(make(repeat{1, mlp{"mlp"}}, repeat{1, mlp{"mlp"}}, tied_between{}, repeat{1, mlp{"mlp"}}),
                 {.world = 3, .pp = 3}, schedules::gpipe{3})
             .starts_with("RC331: pipeline rank 0 has parameters in common with rank 1 and with rank 2"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An op of a user's own, y = x sigmoid(x): its row for plans, its kernels for both targets.
+// A user's own op, y = x sigmoid(x): its row for plans, and its kernels for both targets.
 // Source: Hendrycks and Gimpel 2016.
 #pragma once
 
@@ -90,7 +90,7 @@ using namespace rankc;
 using namespace rankc::ports;
 
 inline constexpr op_row silu_grad_row{
-    .name = "step",  // as the text calls what a rank runs
+    .name = "step",  // generated text uses this name for what a rank runs
     .ports = {out("dx", "tokens width").over("dy"), in("dy", "tokens width"), in("x", "tokens width")},
     .rule = placement_rules::gradient_of_elementwise,
     .kernel = "user::silu_grad",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loss of a user's own, scale * sum of x^2: a penalty that a layer adds to the step's loss.
+// A user's own loss, scale * sum of x^2: a penalty that a layer adds to the step's loss.
 #pragma once
 
 #if defined(RANKC_HOST_KERNELS)
@@ -41,7 +41,7 @@ void square_loss_grad(const rankc::cuda::lane&, rankc::runtime::at dx, rankc::ru
                       std::size_t count, double scale);
 
 #ifdef __CUDACC__
-/// One block, whose threads add up in one order.
+/// A single block, whose threads add up in a fixed order.
 template <class T>
 __global__ void square_loss_kernel(float* loss, const T* x, std::size_t count, float scale, bool accumulate) {
   __shared__ float part[256];

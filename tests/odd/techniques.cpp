@@ -30,7 +30,7 @@ constexpr models::qwen3 qwen{.layers = 3,
                              .norm_eps = 1e-3};
 constexpr training recipe{.seq = 4, .global_batch = 24, .precision = f64};
 
-/// Of a pipeline with two other techniques, or with three.
+/// A pipeline with two or three other techniques.
 const techniques of_three_axes[]{
     {"one_f_one_b", "dp_replicate", "tp"},
     {"one_f_one_b", "dp_replicate", "after_layer"},
@@ -48,7 +48,7 @@ const techniques of_three_axes[]{
     {"dual_pipe_v", "dp_replicate", "sequence_parallel"},
     {"dual_pipe_v", "after_step", "sequence_parallel", "recompute"}};
 
-/// Of shared sequences with two other techniques, or with three.
+/// Sharded sequences with two or three other techniques.
 const techniques of_sequences[]{{"cp", "dual_pipe_v", "tp"},
                                 {"cp", "one_f_one_b", "sequence_parallel", "recompute"},
                                 {"cp", "zero_bubble_v", "after_layer", "recompute"}};
@@ -59,7 +59,7 @@ class list {
     add(family, "one", {}, schedules::gpipe{1}, recipe);
     add(family, "three", {}, schedules::gpipe{3}, recipe);
   }
-  /// Models take turns, and so do the ways to recompute and the layers that are gathered ahead.
+  /// Add a plan. Models, ways of recomputation and numbers of prefetched layers alternate.
   void add(const techniques& t) {
     const auto has = [&](const char* name) { return t.count(name) > 0; };
     parallel_dims d{.world = infer};

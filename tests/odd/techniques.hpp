@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPT-2 and a Llama split by every technique, by every two of them, and by more.
+// A GPT-2 and a Llama split by every technique, by every pair of techniques, and by more.
 #pragma once
 #include "plans.hpp"
 
@@ -7,10 +7,10 @@
 
 namespace odd {
 
-/// Names of what a plan makes use of: "tp", "zero_bubble_v".
+/// The techniques that a plan uses, by name: "tp", "zero_bubble_v".
 using techniques = std::set<std::string>;
 
-/// Those of a pipeline, by its schedule, which has microbatches; and the others.
+/// The pipeline schedules, each of which implies microbatches; and the other techniques.
 inline constexpr const char* order_names[]{"one_f_one_b", "interleaved_one_f_one_b", "zero_bubble_v",
                                            "dual_pipe_v"};
 inline constexpr const char* other_names[]{"dp_replicate", "after_layer",  "after_stage",
@@ -18,10 +18,10 @@ inline constexpr const char* other_names[]{"dp_replicate", "after_layer",  "afte
                                            "recompute",    "microbatches", "cp"};
 bool is_order(const std::string&);
 
-/// Whether one plan can make use of two: of some there is one.
+/// Whether one plan can use both; some exclude each other.
 bool go_together(const std::string& a, const std::string& b);
 
-/// On one rank, with one microbatch and with three, then split.
+/// Plans on one rank, with one microbatch and with three, then split ones.
 std::vector<split_plan> plans_of_techniques();
 
 }  // namespace odd

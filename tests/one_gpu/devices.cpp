@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// As many GPUs as RANKC_RANKS_ON_ONE_GPU says, all of which are the first. Functions of the CUDA runtime,
-// which programs find here before they find those of the library.
+// Simulates the number of GPUs that RANKC_RANKS_ON_ONE_GPU gives; all of them are the first GPU. Programs
+// resolve these functions of the CUDA runtime before the library's.
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
@@ -52,7 +52,7 @@ cudaError_t cudaDeviceCanAccessPeer(int* can, int, int) {
 }
 cudaError_t cudaDeviceEnablePeerAccess(int, unsigned) { return cudaSuccess; }
 
-/// What other ranks do on the GPU may wait for this one.
+/// Other ranks' work on the GPU may wait for this rank, so only this rank's stream is synchronised.
 cudaError_t cudaDeviceSynchronize() { return cudaStreamSynchronize(nullptr); }
 
 }  // extern "C"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives and messages among ranks that share a GPU. A collective is a block of threads on each rank,
-// which puts a chunk where the others can read it, and meets them before and after it is read. A message goes
+// Collectives and messages among ranks that share a GPU. A collective is a block of threads on each rank: it
+// writes a chunk where the others can read it, with a barrier before and after they read. A message goes
 // through a mailbox, chunk by chunk.
 #include "exchange.hpp"
 
@@ -24,13 +24,13 @@ __device__ bool reached(const member& m, const word* counter, word wanted) {
   }
   return true;
 }
-/// One thread writes a counter after what all threads of the block wrote before.
+/// Write a counter by one thread, after all previous writes of the block's threads.
 __device__ void publish(word* counter, word value) {
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) *static_cast<volatile word*>(counter) = value;
 }
-/// All threads go on when a counter is there; false: the communicator was aborted.
+/// Wait in all threads until a counter is reached. Returns: false if the communicator was aborted.
 __device__ bool await(const member& m, const word* counter, word wanted) {
   __shared__ bool there;
   __syncthreads();
@@ -48,7 +48,7 @@ __device__ bool meet(const member& m) {
   return all;
 }
 
-/// What others wrote: past the cache of this multiprocessor.
+/// Read what other members wrote, past this multiprocessor's cache.
 template <class T>
 __device__ T fresh(const T* at) {
   return *static_cast<const volatile T*>(at);
@@ -78,7 +78,7 @@ template <class T>
 __device__ void take(const member& m, T* to, int place, std::size_t count) {
   for (std::size_t i = threadIdx.x; i < count; i += threads) to[i] = fresh(stage_of<T>(m, place) + i);
 }
-/// Reduces in the order of the members, so that all of them have the same result.
+/// Reduce in the order of the members, so that all have the same result.
 template <class T>
 __device__ void reduce(const member& m, const collective& c, T* to, std::size_t count) {
   for (std::size_t i = threadIdx.x; i < count; i += threads) {
@@ -93,7 +93,7 @@ __device__ void reduce(const member& m, const collective& c, T* to, std::size_t 
   }
 }
 
-/// Every chunk: all put theirs, meet, use what is there, and meet again.
+/// For every chunk: all members stage theirs, meet, use the staged chunks, and meet again.
 template <class T, class Use>
 __device__ bool by_chunks(const member& m, const T* from, std::size_t count, bool puts, Use use) {
   constexpr std::size_t most = stage_bytes / sizeof(T);
@@ -136,7 +136,7 @@ __global__ void __launch_bounds__(threads) run(member m, collective c) {
 
 struct group_of_messages {
   message all[most_messages];
-  int first[most_messages + 1];  // of each block
+  int first[most_messages + 1];  // first message of each block
 };
 
 __device__ bool send(const member& m, const message& s) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NCCL's functions for ranks of one process that share a GPU, which NCCL itself refuses. Programs find them
-// here before they find those of the library.
+// NCCL's functions for ranks of one process that share a GPU, which NCCL itself refuses. Programs resolve
+// them before the library's.
 #include "exchange.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 using one_gpu::collective;
 using one_gpu::what;
 
-/// What the members of a communicator have in common.
+/// The state that a communicator's members share.
 struct common {
   one_gpu::meeting* at = nullptr;
   int* aborted = nullptr;
@@ -56,7 +56,7 @@ std::size_t bytes_of(ncclDataType_t type) {
   return type == ncclFloat32 ? 4 : 2;
 }
 
-/// A scaled sum is told by a number behind NCCL's own.
+/// The factors of scaled sums, by operator numbers above NCCL's own.
 std::map<int, double> factors;
 
 }  // namespace
@@ -85,11 +85,11 @@ ncclResult_t send_or_receive(ncclComm_t c, cudaStream_t stream, const one_gpu::m
   return ncclGroupEnd();
 }
 
-/// Of a group, collectives go before messages: rankc groups one kind.
+/// Run a collective. In a group it precedes the messages; rankc's groups contain one kind alone.
 ncclResult_t run(ncclComm_t c, cudaStream_t stream, const void* from, void* to, std::size_t count,
                  ncclDataType_t type, what kind, ncclRedOp_t how = ncclSum, int root = 0) {
   if (kind == what::all_reduce && std::getenv("RANKC_WRONG_ALL_REDUCE") != nullptr)
-    return ncclSuccess;  // and leave it undone
+    return ncclSuccess;  // without reducing
   double factor = 1;
   if (how >= ncclNumOps) {
     const std::lock_guard lock(guard);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of every optimizer: what is kept is in the file, in its own type, and a run goes on with the
-// same bits, on another layout too.
+// Checkpoints of every optimizer: the file has its state in the state's own type, and a run continues with
+// the same bits, on another layout too.
 #include <doctest/doctest.h>
 
 #include <rankc/trainer/checkpoint.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs for GPUs that keep moments, weights or both in bf16: every step by the optimizer's formulas, each
-// number that is kept a neighbour of what was worked out, and losses that fall.
+// Programs for GPUs with moments, weights or both in bf16: every step follows the optimizer's formulas, each
+// stored number is a bf16 neighbour of the exact result, and losses fall.
 #include <rankc/runtime/bf16.hpp>
 
 #include "steps.hpp"
@@ -9,7 +9,8 @@ namespace {
 
 using optimizing::region;
 
-/// Each step is the optimizer's, element by element, and what is kept in bf16 a neighbour of it.
+/// Check that each step is the optimizer's, element by element, and that each bf16 number is a neighbour of
+/// the exact one.
 void check_updates(int gpus, int expected) {
   int programs = 0;
   for (const registered& program : cuda_registry) {
@@ -22,7 +23,7 @@ void check_updates(int gpus, int expected) {
   CHECK(programs == expected);
 }
 
-/// Losses fall, and AdamW's as they do with f32 weights.
+/// Check that losses fall, and AdamW's as with f32 weights.
 void check_losses(int gpus) {
   const auto losses = [](const registered& program) {
     run r(program, "arith", program.job.find("sgd") == std::string::npos ? 3e-3 : 0.1);
@@ -45,7 +46,7 @@ void check_losses(int gpus) {
   }
 }
 
-/// Weights without a master copy are read as they were written, and rounded to nearest where they were not.
+/// Check that weights without a master copy are read as they were written.
 void check_reading(int gpus) {
   for (const registered& program : cuda_registry) {
     if (program.about->world() != gpus || !program.about->bf16_weights) continue;
@@ -58,7 +59,7 @@ void check_reading(int gpus) {
       });
     }
     CHECK((r.tensors(region::weights) == weights));
-    CHECK(largest(weights) > 0.9);  // the gains of norms
+    CHECK(largest(weights) > 0.9);  // norm gains are near 1
   }
 }
 
@@ -74,7 +75,7 @@ TEST_CASE(
   for (const std::string layout : {"dp2", "shard2"}) {
     CAPTURE(layout);
     const registered &narrow = find("adamw_reduced", layout),
-                     &wide = find("adamw_stochastic", layout);  // alike up to the update
+                     &wide = find("adamw_stochastic", layout);  // same gradients, another update
     run a(narrow), b(wide);
     a.step();
     b.step();
@@ -86,7 +87,8 @@ TEST_CASE(
       const double scale = largest({{name, values}});
       for (std::size_t i = 0; i < values.size(); ++i) {
         const double got = found.at(name)[i];
-        // Of one microbatch the sum itself has been sent; of two each has, and they are added in f32.
+        // With one microbatch, the sum itself is sent in bf16. With two, each is sent, and they are added in
+        // f32.
         if (layout == "dp2")
           CHECK(got == rankc::runtime::widened(rankc::runtime::rounded_to_nearest(static_cast<float>(got))));
         CHECK(std::abs(got - values[i]) <= 0.02 * scale);

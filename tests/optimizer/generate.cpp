@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// generate TARGET OUT PARTS: write the plans' programs: for the host in f64, for GPUs some of them, in bf16.
+// generate TARGET OUT PARTS: writes the plans' programs: for the host in f64; for GPUs some of them, in bf16.
 #include "plans.hpp"
 #include "write_programs.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer's program on any layout leaves what it leaves on one rank; what is rounded by chance, bit for
-// bit.
+// An optimizer's program leaves the same state on any layout as on one rank. Stochastically rounded state is
+// equal bit for bit.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -18,8 +18,8 @@ struct result {
 };
 constexpr int steps = 5;
 
-/// Lion moves the biases of keys by the whole learning rate: their gradient is 0, and the sign of its
-/// rounding differs from layout to layout. They are left out; no score depends on them.
+/// Train. Lion moves the biases of keys by the whole learning rate: their gradient is 0, and the sign of its
+/// rounding differs between layouts. No score depends on them, so they are left out.
 result train(const registered& program) {
   run r(program, "arith", 0.01);
   for (int n = 0; n < steps; ++n) r.step();
@@ -31,7 +31,7 @@ result train(const registered& program) {
   return out;
 }
 
-/// The largest difference, beside the largest value of each tensor.
+/// The largest difference, relative to the largest value of each tensor.
 double difference(const tensors& want, const tensors& got) {
   REQUIRE(want.size() == got.size());
   double most = 0;
@@ -43,7 +43,8 @@ double difference(const tensors& want, const tensors& got) {
   return most;
 }
 
-/// A bias of keys shifts a row of scores alone, so that its gradient is 0 and what is left of it is rounding.
+/// Whether the bits are equal. A bias of keys only shifts a row of scores, so its gradient is pure rounding,
+/// which must be tiny.
 bool same_bits(const tensors& want, const tensors& got) {
   bool all = want.size() == got.size();
   for (const auto& [name, values] : want)

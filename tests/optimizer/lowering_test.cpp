@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What optimizers make of programs: regions and their bytes, claims, and that a program which keeps less, or
-// something else, is refused.
+// Optimizers in programs: regions, their bytes, and claims. A program that keeps less state, or other state,
+// is refused.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -53,7 +53,7 @@ struct subject {
   explicit subject(const rankc::plan_data& plan, dtype type = dtype::f64, target to = target::host)
       : of(expand_train(lower(plan, type, to))), order(prove(of)), model(specify(plan)) {}
   rankc::codegen::program of;
-  verdict order;  // as it was proven, before it is changed
+  verdict order;  // proven before the change
   specification model;
 
   op& update() {
@@ -66,7 +66,7 @@ struct subject {
       if (v.port == name && v.written == written && skip-- == 0) return v;
     throw std::logic_error("no such port");
   }
-  /// Why it is refused; empty: it is accepted.
+  /// The reason why it is refused; empty if it is accepted.
   std::string reason() const {
     const equivalence e = check_equivalence(of, order, model);
     return e.holds ? "" : e.reasons.front();
@@ -177,13 +177,13 @@ TEST_CASE("gradients go over dp in bf16 where the recipe says so, and no other s
   const auto [replicas, loss_and_norm] = sums("dp2", target::cuda, dtype::bf16);
   CHECK((replicas ==
          counts{{"dp at pp 0 tp 0",
-                 5}}));  // of head, two blocks, position table, and the table that head and embedding share
+                 5}}));  // head, two blocks, position table, and the table that head and embedding share
   CHECK((loss_and_norm == counts{{"dp at pp 0 tp 0", 1}}));
   CHECK(sums("dp2", target::host, dtype::f32).first.empty());
   CHECK(sums("tp2", target::cuda, dtype::bf16).first.empty());
   const auto [hybrid, others] = sums("hsdp", target::cuda, dtype::bf16);
   CHECK(hybrid.size() == 2);
-  CHECK(others.size() == 2);  // the loss over both, the norm over shards
+  CHECK(others.size() == 2);  // the loss over both axes, the norm over shards
 
   const auto text = [](const char* optimizer) {
     return describe_text(lower(find(optimizer, "shard2"), dtype::bf16, target::cuda));
@@ -223,7 +223,7 @@ TEST_CASE("a sum that is sent in bf16 without the recipe's word, or of the loss,
   subject loss(find("adamw_reduced", "dp2"), dtype::bf16, target::cuda);
   for (op* o : first(loss, false)) o->in_bf16 = true;
   CHECK(said_in(loss.reason()) == said{7524, {}});
-  subject one(find("adamw_reduced", "dp2"), dtype::bf16, target::cuda);  // one of two members
+  subject one(find("adamw_reduced", "dp2"), dtype::bf16, target::cuda);  // one of the two members
   first(one, true)[0]->in_bf16 = false;
   CHECK(!prove(one.of).ok);
   CHECK(said_in(one.reason()) == said{7515, {}});
@@ -245,7 +245,7 @@ TEST_CASE("a program whose optimizer keeps less, or something else, is refused")
     CHECK(said_in(s.reason()) == said{7475, {"a value that does not occur in the model"}});
   }
   {
-    subject s(find("sgd"));  // that of another parameter of the same size
+    subject s(find("sgd"));  // the moment of another parameter with the same size
     std::map<std::int64_t, std::vector<view*>> moments;
     for (view& v : s.update().views)
       if (v.port == "first_moment" && !v.written) moments[v.shape[0]].push_back(&v);
@@ -256,12 +256,12 @@ TEST_CASE("a program whose optimizer keeps less, or something else, is refused")
     CHECK(said_in(s.reason()).id == 7477);
   }
   {
-    subject s(find("sgd"));  // a weight that is to decay does not
+    subject s(find("sgd"));  // weight decay is left out for one weight
     s.port("weight", false).port = "undecayed_weight";
     CHECK(said_in(s.reason()).id == 7481);
   }
   {
-    subject s(find("sgd"));  // what the end keeps of a momentum is what the step began with
+    subject s(find("sgd"));  // the end holds the momentum with which the step began
     const op& begin = s.of.ranks[0].ops.front();
     op& end = s.of.ranks[0].ops.back();
     for (std::size_t i = 0; i < end.holds.size(); ++i)
@@ -275,7 +275,7 @@ TEST_CASE("a program whose optimizer keeps less, or something else, is refused")
     CHECK(said_in(s.reason()) == said{7470, {"the first moment of wpe", other, other}});
   }
   {
-    subject s(find("sgd"));  // or it is not kept at all
+    subject s(find("sgd"));  // or the momentum is not held at all
     op& end = s.of.ranks[0].ops.back();
     const auto at = std::find_if(end.holds.begin(), end.holds.end(),
                                  [](const holding& h) { return h.kind == holding_kind::first_moment; });
@@ -286,27 +286,27 @@ TEST_CASE("a program whose optimizer keeps less, or something else, is refused")
   for (const auto& [other, why] : {std::pair("sgd_plain", said{7611, {"weight"}}),
                                    {"adamw", said{7614, {"sgd", "adamw"}}},
                                    {"lion", said{7614, {"sgd", "lion"}}}}) {
-    subject s(find("sgd"));  // of a plan with another optimizer
+    subject s(find("sgd"));  // the model of a plan with another optimizer
     s.model = specify(find(other));
     CHECK(said_in(s.reason()) == why);
   }
   {
-    subject s(find("lion"));  // of a plan with another optimizer
+    subject s(find("lion"));  // the model of a plan with another optimizer
     s.model = specify(find("sgd"));
     CHECK(said_in(s.reason()) == said{7614, {"lion", "sgd"}});
   }
   for (const char* name : {"gelu", "sum_squares", ""}) {
-    subject s(find("lion"));  // of a row that has the name of an op
+    subject s(find("lion"));  // the row has the name of an op
     s.model.optimizer.row = s.update().row = name;
     CHECK(said_in(s.reason()) == said{7743, {name}});
   }
   {
-    subject s(find("sgd_plain"));  // of a plan with momentum, a program without
+    subject s(find("sgd_plain"));  // the model has momentum, the program does not
     s.model = specify(find("sgd"));
     CHECK(said_in(s.reason()) == said{7611, {"first_moment"}});
   }
   {
-    subject s(find("sgd_plain"));  // and one that updates nothing
+    subject s(find("sgd_plain"));  // the program updates nothing
     op& o = s.update();
     o.row = {};
     o.reads.clear();

@@ -19,7 +19,7 @@ using namespace rankc;
 struct named {
   const char* name;
   training recipe;
-  bool everywhere = false;  // else on one rank, and in shards with padding
+  bool everywhere = false;  // on all layouts; otherwise on one rank and in padded shards
 };
 constexpr int seq = 8, batch = 12;
 constexpr named optimizers[]{
@@ -70,7 +70,7 @@ constexpr named optimizers[]{
       .clip = 0.5,
       .optimizer = user::adagrad{.lr_decay = 0.25, .eps = 1e-6}}}};
 
-/// 18 and 66 rows leave four shards with padding.
+/// 18 and 66 rows need padding in four shards.
 constexpr models::gpt2 gpt{.layers = 2, .hidden = 18, .heads = 2, .ffn = 36, .vocab = 66};
 constexpr models::llama llama{.layers = 2, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 64};
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that differ in their optimizer, each on several layouts; those of a job begin with one rank.
+// Plans that differ in their optimizer, each on several layouts. The first layout of a job is one rank.
 #pragma once
 #include <rankc/stages/plan_data.hpp>
 
@@ -9,13 +9,13 @@
 namespace optimizing {
 
 struct variant {
-  std::string optimizer, layout;  // "sgd", "tp2"
+  std::string optimizer, layout;  // e.g. "sgd", "tp2"
   rankc::plan_data plan;
 };
 
 std::vector<variant> plans();
 
-/// The same with some parameters frozen, to be lowered.
+/// Such plans with some frozen parameters, to be lowered.
 std::vector<variant> plans_with_frozen_parameters();
 
 }  // namespace optimizing

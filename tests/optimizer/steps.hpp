@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step by the optimizer's formulas, worked out in f64 from what an engine shows: weights, moments and
-// gradients before it.
+// A step by the optimizer's formulas, computed in f64 from the weights, moments and gradients that an engine
+// shows before it.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@ namespace optimizing {
 
 using rankc::runtime::region;
 
-/// A parameter's element before or after a step.
+/// An element of a parameter and its moments, before or after a step.
 struct element {
   double weight, first, second;
 };
@@ -51,8 +51,8 @@ inline element expected(const registered& program, element e, double gradient, d
   return e;
 }
 
-/// What is kept in a type beside what it was worked out to be, of terms as large as `size`, each to within
-/// `error`: of bf16, a neighbour of that, or its nearest.
+/// Check a stored number against the exact one, computed from terms as large as `size`, each within `error`.
+/// In bf16 it must be a neighbour of the exact one, or the nearest.
 inline void check_kept(double kept, double exact, double size, rankc::runtime::dtype as, bool nearest,
                        double error) {
   if (as != rankc::runtime::dtype::bf16) {
@@ -61,10 +61,10 @@ inline void check_kept(double kept, double exact, double size, rankc::runtime::d
   }
   int exponent = 0;
   std::frexp(exact, &exponent);
-  exponent = std::max(exponent, -125);  // below it numbers of bf16 are as far apart as there
+  exponent = std::max(exponent, -125);  // subnormal bf16 numbers have a constant distance
   const double unit = std::ldexp(1.0, exponent - 8);
   CHECK(std::abs(kept - exact) <= (nearest ? 0.5 : 1.0) * unit + error * std::max(size, std::abs(exact)));
-  CHECK(kept == std::ldexp(std::round(std::ldexp(kept, 8 - exponent)), exponent - 8));  // bf16 has it
+  CHECK(kept == std::ldexp(std::round(std::ldexp(kept, 8 - exponent)), exponent - 8));  // a bf16 number
 }
 
 struct state {
@@ -79,7 +79,7 @@ struct state {
   }
 };
 
-/// Take some steps and check each.
+/// Take some steps and check each. Returns: the number of compared elements.
 inline std::size_t check_steps(const registered& program, int steps, double error) {
   const double lr = 0.01;
   run r(program, "arith", lr);

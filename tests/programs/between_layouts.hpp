@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint of any plan loads into any other plan of the same model: weights, moments and the steps that
-// follow have the same bits as if whole tensors had been gathered and scattered again.
+// A checkpoint of any plan loads into any other plan of the same model: weights, moments and the following
+// steps have the same bits as if whole tensors had been gathered and scattered again.
 #pragma once
 #include <doctest/doctest.h>
 #include <rankc/trainer/checkpoint.hpp>
@@ -46,14 +46,14 @@ inline std::vector<const registered*> programs_of(const std::string& family,
   return some;
 }
 
-/// The programs that load a checkpoint of the n-th one: all of them, or of a sample itself and the next one.
+/// The programs that load the n-th one's checkpoint: all, or for a sample the n-th one and the next.
 inline std::vector<const registered*> loaders_of(std::size_t n,
                                                  const std::vector<const registered*>& programs) {
   if (host_has_every_program || programs.size() == 1) return programs;
   return {programs[n], programs[(n + 1) % programs.size()]};
 }
 
-/// Save a checkpoint under each of the programs, of which a family has `all`, and load it.
+/// Save a checkpoint under each of the programs and load it under others. The family has `all` programs.
 inline void save_and_load(const std::vector<const registered*>& programs, int all) {
   const int found = static_cast<int>(programs.size());
   REQUIRE(found == expected_of(found, all));
@@ -87,7 +87,7 @@ inline void save_and_load(const std::vector<const registered*>& programs, int al
         REQUIRE(a.loss == b.loss);
         REQUIRE(a.grad_norm == b.grad_norm);
         if (loaded != saved) continue;
-        const step_output c = from.step();  // as if it had not stopped
+        const step_output c = from.step();  // the run that continues without a stop
         REQUIRE(a.loss == c.loss);
         REQUIRE(a.grad_norm == c.grad_norm);
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step timed call by call must hold: the calls that the program's tables list.
+// Checks the calls in a timed step against the calls in the program's tables.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -11,8 +11,8 @@
 
 #include "run.hpp"
 
-/// Takes one. Each rank makes its table's calls and no others; a target that times what lanes of their own
-/// communicate times all of it.
+/// Take a step call by call. Each rank must make exactly the calls of its table. Only with `times_all` are
+/// the communications on separate lanes timed completely.
 inline rankc::runtime::step_output step_by_calls(run& r, bool times_all) {
   using rankc::runtime::call_kind;
   std::vector<rankc::runtime::traced> did;

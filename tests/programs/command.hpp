@@ -7,7 +7,7 @@
 
 #include "../capture.hpp"
 
-/// The exit code, and what is printed: "0 eval: loss 4.1".
+/// The exit code and the printed text: "0 eval: loss 4.1".
 inline std::string command(const registered& p, std::vector<std::string> words) {
   words.insert(words.begin(), "program");
   std::vector<char*> argv;

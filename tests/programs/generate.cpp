@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// generate TARGET OUT PARTS: write the programs of all test plans for a target, and a registry of them.
+// generate TARGET OUT PARTS: writes the programs of all test plans for a target, and a registry of them.
 #include "plans.hpp"
 #include "write_programs.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PyTorch's float64 losses, and a run of a program beside them.
+// PyTorch's float64 losses, and a program's run to compare with them.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -22,7 +22,7 @@ struct oracle_line {
   }
 };
 
-/// The lines, in the order of programs::jobs.
+/// The oracle's lines, in the order of programs::jobs.
 inline std::vector<oracle_line> oracle() {
   std::ifstream in(RANKC_TEST_ORACLES "/training/torch_losses.jsonl");
   std::vector<oracle_line> lines;
@@ -39,7 +39,7 @@ inline bool has_oracle(const registered& program) {
                      [&](const programs::job& j) { return program.job == j.name; });
 }
 
-/// The line that a program's job stands for.
+/// The oracle's line for a program's job.
 inline const oracle_line& expected_of(const registered& program) {
   static const std::vector<oracle_line> lines = oracle();
   const auto same = [&](const programs::job& j) { return program.job == j.name; };
@@ -56,7 +56,7 @@ inline run start(const registered& program) {
   return run(program, expected.has("--data rand") ? "rand" : "arith", expected.lr());
 }
 
-/// Largest differences from PyTorch's losses, of so many steps: in the first five, and after.
+/// The largest differences from PyTorch's losses over the first `steps` steps: in the first five, and after.
 struct loss_difference {
   double early = 0, late = 0;
 };
@@ -68,7 +68,7 @@ inline loss_difference difference_of_losses(const registered& program,
   for (std::size_t n = 0; n < std::min(steps, expected.losses.size()); ++n) {
     const double off = std::abs(r.step().loss - expected.losses[n]);
     double& of = n < 5 ? worst.early : worst.late;
-    of = off <= of ? of : off;  // a NaN stays
+    of = off <= of ? of : off;  // NaN stays NaN
   }
   return worst;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every layout reproduces PyTorch's float64 losses, from the same weights and samples: of six steps, of all
-// where RANKC_EVERY_STEP is set.
+// Every layout reproduces PyTorch's float64 losses, from the same weights and samples: of six steps, or of
+// all steps if RANKC_EVERY_STEP is set.
 #include "losses.hpp"
 
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // In f64 every layout computes the one-rank plan's gradients and weights, element by element: the weights
-// after two steps, or after five where RANKC_EVERY_STEP is set.
+// after two steps, or after five if RANKC_EVERY_STEP is set.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -16,9 +16,9 @@ namespace {
 
 constexpr double bound = 1e-10;
 
-/// Largest relative difference over all elements. A sum of many terms that cancel is known to rounding of its
-/// terms, which may be as large as the largest element of all. So the scale of an element is at least the one
-/// of which four such roundings are `bound`. A weight is a sum of AdamW's steps; its scale is at least a
+/// The largest relative difference over all elements. A sum of many terms that cancel has the rounding error
+/// of its terms, which may be as large as the largest element of all. So an element's scale is at least the
+/// one at which four such roundings are `bound`. A weight is a sum of AdamW's steps; its scale is at least a
 /// hundredth of one step. The gradient of a key's bias is zero in exact arithmetic, because softmax does not
 /// see it. AdamW's steps along its rounding have no scale; their absolute limit is 1e-12.
 double difference(const tensors& a, const tensors& b, double step = 0) {
@@ -85,7 +85,7 @@ TEST_CASE("gradients and weights of every layout equal the one-rank run's to 1e-
   const auto pipelines = programs::pipelines();
   const auto trained =
       std::count_if(pipelines.begin(), pipelines.end(), [](const auto& p) { return !p.inference; });
-  CHECK(alone == static_cast<int>(std::size(programs::jobs)) + 2);  // and the two small models
+  CHECK(alone == static_cast<int>(std::size(programs::jobs)) + 2);  // plus the two small models
   CHECK(compared + alone == programs::count_made("host", "f64") + trained);
   MESSAGE("largest relative difference: gradients " << worst_gradient << ", weights after " << steps
                                                     << " steps " << worst_weight);

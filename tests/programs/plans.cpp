@@ -24,8 +24,7 @@ namespace programs {
 
 namespace {
 
-/// A schedule of a user's own: GPipe on ranks in another order than the stages, 0, 2, 1, 3, ... round and
-/// round.
+/// A user's schedule: GPipe with stages on ranks in the order 0, 2, 1, 3, ..., repeated.
 struct roundabout {
   int microbatches = 1, stages_per_rank = 2;
   static constexpr std::string_view name = "roundabout";
@@ -44,19 +43,19 @@ struct roundabout {
   }
 };
 
-/// Text with all that can be written: a pair that overlaps, gathered weights, reductions and steps.
+/// A schedule text with every kind of action: an overlapped pair, gathered weights, reductions and steps.
 using written = schedules::from_csv<
     "0UNSHARD, 0F0, 0F1, 0B0, 0F2, 0B1, 0B2, 0RESHARD, 0REDUCE_GRAD, 0STEP\n"
     "1F0, OVERLAP(1F1,1B0), OVERLAP(1F2,1B1), 1B2, 1REDUCE_GRAD, 1STEP">;
 
-/// Text of a placement in which rank 0 sends to each of the other three, and receives from each.
+/// A schedule text in which rank 0 sends to each of the other three ranks, and receives from each.
 using star = schedules::from_csv<
     "0F0, 0F1, 2F0, 2F1, 4F0, 4F1, 4B0, 4B1, 2B0, 2B1, 0B0, 0B1\n"
     "1F0, 1F1, 6F0, 6F1, 6B0, 6B1, 1B0, 1B1\n"
     "3F0, 3F1, 7F0, 7F1, 7B0, 7B1, 3B0, 3B1\n"
     "5F0, 5F1, 5B0, 5B1">;
 
-/// What a schedule emits for some ranks, as a schedule: all kinds are one type to the plans here.
+/// A schedule's actions for a number of ranks as a schedule, so that all schedules here have one type.
 struct collected {
   int microbatches, stages_per_rank;
   std::string_view name;

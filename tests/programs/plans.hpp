@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plans whose programs are trained against PyTorch's losses and against each other: every line of the
-// oracle, by one rank and by each kind of parallelism. Made from values, so that one generator serves them
-// all.
+// oracle, on one rank and with each kind of parallelism. They are run-time values, so that one generator
+// writes all programs.
 #pragma once
 #include <rankc/stages/plan_data.hpp>
 
@@ -12,7 +12,7 @@ namespace programs {
 
 using namespace rankc;
 
-/// A line of oracles/training/torch_losses.jsonl as a plan sees it.
+/// The plan of a line of oracles/training/torch_losses.jsonl.
 struct job {
   const char* name;
   bool llama;
@@ -24,7 +24,7 @@ inline constexpr job jobs[]{{"gpt2_4", false, 4, 64, 4, 1},     {"gpt2_8", false
                             {"llama_8", true, 8, 64, 8, 1},     {"llama_16", true, 8, 64, 16, 8, 0, 0},
                             {"llama_short", true, 4, 32, 16, 1}};
 
-/// A schedule; `own`, `written` and `star` are a user's: a type, and texts.
+/// A schedule. `own` is a user's type; `written` and `star` are texts.
 enum class order {
   gpipe,
   one_f_one_b,
@@ -63,7 +63,7 @@ inline constexpr const char* order_names[]{"gpipe",
                                            "own",
                                            "written",
                                            "star"};
-/// Those that take any number of ranks and microbatches.
+/// The schedules for any number of ranks and microbatches.
 inline constexpr order orders[]{order::gpipe,
                                 order::one_f_one_b,
                                 order::looped_bfs,
@@ -79,7 +79,7 @@ inline constexpr order orders[]{order::gpipe,
                                 order::dual_pipe_v,
                                 order::own};
 
-/// A way to distribute a job. Microbatches 0: those of the job.
+/// A way to distribute a job. Microbatches 0: the job's.
 struct layout {
   const char* name;
   int dp, tp, pp;
@@ -104,27 +104,27 @@ inline constexpr layout layouts[]{{"one", 1, 1, 1, false, order::gpipe, 0},
                                   {"pp2_dual", 1, 1, 2, false, order::dual_pipe, 4},
                                   {"pp2_dual_v", 1, 1, 2, false, order::dual_pipe_v, 4},
                                   {"tp2_dual_v", 1, 2, 2, false, order::dual_pipe_v, 4}};
-/// Pipelines of eight stages and eight microbatches: not every job has as many layers and sequences.
+/// Pipelines of eight stages and eight microbatches; some jobs have fewer layers or sequences.
 inline constexpr layout deep_layouts[]{{"pp4_zbv", 1, 1, 4, false, order::zero_bubble_v, 8},
                                        {"pp4_v_half", 1, 1, 4, false, order::v_half, 8},
                                        {"pp4_dual_v", 1, 1, 4, false, order::dual_pipe_v, 8}};
 
-/// Both, the deep ones last.
+/// All layouts, with the deep ones last.
 std::vector<layout> all_layouts();
 
-/// Which programs are written: on the host in f64 all but those by two axes, which are part of those by
-/// three, and those of several stages on a rank, which `pipelines` has; in f32 those of two jobs, but for
-/// pipelines by GPipe; for GPUs all that need at most four of them, in f32, of some jobs alone where they
-/// need more than one, and in bf16 for two jobs; and none of a deep layout whose job has fewer layers than
-/// stages.
+/// Whether a program is generated. On the host in f64: all layouts except those along two axes, which are
+/// parts of those along three, and those with several stages per rank, which `pipelines` has. On the host in
+/// f32: two jobs, without GPipe pipelines. On GPUs: layouts with at most four GPUs; in f32 with several GPUs
+/// for some jobs only, and in bf16 for two jobs. No deep layout whose job has fewer layers than stages.
 bool is_made(const std::string& target, const job&, const layout&, const std::string& type);
 
-/// How many programs of the jobs are written for a target in a type: of all jobs, or of those named.
+/// The number of generated programs for a target and type, of all jobs or of the named ones.
 int count_made(const std::string& target, const std::string& type, const std::vector<std::string>& jobs = {});
 
 plan_data make(const job&, const layout&, bool deterministic = false);
 
-/// A small model on a pipeline, compared with the first of its kind, which runs on one rank.
+/// A small model on a pipeline. Its losses are compared with the first pipeline of its job, which has one
+/// rank.
 struct pipeline {
   std::string job, layout;
   order by;
@@ -132,8 +132,8 @@ struct pipeline {
   bool inference = false;
 };
 
-/// Every order on 2, 3 and 4 ranks with odd numbers of microbatches, where it has them; several axes at once;
-/// forwards alone; and a second model.
+/// Every order on 2, 3 and 4 ranks, with odd numbers of microbatches if the order allows them; several axes
+/// at once; inference; and a second model.
 std::vector<pipeline> pipelines();
 
 plan_data make(const pipeline&);

@@ -30,8 +30,8 @@ struct registered {
 extern const std::vector<registered> host_registry, cuda_registry;
 extern const bool host_has_every_program;  // false: the registry lists a sample (families/sample.hpp)
 
-/// The number of programs that a test must find, which has found `found` of a family's `all`: all of them, or
-/// at least one of a sample.
+/// The number of programs that a test must find: `all` of the family, or at least one of a sample. `found`:
+/// the number that it did find.
 inline int expected_of(int found, int all) {
   return host_has_every_program ? all : std::clamp(found, 1, all);
 }

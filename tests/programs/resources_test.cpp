@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step uses: nothing is created in it, and the arenas are as large as planned.
+// The resources of a step: it creates none, and the arenas are as large as planned.
 #include <doctest/doctest.h>
 
 #include <malloc.h>
@@ -22,7 +22,7 @@ int threads() {
 }
 }  // namespace
 
-// Every allocation of the process is counted: the library's own `operator new`, and malloc below it.
+// Count every allocation of the process: the library's `operator new`, and malloc below it.
 void* operator new(std::size_t bytes) {
   ++allocations;
   if (void* p = std::malloc(bytes ? bytes : 1)) return p;
@@ -37,7 +37,7 @@ TEST_CASE("a step creates nothing: no allocation, no thread") {
     if (program.type != "f32" || (program.job != "gpt2_8" && program.job != "llama_8")) continue;
     CAPTURE(program.layout);
     run r(program);
-    r.step();  // OpenBLAS takes its buffers on first use
+    r.step();  // OpenBLAS allocates its buffers on first use
     r.load();
     const auto& t = r.about.train;
     const rankc::runtime::step_input input{3e-4, t.weight_decay, t.clip, t.beta1, t.beta2, t.eps, 2};

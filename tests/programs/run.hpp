@@ -12,7 +12,7 @@
 #include <map>
 #include <memory>
 
-/// Values of parameters, by name.
+/// The values of parameters, by name.
 using tensors = std::map<std::string, std::vector<double>>;
 
 inline double largest(const tensors& all) {
@@ -22,8 +22,7 @@ inline double largest(const tensors& all) {
   return m;
 }
 
-/// Whether a parameter's gradient is that of the loss: a router's bias has the number of choices in its
-/// place.
+/// Whether a parameter's gradient is the loss's. A router's bias has the number of choices instead.
 inline bool is_of_loss(const std::string& name) { return !name.ends_with("router.bias"); }
 inline tensors of_loss(tensors all) {
   std::erase_if(all, [](const auto& t) { return !is_of_loss(t.first); });
@@ -44,7 +43,7 @@ struct run {
   void load() {
     load([](const std::string&, double value) { return value; });
   }
-  /// The same with the values of inputs as `change` makes them from those by hash.
+  /// The same, with `change` applied to the inputs' values.
   void load(const auto& change) {
     if (rankc::runtime::reads_tokens(about)) rankc::runtime::set_batch(*engine, next_batch());
     if (rankc::runtime::inputs_of(about).empty()) return;
@@ -60,8 +59,8 @@ struct run {
       }
   }
 
-  /// The batch of the next step. A program that ignores labels has some of them ignored, by hash of their
-  /// place in the run, and of each row another share.
+  /// The batch of the next step. A program that ignores labels gets some ignored labels, by a hash of their
+  /// position in the run; each row has another share of them.
   rankc::runtime::batch next_batch() const {
     const std::uint64_t samples = static_cast<std::uint64_t>(steps) * about.global_batch();
     rankc::runtime::batch b = rankc::runtime::read_batch(
@@ -78,8 +77,8 @@ struct run {
     std::string name;
     std::vector<double> values;
   };
-  /// The inputs that the model declares, by hash of the row in the run: numbers from 0.5 to 1.5, and indices
-  /// below their limit.
+  /// The inputs that the model declares, by a hash of the row in the run: numbers from 0.5 to 1.5, and
+  /// indices below their limit.
   std::vector<given_input> inputs_of_microbatch(int dp, int microbatch) const {
     using namespace rankc::runtime;
     const auto step = static_cast<std::uint64_t>(steps),
@@ -104,7 +103,7 @@ struct run {
     load();
     return update();
   }
-  /// A step of the batch that the engine has been given.
+  /// Run a step on the batch that the engine holds.
   rankc::runtime::step_output update() {
     const auto& t = about.train;
     const rankc::runtime::step_output out =
@@ -113,7 +112,7 @@ struct run {
     skipped += out.is_skipped;
     return out;
   }
-  /// The values of every parameter that is in a region, whole, by name.
+  /// The complete values of every parameter in a region, by name.
   std::map<std::string, std::vector<double>> tensors(rankc::runtime::region r) {
     std::map<std::string, std::vector<double>> out;
     for (const auto& p : rankc::runtime::global_parameters(about)) {

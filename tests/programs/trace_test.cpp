@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timed step of programs on the host, whose ranks share a clock: a message moves after it was made.
+// A timed step of host programs, whose ranks share a clock: a message is sent after its content is computed.
 #include "calls.hpp"
 #include "traces.hpp"
 
@@ -15,7 +15,8 @@ const registered& find(const std::string& layout) {
   throw std::logic_error("no such program");
 }
 
-/// Both ends of every pipeline message, after the beginning of the action that makes it.
+/// Check that both sides of each pipeline message are traced, after the beginning of the action that produces
+/// it.
 void check_messages(const rankc::runtime::description& about, const std::vector<traced>& did) {
   std::map<std::string, std::size_t> ends;
   for (const traced& e : did) {
@@ -50,7 +51,7 @@ TEST_CASE("a timed step has every action of every rank in order, and changes no 
     CHECK(out.grad_norm == same.grad_norm);
     check_times(program, did);
     check_messages(timed.about, did);
-    // The next step is not timed, and gives what it would.
+    // The next step is not timed and has the same results.
     const std::size_t count = did.size();
     CHECK(timed.step().loss == plain.step().loss);
     CHECK(did.size() == count);

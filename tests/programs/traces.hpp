@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a timed step must hold, on every target: each rank's actions in the plan's order, nothing twice at a
-// time.
+// Checks a timed step, on every target: each rank's actions are in the plan's order, and intervals on a lane
+// do not overlap.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 #include "plans.hpp"
 #include "run.hpp"
 
-/// The actions of a pipeline rank of a program's plan.
+/// The actions of a pipeline rank in a program's plan.
 inline std::vector<std::string> actions_of(const registered& program, int pp) {
   for (const programs::job& j : programs::jobs)
     for (const programs::layout& l : programs::all_layouts()) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for the barriers in shared memory (mbarrier) of runtime/core/cuda/device/hopper.cuh: a phase ends
-// when all arrivals have come and the copies that they expect have landed. A wait names a phase by its parity
-// alone. A copy may land before the arrival that expects it.
+// Models the mbarriers in shared memory of runtime/core/cuda/device/hopper.cuh: a phase ends after all its
+// arrivals and after the copies that they expect have landed. A wait identifies a phase by its parity alone.
+// A copy may land before the arrival that expects it.
 
 bit phase[BARRIERS];
-byte left[BARRIERS];      // arrivals of this phase
-short awaited[BARRIERS];  // copies
+byte left[BARRIERS];      // remaining arrivals of this phase
+short awaited[BARRIERS];  // expected copies that have not landed
 
 inline make_barrier(at, arrivals) {
   left[at] = arrivals;
@@ -28,5 +28,5 @@ inline land(at, arrivals) {
   awaited[at]--;
   end_phase(at, arrivals)
 }
-// The phase of this parity has ended.
+// Whether the phase with this parity has ended.
 #define has_ended(at, parity) (phase[at] != (parity))

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for runtime/core/cuda/communication/peer_edges.cpp and progress/marks.cpp: a pipeline of RANKS
-// ranks, an edge each way between neighbours, MESSAGES microbatches a step, STEPS steps, one place for what
-// an edge carries. The last rank runs a backward behind each forward, the others all forwards first. A rank
-// has a lane that computes and one for each end of an edge; lanes mark where each message begins and ends,
-// and the host reads that at any time. With DIES the last rank stops anywhere, and the host lets all lanes
-// go.
+// Models runtime/core/cuda/communication/peer_edges.cpp and progress/marks.cpp: a pipeline of RANKS ranks, an
+// edge in each direction between neighbours, MESSAGES microbatches per step, STEPS steps, one buffer per
+// edge. The last rank runs a backward after each forward; the others run all forwards first. A rank has a
+// compute lane and a lane for each end of an edge. Lanes mark the begin and the end of each message, and the
+// host reads the marks at any time. With DIES the last rank stops anywhere, and the host releases all lanes.
 
 #ifndef RANKS
 #define RANKS 2
@@ -32,15 +31,15 @@ bit stop, dead;
 
 #include "words.pml"
 
-byte sent_from[EDGES];  // the buffer of the sender: the number of the message
-byte place[EDGES];      // that of the receiver, as its rank sees it
-// Events, each recorded once a message.
+byte sent_from[EDGES];  // the sender's buffer: the number of the message
+byte place[EDGES];      // the receiver's buffer, as its rank sees it
+// Events, each recorded once per message.
 byte made[EDGES], sent[EDGES], received[EDGES], used[EDGES];
-byte told[EDGES];  // messages that are there
-// 2 n - 1: message n has begun, 2 n: it has ended.
+byte told[EDGES];  // messages that have arrived
+// 2 n - 1: message n has begun; 2 n: it has ended.
 byte mark_of_send[EDGES], mark_of_receive[EDGES];
 
-// A wait for an event; a dead rank ends.
+// Wait for an event. A dead rank ends.
 #define hold(r, event)              \
   (event) || (dead && mortal(r));   \
   if                                \
@@ -168,7 +167,7 @@ over:
   skip
 }
 
-// What the marks say at any time.
+// The marks are correct at any time.
 proctype look() {
   byte e;
 end:
@@ -182,7 +181,7 @@ end:
 }
 
 #ifdef DIES
-// stream_words::let_go, of two ranks: every word is 1, time and again.
+// stream_words::let_go for two ranks: sets every word to 1, repeatedly.
 #define taken(w) (word[w] == 0 || in_flight[w])
 proctype host() {
   byte w;

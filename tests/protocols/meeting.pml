@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for runtime/core/cuda/communication/peer_meeting.cu and peer_words.cuh, and for peer_sums.cu, whose
-// kernels read and write the arenas of all ranks between two meetings. Each rank has a lane, whose kernels
-// follow one another, and the kernel of a meeting has a thread for each member. What a rank has written is in
+// Models runtime/core/cuda/communication/peer_meeting.cu and peer_words.cuh, and peer_sums.cu, whose kernels
+// read and write the arenas of all ranks between two meetings (barriers across ranks). Each rank has a lane
+// with consecutive kernels, and the kernel of a meeting has a thread for each member. A rank's writes are in
 // flux for others until it releases a word. With DIES the last rank stops anywhere, and the host sets `stop`.
-// With LOCKSTEP a warp stores all its words at once and then waits for one after the other, and not thread by
+// With LOCKSTEP a warp stores all its words at once and then waits for them in turn, instead of thread by
 // thread.
 
 #ifndef RANKS
@@ -23,12 +23,12 @@
 #endif
 #define mortal(r) ((r) == RANKS - 1)
 
-byte data[RANKS * RANKS];     // of each arena the part that each rank sums up
-byte writer[RANKS * RANKS];   // the rank that has written it and not released it
-byte arrived[RANKS * RANKS];  // words of a rank, by member
+byte data[RANKS * RANKS];     // by arena: the part that each rank reduces
+byte writer[RANKS * RANKS];   // the rank that has written the part and not yet released it
+byte arrived[RANKS * RANKS];  // the words of each rank, by member
 byte met[RANKS];
-byte launched[RANKS];             // kernels of meetings
-byte begun[RANKS], ended[RANKS];  // threads of all of them
+byte launched[RANKS];             // number of meeting kernels
+byte begun[RANKS], ended[RANKS];  // number of their threads
 bit failed[RANKS];
 bit stop, dead;
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for runtime/core/cuda/attention/hopper_block.cuh with hopper_queries_gradient.cuh,
-// hopper_forward.cuh (FORWARD) or hopper_keys_gradient.cuh (KEYS): a block goes through ITEMS items, of a
-// tile for each of two warpgroups, here of a warp each. One warp fills places of items, and stages with the
-// tiles that an item meets; of queries' gradients a warp for each group writes statistics of an item. One
-// group meets a tile less and passes its stage: the last one of an item, the first (FORWARD), or the first of
-// each of two heads, while it still reads one of the head before (KEYS). With masks (KEYS and MASKED) either
-// group passes stages of each head, reads none of the head before meanwhile, and keeps its item to the end. A
-// place in a ring is the number of its fill.
+// Models runtime/core/cuda/attention/hopper_block.cuh with hopper_queries_gradient.cuh, hopper_forward.cuh
+// (FORWARD) or hopper_keys_gradient.cuh (KEYS). A block processes ITEMS items; an item has a tile for each of
+// two warpgroups, which are one warp each here. One warp fills the buffers of items (places), and stages with
+// the tiles that an item is multiplied with. For the gradient of queries, a warp for each group writes the
+// statistics of an item. One group needs one tile less and skips its stage: the last one of an item, the
+// first one (FORWARD), or the first one of each of two heads, while it still reads a stage of the previous
+// head (KEYS). With masks (KEYS and MASKED) either group skips stages of each head, reads no stage of the
+// previous head meanwhile, and keeps its item to the end. Places in a ring are identified by the number of
+// their fill.
 
 #ifndef STAGES
 #define STAGES 2
@@ -24,8 +25,8 @@
 #define passes(n, g) ((g) == 1 && (n) % 3 == 1)
 #endif
 #ifdef KEYS
-#define met(x) 6                   // tiles that an item meets
-#define before(x) (((x) - 1) * 6)  // fills of stages before an item
+#define met(x) 6                   // number of tiles for an item
+#define before(x) (((x) - 1) * 6)  // number of stage fills before an item
 #define of_item(n) (((n) - 1) / 6 + 1)
 #else
 #define met(x) ((x) == 1 -> 2 : 3)
@@ -129,7 +130,7 @@ proctype write_statistics(byte g) {
 
 inline release(n) { arrive(empty(n), GROUPS) }
 
-// A warp that has no use for a stage.
+// A warp that does not need a stage releases it unread.
 inline pass(n) {
 #ifdef NO_PASS
   skip
@@ -142,7 +143,7 @@ inline pass(n) {
 }
 
 #ifdef KEYS
-// Keys and values go to registers, and their place is free; of heads of 128 (MASKED) they stay in their place.
+// Keys and values are loaded into registers, which frees their place. For heads of 128 (MASKED) they stay.
 proctype multiply(byte g) {
   byte x, n, reads;
   for (x : 1 .. ITEMS) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for runtime/core/cuda/communication/by_rows.cpp as `run_by_rows` (runtime/calls.hpp) calls it: two
-// gathers by rows, two deals by rows, and so on, among RANKS ranks, in the same buffers. Each rank has its
-// computing lane and the lane of its copies. With COARSE a product reads all parts behind the last one's
-// arrival. What a rank has written and not yet told of is in flux for others: reading it is a fault.
+// Models runtime/core/cuda/communication/by_rows.cpp as `run_by_rows` (runtime/calls.hpp) calls it: two
+// row-wise all-gathers, two row-wise reduce-scatters (deals), and so on, among RANKS ranks, in the same
+// buffers. Each rank has a compute lane and a copy lane. With COARSE a GEMM reads all parts after the last
+// one has arrived. Data that a rank has written but not yet signalled is in flux for others: reading it is a
+// fault.
 
 #ifndef RANKS
 #define RANKS 3
@@ -25,19 +26,19 @@
 
 #include "words.pml"
 
-// What data is: the part that a rank makes in a round, of a deal for another rank.
+// The number that stands for data: the part that a rank computes in a round; in a deal, for another rank.
 #define share(round, r) (1 + (round) * RANKS + (r))
 #define part_of(round, r, to) (1 + ((round) * RANKS + (r)) * RANKS + (to))
 
 byte source[RANKS];            // `from` of a gather
-byte source_seen[RANKS];       // as others see it
+byte source_seen[RANKS];       // the same, as others see it
 byte gathered[RANKS * RANKS];  // `to` of a gather, by rank and part
 byte dealt[RANKS * RANKS];     // `from` of a deal, by rank and part
 byte dealt_seen[RANKS * RANKS];
 byte arrived[RANKS];                  // `to` of a deal, where the first arrival lies
 byte computed[RANKS], copied[RANKS];  // events that the lanes have recorded
 
-// Tell another rank, behind a barrier. What the rank computed before is the source, and `made` dealt parts.
+// Signal another rank, after a barrier. The rank has computed the source and `made` dealt parts before.
 inline tell(w, r, made) {
 #ifndef NO_BARRIER
   source_seen[r] = source[r];
@@ -114,7 +115,7 @@ proctype compute(byte r) {
   }
 }
 
-// All is told at once: the words are of different ranks.
+// One step signals all ranks: each has its own word.
 inline tell_of_source(r) {
   d_step {
     for (s : 1 .. RANKS - 1) {

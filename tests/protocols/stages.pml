@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for runtime/core/cuda/device/hopper_stages.cuh and experts/grouped_hopper.cu: a cluster of two
-// blocks goes through tiles by a ring of STAGES stages. In each block a warp fills stages, of which half of
-// one factor goes to both blocks; one clears the rows that end within a stage; two warpgroups, here of a warp
-// each, multiply tiles in turns. Tiles 0 and 1 have two stages, the later ones have one; the last stages of
-// both are cleared, and block 1 has no columns in tile 2. A stage that a copy is on its way to is in flux. A
-// place in the ring is the number of its fill.
+// Models runtime/core/cuda/device/hopper_stages.cuh and experts/grouped_hopper.cu: a cluster of two blocks
+// processes tiles through a ring of STAGES stages. In each block, one warp fills stages, and multicasts half
+// of one factor to both blocks; one warp clears the rows past the end within a stage; two warpgroups, one
+// warp each here, multiply tiles in turns. Tiles 0 and 1 have two stages, the later ones have one; the last
+// stages of both are cleared, and block 1 has no columns in tile 2. A stage is in flux while a copy to it is
+// in progress. Places in the ring are identified by the number of their fill.
 
 #ifndef STAGES
 #define STAGES 2
@@ -27,16 +27,16 @@
 #define empty(b, n) (full(b, n) + 1)
 #define landed(b, n) (full(b, n) + 2)
 #define turn(b, g) (of_block(b) + 3 * STAGES + (g))
-#define readers 2  // of a stage: a warp of each block
+#define readers 2  // readers of a stage: a warp of each block
 #include "barriers.pml"
 
-// Of each stage of a block what each block copies to it: half of a, and its own block's b.
+// Each block's copy to each stage of a block: half of a, and the block's own b.
 #define BOXES (2 * STAGES * 2)
 #define box(b, n, from) (((b) * STAGES + stage(n)) * 2 + (from))
 #define holds(b, n) (held[box(b, n, 0)] == (n) && held[box(b, n, 1)] == (n))
-byte held[BOXES];        // the fill
-byte on_its_way[BOXES];  // a fill
-byte cleared[2];         // the last fill that was cleared, as the tensor cores see it
+byte held[BOXES];        // the fill that has landed
+byte on_its_way[BOXES];  // the fill that is being copied; 0: none
+byte cleared[2];         // the last cleared fill that the tensor cores see
 bit made[2];
 byte gone[2];            // warps that have ended
 
@@ -80,7 +80,7 @@ proctype fill(bit b) {
   gone[b]++
 }
 
-// The copy engine lands boxes in any order, each a process of its own.
+// The copy engine lands boxes in any order. Each box has its own process.
 proctype engine(byte i) {
   byte b, n;
 end:
@@ -105,7 +105,7 @@ end:
 #ifdef LANDED_ONCE
 #define landing(n) 0
 #else
-#define landing(n) ((n) / 2 - 1)  // with two stages, of the same one
+#define landing(n) ((n) / 2 - 1)  // with two stages, landings of the same stage
 #endif
 proctype clear(bit b) {
   byte n = 2;
@@ -136,15 +136,14 @@ inline release(n) {
 }
 inline pass_turn() { arrive(turn(b, 1 - g), 1) }
 
-#define after(n) ((n) == 2 -> 5 : ((n) >= 4 -> (n) + 2 : (n) + 1))  // of the warpgroup's own fills
+#define after(n) ((n) == 2 -> 5 : ((n) >= 4 -> (n) + 2 : (n) + 1))  // the warpgroup's next fill
 #ifdef NO_TURN
 #define has_turn true
 #else
 #define has_turn (!is_first(n) || has_ended(turn(b, g), (1 - g + tile(n) / 2) % 2))
 #endif
 
-// A product reads a stage until the one behind it has been put on its way, the last of a tile until the tile
-// ends.
+// A GEMM reads a stage until the next one is issued, and the last stage of a tile until the tile ends.
 proctype multiply(bit b; bit g) {
   byte n, reads;
   n = 1 + 2 * g;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stands for runtime/core/cuda/device/stream_words.cpp: words in pinned memory that lanes write and wait for.
-// A write is behind a barrier: others see all that the lane did before. The zero that take_word leaves is in
-// flight until the next barrier of the rank, and a word whose zero is in flight must not be written by
-// another rank.
+// Models runtime/core/cuda/device/stream_words.cpp: words in pinned memory that lanes write and wait for. A
+// write follows a barrier: others see all earlier writes of the lane. The zero that take_word writes is in
+// flight until the next barrier of the rank. Until then, no other rank may write that word.
 
 bit word[WORDS];
-bit in_flight[WORDS];  // a zero
+bit in_flight[WORDS];  // whether a zero is in flight
 
-// The rank's zeros have arrived. `owner(w)` is the rank that takes word w.
+// Land the rank's zeros. `owner(w)` is the rank that takes word w.
 inline settle(rank) {
   for (w_ : 0 .. WORDS - 1) {
     if

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The refusal that the README shows: what the plan says at compile time is the text beside this file.
+// The refusal in the README: the compiler's message for this plan is the text in the file next to this one.
 #include <01_gpt_one_rank.hpp>
 
 using namespace rankc;

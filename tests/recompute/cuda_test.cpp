@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On GPUs what is recomputed gives the losses, norms and gradients of the plan that keeps everything, but for
-// what f32 rounds where recomputation parts what was one kernel.
+// Recomputation on GPUs gives the losses, norms and gradients of the plan that keeps everything, except for
+// f32's rounding where recomputation splits a fused kernel.
 #include <doctest/doctest.h>
 
 #include "run.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What recomputation makes of programs: what layers keep, what backward repeats and when, memory, costs; and
-// that a program which leaves out a part of it is refused.
+// Recomputation in programs: the values that layers keep, the ops that backward repeats and when, memory,
+// costs. A program that leaves out a part of it is refused.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/equivalence.hpp>
@@ -89,12 +89,12 @@ TEST_CASE("a layer that recomputes everything keeps its input, and repeats forwa
     CHECK(block(kept).saved_bytes > 0);
     CHECK(block(full).saved_bytes == 0);
     std::vector<std::string> forward = functions(block(full).forward, block(full));
-    CHECK(forward == functions(block(kept).forward, block(kept)));  // forward is as it was
+    CHECK(forward == functions(block(kept).forward, block(kept)));  // forward is unchanged
     const std::vector<std::string> repeated = functions(block(full).calls(phase::recompute), block(full));
     REQUIRE(repeated.size() < forward.size());
     CHECK(std::equal(repeated.begin(), repeated.end(), forward.begin()));
     const std::span<const node> rest = std::span(block(full).forward).subspan(repeated.size());
-    CHECK(std::string(block(full).function(rest.front())).starts_with("linear"));  // of the way down
+    CHECK(std::string(block(full).function(rest.front())).starts_with("linear"));  // the block's last GEMM
     CHECK(std::count_if(rest.begin(), rest.end(), [](const node& n) { return n.row->communicates(); }) == 1);
     CHECK(functions(block(full).calls(phase::backward), block(full)) ==
           functions(block(kept).backward, block(kept)));
@@ -144,8 +144,8 @@ TEST_CASE("the halves of backward: nothing is repeated twice, and each half has 
         CHECK(std::count(all.begin(), all.end(), f) <= std::count(forward.begin(), forward.end(), f));
       const auto second = b.calls(phase::backward_weight);
       const bool in_second = std::any_of(second.begin(), second.end(), [](const node& n) { return n.again; });
-      // The gradient of the way down alone reads what the activation makes, of which both halves have the
-      // input.
+      // Only the gradient of the block's last weight reads the activation's result; both halves have the
+      // activation's input.
       CHECK(in_second == (std::string(what) == "activations" || std::string(what) == "kinds"));
     }
   const lowered kept = lower(find("gpt2_zbv", "kept"), dtype::f32),
@@ -201,8 +201,8 @@ TEST_CASE("what backward repeats takes time") {
                          &half = find("gpt2_eight", "full_of_second"),
                          &attention = find("gpt2_eight", "attention"), &norms = find("gpt2_eight", "norms");
   CHECK(kept.expected.again.empty());
-  // In units of an average stage's forward; each of the two stages has three of six blocks, one of the
-  // attention's ops each.
+  // In units of an average stage's forward. Each of the two stages has three of the six blocks; `scores` is
+  // the attention op of one block.
   double forward = 0;
   for (const rankc::layer_kind& k : full.kinds)
     forward += static_cast<double>(k.count * rankc::cost_of(k.ops, full.dims).forward) / 2;
@@ -219,8 +219,7 @@ TEST_CASE("what backward repeats takes time") {
                    [](const rankc::op& o) { return o.kind->family == rankc::op_family::attention; });
   REQUIRE(full.expected.again.size() == 2);
   CHECK(full.expected.again[0] < 3 * all / forward);
-  CHECK(full.expected.again[0] >
-        0.7 * 3 * all / forward);  // not the last product, nor the sum with the residual
+  CHECK(full.expected.again[0] > 0.7 * 3 * all / forward);  // neither the last GEMM nor the residual sum
   CHECK(half.expected.again[0] + half.expected.again[1] ==
         doctest::Approx(full.expected.again[0]).epsilon(1e-12));
   CHECK(attention.expected.again[0] == doctest::Approx(3 * scores / forward).epsilon(1e-12));
@@ -263,7 +262,7 @@ TEST_CASE("a program that leaves out a repeated op, or repeats it of something e
       CHECK(!prove(p).ok);
       ++left_out;
     }
-    // It reads what the same op of the last layer read: of another layer.
+    // The norm reads what the same op of the last layer read, which belongs to another layer.
     const std::string name = ops[at].name;
     if (!name.starts_with("0B0: layers.1: rms_norm")) continue;
     program p = sound;

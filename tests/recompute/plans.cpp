@@ -19,7 +19,7 @@ namespace {
 
 using namespace rankc;
 
-/// What a job's plans recompute; those of kinds that its layers have not are left out.
+/// The recomputation of a job's plans. Kinds without ops in the job's layers are left out.
 struct named {
   const char* name;
   recomputation of;
@@ -57,7 +57,7 @@ constexpr parallel_dims one{}, tp2{.world = 2, .tp = 2}, pp2{.world = 2, .pp = 2
 constexpr schedules::gpipe once{1};
 constexpr schedules::one_f_one_b three{3};
 constexpr schedules::zero_bubble_v v{3};
-/// Backward is whole for some microbatches and in halves for others.
+/// Backward is whole for some microbatches and split for others.
 using mixed = schedules::from_csv<"0F0, 0F1, 0B0, 0I1, 0W1\n1F0, 1F1, 1I0, 1W0, 1B1">;
 
 }  // namespace

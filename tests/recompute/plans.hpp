@@ -10,7 +10,7 @@
 namespace recomputing {
 
 struct variant {
-  std::string job, what;  // "gpt2_zbv", "kept" or what is recomputed
+  std::string job, what;  // e.g. "gpt2_zbv"; "kept" or the recomputed kinds
   rankc::plan_data plan;
 };
 

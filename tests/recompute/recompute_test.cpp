@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is recomputed is the same to the last bit: losses, norms, gradients and weights are those of the plan
+// Recomputed values are equal to the last bit: losses, norms, gradients and weights are those of the plan
 // that keeps everything.
 #include <doctest/doctest.h>
 
@@ -12,7 +12,7 @@ namespace recompute_test {
 
 namespace {
 
-/// All that a few steps give.
+/// All results of a few steps.
 struct result {
   std::vector<double> losses, norms;
   tensors gradients, weights;

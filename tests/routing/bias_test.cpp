@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Biases of experts' scores, in f64: they choose, they are moved by how often experts were chosen and by
-// nothing else, and a plan on any layout moves them alike.
+// Biases of experts' scores, in f64: they affect the choice; only the experts' loads change them, and in the
+// same way on any layout.
 #include <rankc/trainer/router_metrics.hpp>
 
 #include "between_layouts.hpp"
@@ -141,7 +141,7 @@ TEST_CASE("biases balance what routers choose") {
     if (biases_of(with.tensors(region::weights)).empty()) continue;
     CAPTURE(program.job);
     const auto worst_load = [&] {
-      with.steps = 0;  // of the same batch
+      with.steps = 0;  // take the same batch
       with.step();
       double most = 0;
       for (const auto& [name, counts] : biases_of(with.tensors(region::gradients)))

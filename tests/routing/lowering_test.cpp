@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose routers choose of groups or with a bias: proven, the model's, and what is wrong in them
-// refused.
+// Programs whose routers choose within groups or with a bias: they are proven and compute the model, and
+// faults in them are refused.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -19,7 +19,7 @@
 namespace lowering_test {
 
 using namespace rankc::codegen;
-using rankc::codegen::access;  // and not that of unistd.h
+using rankc::codegen::access;  // unistd.h has a function of this name
 using rankc::test::said, rankc::test::said_in;
 
 namespace {
@@ -28,7 +28,7 @@ rankc::plan_data find(const std::string& job, const std::string& layout) {
   return find_plan(routing::plans(), job, layout);
 }
 
-/// A sound program of a plan, of which each change is refused.
+/// A correct program of a plan; every change of it must be refused.
 struct subject {
   explicit subject(const std::string& family, const std::string& layout)
       : plan(find(family, layout)),
@@ -36,7 +36,7 @@ struct subject {
         sound(expand_train(lower(plan, dtype::f64, target::host))) {
     REQUIRE(reason(sound) == "");
   }
-  /// Why a program is refused; empty where it is not.
+  /// The reason why a program is refused; empty if it is accepted.
   std::string reason(const program& p) const {
     const verdict proof = prove(p);
     if (!proof.ok) return "proof: " + proof.reasons.front();
@@ -63,7 +63,7 @@ view& balanced(program& p, int rank) {
     if (v.port == "balanced_weight") return v;
   throw std::logic_error("the program moves no bias");
 }
-/// `port` of an op reads what that of the same row's next op reads.
+/// An op of a row reads at `port` what the row's next op reads.
 void read_next(program& p, std::string_view row, std::string_view port) {
   op* found[2]{};
   int n = 0;
@@ -105,7 +105,7 @@ TEST_CASE("a bias that is moved otherwise than the model's, or trained, is refus
   }
 }
 
-/// Six experts are taken for two groups of three, where the model has three groups of two.
+/// The op assumes two groups of three experts; the model has three groups of two.
 auto takes_groups_of_three(std::string_view row) {
   return [row](program& p) {
     for (rank_program& r : p.ranks)
@@ -142,8 +142,8 @@ TEST_CASE("another rule in the certificate's model, or on its ranks, is refused 
   };
   CHECK(verify(with(",0.001,8]", ",-0.001,8]")) != "");
   CHECK(verify(with(",0.001,8]", ",0.001]")) != "");
-  const certified changed =
-      read_certificate(with(",0.001,8]", ",0.001,7]"));  // the first is the model's, or a rank's
+  // The first one is in the model or in a rank's program.
+  const certified changed = read_certificate(with(",0.001,8]", ",0.001,7]"));
   CHECK_FALSE(check_equivalence(changed.steps.at(0).program, changed.steps[0].verdict, changed.model).holds);
 }
 

@@ -36,7 +36,7 @@ class list : public plan_list {
     add(family, "ep2_sp", model, {.world = 4, .dp_replicate = 2, .tp = 2, .ep = 2, .sequence_parallel = true},
         three);
   }
-  /// Of a model whose routers' choices are counted.
+  /// Layouts for a model whose router choices are counted.
   void add_counted(const char* family, const auto& model) {
     add(family, "one", model, {}, three);
     add(family, "dp2", model, {.world = 2, .dp_replicate = 2}, three);
@@ -53,7 +53,8 @@ class list : public plan_list {
   static constexpr schedules::one_f_one_b three{3};
 };
 
-/// Llama's attention, and experts by a rule, of which one takes all picks, or a multiple of an even share.
+/// Llama's attention, and experts with a routing rule. An expert takes all of its picks, or a multiple of an
+/// even share.
 template <router_rule Rule, int Capacity = 0>
 struct block {
   static constexpr std::string_view name = "expert_block";
@@ -82,7 +83,7 @@ struct model {
                       models::head{table});
   }
 };
-/// The same whose choices are counted: for metrics alone, or for losses, and as experts take no more.
+/// The same with counted choices, for metrics alone. limited_model counts them for losses, with a capacity.
 template <router_rule Rule>
 struct counted_model : model<Rule> {
   constexpr model_routers routers() const { return {.layers = 4, .experts = 6, .picks = 2, .counted = true}; }
@@ -101,8 +102,8 @@ struct limited_model : model<Rule, 1> {
 }  // namespace
 
 std::vector<split_plan> plans() {
-  // DeepSeek-V2's groups, of softmax scores and their largest; V3's, of sigmoids, with a bias; and a bias
-  // alone.
+  // DeepSeek-V2's groups, scored by their largest softmax score; V3's groups of sigmoid scores with a bias;
+  // and a bias alone.
   constexpr router_rule groups{.normalized = false, .groups = 3, .groups_taken = 2, .group_best = 1},
       both{
           .scores = router_rule::sigmoid, .scaling = 2.5, .groups = 3, .groups_taken = 2, .bias_rate = 0.001},

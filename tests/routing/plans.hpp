@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose routers choose by more than their scores: of groups of experts, with a bias, or both.
+// Plans whose routers choose within groups of experts, with a bias, or both.
 #pragma once
 #include "../families/split_plan.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels on parts of axes against the kernel on all.
+// Compares kernels on parts of axes with the kernel on whole axes.
 #include "laws.hpp"
 #include "parts.hpp"
 
@@ -27,8 +27,8 @@ bool has_axis(const row& r, std::size_t port, char letter) {
                      [&](const auto& a) { return a.of == letter || a.unit == letter; });
 }
 
-/// How results of parts make up the whole's. What the facts do not say is a sum for rows that are defined by
-/// others.
+/// How the results on parts of an axis are joined. If a row is defined by other rows, the facts do not say,
+/// and the results are summed.
 joining how(const row& r, std::size_t result, char letter) {
   const equation& e = equation_of(r, result);
   const bool is_of_sequences = r.is->pooled && has_axis(r, result, 'm');
@@ -40,7 +40,7 @@ joining how(const row& r, std::size_t result, char letter) {
   return e.how == codegen::algebra::joining::maximum ? joining::maximum : joining::sum;
 }
 
-/// The results of parts, joined, and the largest number met.
+/// The joined results on parts, and the largest number in them.
 struct joined {
   operands results;
   double scale = 0;
@@ -70,9 +70,9 @@ double worst(const row& r, const operands& got, const operands& want, double sca
   return most;
 }
 
-/// What an axis is cut together with: all query heads of a key head.
+/// The parts of an axis, with the axes that must be cut along with it: a key head's query heads, for example.
 std::vector<cut> cuts_of(const row& r, const setting& s, char letter, unsigned seed) {
-  // A token's position follows from its number where the row is not told of another.
+  // If a row does not take `first` for tokens, their positions follow from their index.
   const bool by_sequence = letter == 't' && (r.is->sequences || r.is->pooled || r.is->shares ||
                                              (r.is->positions && first_letter(r) != 't'));
   std::vector<cut> cuts;
@@ -89,7 +89,8 @@ std::vector<cut> cuts_of(const row& r, const setting& s, char letter, unsigned s
   return cuts;
 }
 
-/// Axes that are whole: said so, the positions that a table lists, or the elements of a head.
+/// The axes that must not be cut: those that the facts say, the positions that a table lists, and the
+/// elements of a head.
 std::set<char> whole_axes(const row& r) {
   std::set<char> all(r.is->whole.begin(), r.is->whole.end());
   if (r.is->listed) all.insert('s');
@@ -106,11 +107,12 @@ std::set<char> axes(const row& r) {
   return all;
 }
 
-/// Halves of an axis; parts of features are halved with the whole.
+/// The two halves of an axis. For rows on two parts of features, both parts and the whole are halved.
 std::vector<cut> halves(const row& r, const setting& s, char letter) {
   std::vector<cut> cuts(2);
   for (const char c : r.is->parts ? std::string("lr") : std::string(1, letter)) {
-    const int n = s.size.at(c), middle = letter == 'd' ? n / 4 * 2 : n / 2;  // halves of heads are even
+    // Heads have an even number of elements.
+    const int n = s.size.at(c), middle = letter == 'd' ? n / 4 * 2 : n / 2;
     cuts[0][c] = {0, middle};
     cuts[1][c] = {middle, n};
   }
@@ -130,7 +132,7 @@ void check_parts(machine& on, const row& r, const setting& s) {
         (has_slots(r) && letter == 't') || ((r.is->grouped || r.is->pooled) && letter == 'm'))
       continue;
     if ((r.is->segments || r.is->owns) && (letter == 'r' || letter == 'g'))
-      continue;  // some experts: check_slots
+      continue;  // check_slots tests parts of the experts
     const joined got = run_parts(on, r, s, o, letter, cuts_of(r, s, letter, 5));
     INFO(on.name() << " " << r.op->name << " over parts of axis " << std::string(1, letter));
     CHECK(worst(r, got.results, want, got.scale) <= on.tolerance());
@@ -145,9 +147,9 @@ std::set<std::string> needs_without_effect(machine& on, const row& r, const sett
     if (worst(r, got, want, 1) < 1e-3) without.insert(std::string(r.op->name) + " " + need);
   };
   for (const char letter : whole_axes(r)) {
-    if (r.is->documents && letter == 's') continue;  // starts of longer sequences lie outside of the table
+    if (r.is->documents && letter == 's') continue;  // starts of longer sequences are outside the table
     const std::vector<cut> cuts = halves(r, s, letter);
-    operands got = want;  // of results without the axis, the last part's
+    operands got = want;  // results without the axis are the last part's
     for (const cut& c : cuts) {
       const operands of_part = on.run(r, part(r, s, c), part(r, s, o, c));
       for (std::size_t p = 0; p < r.results(); ++p)
@@ -171,7 +173,7 @@ std::set<std::string> needs_without_effect(machine& on, const row& r, const sett
   };
   if (r.is->positions && !first_letter(r)) expect_other("positions", cut_at('t', s.seq() + 1));
   if (r.is->sequences) {
-    // Tokens of a sequence apart from those before them, as sequences of their own.
+    // Each token is a sequence by itself, without the tokens before it.
     setting short_ones = s;
     short_ones.size['s'] = 1;
     expect_other("sequences", on.run(r, short_ones, o));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that convert placements: their facts say that the whole stays what it is, whether it is held as parts
-// of rows or as parts of a sum or maximum. What members hold is put together before and after.
+// Rows that convert placements: by their facts, the whole tensor does not change, whether it is held as parts
+// of rows or as parts of a sum or maximum. The members' parts are combined before and after.
 #include "../runtime/core/host/plan.hpp"
 #include "row.hpp"
 
@@ -12,10 +12,9 @@
 namespace rankc::test::rows {
 namespace {
 
-using parts = std::vector<values>;  // of each member
+using parts = std::vector<values>;  // by member
 
-/// What each member of a group has after a collective on `given`; in_place: the smaller operand lies in the
-/// larger.
+/// Each member's result of a collective on `given`. in_place: the smaller operand is a part of the larger.
 parts after(const op_row& op, const parts& given, bool in_place) {
   const std::size_t group = given.size(), count = given[0].size();
   parts made(group);
@@ -49,7 +48,7 @@ parts after(const op_row& op, const parts& given, bool in_place) {
   return made;
 }
 
-/// Rows one after another; each element's sum, or maximum.
+/// The rows of all members, one member after the other; below, each element's sum or maximum.
 values joined(const parts& all) {
   values whole;
   for (const values& part : all) whole.insert(whole.end(), part.begin(), part.end());
@@ -77,7 +76,7 @@ TEST_CASE("conversions leave the whole what it is") {
     for (const std::size_t group : {1, 2, 3, 5})
       for (const bool in_place : {false, true}) {
         if (!op->communicates() || op->converts >= conversion::all_to_all)
-          continue;  // these are tested below, and in slots_test.cpp
+          continue;  // tested below, and in slots_test.cpp
         const std::size_t rows_of = op->converts == conversion::reduce_scatter ? 7 * group : 7;
         const parts given = random_parts_of(group, rows_of * 11), made = after(*op, given, in_place);
         INFO(op->name << " of " << group << std::string(in_place ? ", in place" : ""));
@@ -88,7 +87,7 @@ TEST_CASE("conversions leave the whole what it is") {
       }
 }
 
-/// What each member of a group has after an exchange of what it is given.
+/// Each member's result of an exchange of heads.
 parts exchanged(const parts& given, const runtime::head_exchange& by) {
   const std::size_t count = given[0].size();
   parts made(given.size());

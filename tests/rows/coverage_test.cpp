@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every row of the table of ops has facts, and every row and fact has tests: run when this is built.
+// Every row of the table of ops has facts, and every row and fact has tests. The checks run after
+// the build of this executable.
 #include "kernels.hpp"
 #include "row.hpp"
 
@@ -18,7 +19,7 @@ constexpr bool is_in(std::string_view name, std::span<const std::string_view> li
   return false;
 }
 constexpr bool is_run(const op_row& r) {
-  if (r.converts != conversion::none) return true;  // collectives_test.cpp
+  if (r.converts != conversion::none) return true;  // tested in collectives_test.cpp
   const std::string_view host = r.on_host().name, cuda = r.on_cuda().name;
   return (host.empty() || is_in(host, kernels_of_both)) &&
          (is_in(cuda, kernels_of_both) || is_in(cuda, kernels_of_cuda));
@@ -34,21 +35,21 @@ constexpr bool is_table_run() {
 static_assert(is_table_run(),
               "a row's kernel is not called by the tests of rows: add its name to kernels.hpp");
 
-/// Whether a row's kernel, or one of those that define it, is told something.
+/// Whether the kernel of a row, or of a row that defines it, takes a size.
 bool takes(const row& r, std::string_view symbol) {
   for (const kernel_row& k : {r.op->on_host(), r.op->on_cuda()})
     for (const std::string_view product : words(k.sizes, ' '))
       if (is_in(symbol, words(product, '*'))) return true;
   return false;
 }
-/// Whether a row has results whose sizes no operand says: of picks, of groups, or of experts.
+/// Whether the sizes of some results do not follow from operands: picks, groups or experts.
 bool sizes_choice(const row& r) {
   const auto makes = [&](std::string_view port) {
     return r.op->find(port) >= 0 && r.op->ports[r.op->find(port)].is_written();
   };
   return r.is->arranges || makes("chosen") || makes("kept");
 }
-/// Whether a row's facts, or those of rows that define it, say so.
+/// Whether the facts of a row, or of rows that define it, satisfy a condition.
 template <class F>
 bool says(const fact& f, F what) {
   const auto of_others = [&](const equation& e) {
@@ -79,7 +80,7 @@ TEST_CASE("coverage: what kernels are told is in the facts") {
   for (const row& r : rows()) {
     INFO(r.op->name);
     CHECK(takes(r, "number") == says(*r.is, [](const fact& f) { return f.number; }));
-    // How long groups are is a matter of which tokens a kernel is given.
+    // A kernel gets a group's length by the tokens that it is given.
     CHECK((takes(r, "seq") || r.is->grouped) == says(*r.is, [](const fact& f) { return f.seq; }));
     CHECK((takes(r, "left") || sizes_choice(r)) == r.is->parts);
     const char first = first_letter(r);
@@ -119,7 +120,7 @@ TEST_CASE("coverage: f32 where others are in bf16") {
       }
 }
 
-/// The words of the sizes that a kernel's call names: the letters that the facts have for them.
+/// The sizes in a kernel's call, as the letters that the facts use.
 static std::vector<std::string> words_of_call(const row& r, codegen::target on) {
   std::vector<std::string> words;
   for (const std::string& symbol : codegen::numbers_of(*r.op, on)) {
@@ -183,8 +184,8 @@ TEST_CASE("coverage: what counts whole numbers has no others to give a gradient"
   }
 }
 
-// Operands that a derivative leaves out have none: constants, and what the loss does not depend on. The
-// derivative of sinks is that of attention with them, sink_attention.
+// Operands without a derivative are constants, or the loss does not depend on them. The derivative of sinks
+// is that of attention with sinks, sink_attention.
 TEST_CASE("coverage: derivatives") {
   std::string without;
   for (const row& r : rows()) {

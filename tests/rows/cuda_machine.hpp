@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA's kernels with activations of type T, on the first GPU.
 #pragma once
-// Before the language's headers, whose `placement` is another.
+// Included before the language's headers, which have another `placement`.
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 
@@ -26,7 +26,7 @@ class cuda_machine final : public typed_machine<cuda::lane, T, float> {
   bool has_gaps() const override { return true; }
   double tolerance() const override {
     return is_f32 ? 2e-5 : 0x1p-6;
-  }  // bf16: four roundings to 8 bits, half a unit each
+  }  // bf16: four roundings to 8 bits, each half a unit
   double fp8_tolerance() const override {
     return std::max(tolerance(), 0x1p-10);
   }  // tensor cores add up 32 terms in 14 bits

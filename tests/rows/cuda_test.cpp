@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every claim of the facts against CUDA's kernels, and these against the host's in double precision.
+// Every claim of the facts against CUDA's kernels, and these kernels against the host's in double precision.
 #include "cuda_machine.hpp"
 #include "host_machine.hpp"
 #include "laws.hpp"
@@ -18,7 +18,7 @@ void each_case(F f) {
       for (const setting& s : settings(r)) f(*on, r, s);
 }
 
-/// A row's kernel makes what the host's makes of the same numbers.
+/// Check that a row's kernel gives the host kernel's results for the same numbers.
 void check_same(machine& on, machine& host, const row& r, const setting& s) {
   const operands o = random_operands(on, r, s, 20);
   const operands got = on.run(r, s, o), want = host.run(r, s, o);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows made of other rows: by the facts' definitions and derivatives.
+// Fused rows: checks the facts' definitions and derivatives.
 #include "definition.hpp"
 
 #include <doctest/doctest.h>
@@ -60,7 +60,7 @@ operands by_definition(machine& on, const row& r, const setting& s, const operan
   return by_calls(on, r, s, given, r.is->names, calls, by_definition);
 }
 
-/// Whether a call reads what another makes.
+/// Whether a call reads a result of another one.
 static bool reads_result(const row_call& reader, const row_call& maker) {
   return std::any_of(
       reader.ports.begin() + static_cast<std::ptrdiff_t>(reader.of->results()), reader.ports.end(),

@@ -17,7 +17,7 @@ operands results_of(machine& on, const row& r, const setting& s, const operands&
   return on.has(r) ? on.run(r, s, o) : by_definition(on, r, s, o);
 }
 
-/// The sum of results, each element times the gradient that it is given.
+/// The sum of all results' elements, each times its gradient.
 double weighed(machine& on, const row& r, const setting& s, const operands& o, const operands& gradients) {
   const operands made = results_of(on, r, s, o);
   double sum = 0;
@@ -37,13 +37,13 @@ values differences(machine& on, const row& r, const setting& s, operands o, std:
       return weighed(on, r, s, o, gradients);
     };
     const auto by = [&](int steps) { return moved(steps * h) - moved(-steps * h); };
-    made[i] = (45 * by(1) - 9 * by(2) + by(3)) / (60 * h);  // of sixth order
+    made[i] = (45 * by(1) - 9 * by(2) + by(3)) / (60 * h);  // central differences of sixth order
     o[operand][i] = middle;
   }
   return made;
 }
 
-/// What a row's derivative makes of its ports and of the gradients of its results.
+/// The result of a row's derivative, from the row's ports and the gradients of its results.
 operands derived(machine& on, const row& r, const setting& s, const derivative& d, const operands& ports,
                  const operands& gradients) {
   const auto of = [&](const codegen::algebra::factor& f) {
@@ -66,7 +66,7 @@ operands derived(machine& on, const row& r, const setting& s, const derivative& 
 }  // namespace
 
 void check_derivative(machine& on, const row& r, const setting& s) {
-  // What differences of sixth order leave, of numbers near 1.
+  // The error of sixth-order differences for numbers near 1.
   constexpr double tolerance = 2e-10;
   operands o = random_operands(on, r, s, 9);
   const operands made = results_of(on, r, s, o);
@@ -80,9 +80,9 @@ void check_derivative(machine& on, const row& r, const setting& s) {
             random_port(on, r, static_cast<std::size_t>(f.port), s, 10);
         uses_any = true;
       }
-  if (!uses_any) gradients[0] = {1.0};  // the loss is what is derived
+  if (!uses_any) gradients[0] = {1.0};  // the result is the loss
   for (const derivative& d : r.is->derivatives) {
-    // Numbers of choices are in the place of a gradient.
+    // A count of choices takes the place of a gradient.
     if (d.row >= 0 &&
         codegen::algebra::facts()[static_cast<std::size_t>(d.row)].row == ops::count_choices.name)
       continue;

@@ -13,7 +13,7 @@ namespace rankc::test::rows {
 
 namespace {
 
-/// All numbers of a type, from 0 on.
+/// All non-negative numbers of a type.
 values numbers_of(element e) {
   values all;
   for (int code = 0; code < 0x80; ++code) {
@@ -25,7 +25,7 @@ values numbers_of(element e) {
   return all;
 }
 
-/// How far x is from the nearest of some numbers times a factor.
+/// The distance of x from the nearest of some numbers times a factor.
 double distance(const values& numbers, double factor, double x) {
   double least = std::numeric_limits<double>::infinity();
   for (const double n : numbers) least = std::min(least, std::abs(std::abs(x) - n * factor));
@@ -36,12 +36,11 @@ setting sized(int tokens, int in, int out, int width) {
   return {.size = {{'t', tokens}, {'i', in}, {'o', out}, {'w', width}, {'s', 1}, {'v', 1}}};
 }
 
-/// What is made of any numbers is as near as can be, of numbers that the type has these themselves, and of
-/// none but zeros zeros.
+/// A cast rounds each number to the nearest one, keeps numbers of the type, and keeps zeros.
 void check_cast(machine& on, const row& r, const setting& s) {
   const values numbers = numbers_of(r.of(0).holds);
   operands o = random_operands(on, r, s, 31);
-  o[1][5] = on.rounded(r, 1, {-3.1})[0];  // the largest
+  o[1][5] = on.rounded(r, 1, {-3.1})[0];  // the largest number
   const double factor = std::abs(o[1][5]) / numbers.back();
   const values made = on.run(r, s, o)[0];
   double off = 0;
@@ -53,12 +52,12 @@ void check_cast(machine& on, const row& r, const setting& s) {
   CHECK(largest(on.run(r, s, o)[0]) == 0);
   for (std::size_t i = 0; i < o[1].size(); ++i)
     o[1][i] = on.rounded(r, 0, {std::sin(static_cast<double>(i))})[0];
-  o[1][0] = 1.75;  // a power of two times the largest
+  o[1][0] = 1.75;  // a power of two times the type's largest number
   CHECK(on.run(r, s, o)[0] == o[1]);
 }
 
-/// Numbers rounded by a scale for each line of `count` numbers that are `apart` from each other; lines begin
-/// `step` apart.
+/// Numbers rounded with a scale for each line. A line has `count` numbers with distance `apart`; lines begin
+/// at multiples of `step`.
 values rounded_lines(const values& x, std::size_t count, std::size_t apart, std::size_t step) {
   values made(x.size());
   for (std::size_t line = 0; line < x.size() / count; ++line) {
@@ -74,14 +73,14 @@ values rounded_lines(const values& x, std::size_t count, std::size_t apart, std:
   }
   return made;
 }
-/// Each row, and by columns each column, is rounded by the scale of its own largest; of none but zeros it is
-/// zeros.
+/// Each row, and in the transposed copy each column, is rounded with a scale from its largest number; zeros
+/// stay zeros.
 void check_rows_cast(machine& on, const row& r, const setting& s) {
   operands o = random_operands(on, r, s, 31);
   const auto columns = static_cast<std::size_t>(shape(r, 1, s).back().elements()),
              rows = o[1].size() / columns;
   for (std::size_t i = 0; i < o[1].size();
-       ++i) {  // rows and columns of different sizes, one of each of zeros
+       ++i) {  // rows and columns have different scales; one row and one column are zero
     const std::size_t row = i / columns, column = i % columns;
     const double scaled = std::ldexp(o[1][i], static_cast<int>(row % 7) - static_cast<int>(column % 5));
     o[1][i] = row == 2 || column == 3 ? 0 : on.rounded(r, 1, {scaled})[0];
@@ -91,7 +90,8 @@ void check_rows_cast(machine& on, const row& r, const setting& s) {
   CHECK(on.by_columns() == rounded_lines(o[1], rows, columns, 1));
 }
 
-/// What makes numbers and rounds them gives the bits of the two, and what else it makes.
+/// A kernel that computes and rounds gives the bits of both kernels one after the other, and their other
+/// results.
 void check_maker(machine& on, const row& r, const setting& s) {
   const auto made_of = [&](const ops::narrowed_row& m) { return m.in_fp8 == r.op || m.in_rows == r.op; };
   const row& plain =
@@ -110,7 +110,7 @@ void check_maker(machine& on, const row& r, const setting& s) {
     if (r.of(p).as == use::out) CHECK(got[p] == made[p]);
 }
 
-/// Products: by definition, added to what is there, and over what they may lie over.
+/// A GEMM equals its definition, also when it adds to its result, and in place where that is allowed.
 void check_product(machine& on, const row& r, const setting& s) {
   const operands o = random_operands(on, r, s, 32);
   const operands got = on.run(r, s, o), want = by_definition(on, r, s, o);
@@ -130,7 +130,7 @@ void check_fp8(machine& on) {
   for (const row& r : narrowed_rows())
     for (const setting& s : {sized(48, 32, 64, 80), sized(144, 272, 16, 400), sized(16, 16, 16, 16)}) {
       if (!on.has(r) || r.op == &ops::swiglu_grad_e5m2 || r.op == &ops::swiglu_grad_e4m3_rows)
-        continue;  // of columns of one tensor: runtime/cuda/fp8_test.cpp
+        continue;  // their results are columns of one tensor, tested in runtime/cuda/fp8_test.cpp
       const auto is_cast = [&](const ops::fp8_cast& c) { return c.row == r.op; };
       const bool casts = std::any_of(std::begin(ops::fp8_casts), std::end(ops::fp8_casts), is_cast);
       if (casts) r.of(0).holds == element::e4m3_rows ? check_rows_cast(on, r, s) : check_cast(on, r, s);

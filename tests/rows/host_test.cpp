@@ -15,7 +15,7 @@ namespace {
 host_machine<double> f64;
 host_machine<float> f32;
 
-/// Rows with a kernel, at all sizes, in f64 and f32 in turn, or in both (some_of.hpp).
+/// Run a check on all rows with a kernel, at all sizes, in f64 and f32 in turn, or in both (some_of.hpp).
 template <class F>
 void each_case(F f) {
   bool in_f64 = false;
@@ -27,8 +27,8 @@ void each_case(F f) {
     }
 }
 
-/// Whether a row has no order of slots, no choice of experts or groups and no three sums of each, which parts
-/// of other axes would not fit.
+/// Whether a row has neither slots in an order, nor choices of experts or groups, nor the routers' three
+/// sums. Parts of other axes would not fit these.
 bool is_of_numbers(const row& r) {
   const bool has_sums = r.is->grouped || r.op == &ops::push || r.op == &ops::push_grad;
   return !has_slots(r) && !has_sums &&
@@ -36,7 +36,7 @@ bool is_of_numbers(const row& r) {
                       [](const auto& p) { return p.name == "chosen" || p.name == "kept"; });
 }
 
-/// What is found of all rows, a line each.
+/// The findings of a check on all rows, one per line.
 template <class F>
 std::string lines(F f) {
   std::set<std::string> all;
@@ -54,7 +54,7 @@ TEST_CASE("in place") { each_case(check_in_place); }
 TEST_CASE("adding") { each_case(check_adding); }
 TEST_CASE("derivatives") {
   for (const row& r : rows())
-    for (std::size_t i = 0; i < 3; ++i)  // not the large sizes: each element is moved
+    for (std::size_t i = 0; i < 3; ++i)  // without the large sizes, because each element is moved
       if (f64.has(r)) check_derivative(f64, r, settings(r)[i]);
 }
 TEST_CASE("derivatives of attention with sinks") {
@@ -94,8 +94,8 @@ TEST_CASE("definitions of fused rows are what is fused") {
       if (!f64.has(r)) check_fusion(f64, r, s);
 }
 
-// The facts may ask for more than is true of a row: a check that trusts them then refuses more, and accepts
-// nothing wrong. All such rows stand here.
+// Facts may require more than a row needs: a check that trusts them refuses more, but accepts nothing wrong.
+// All such rows are listed here.
 TEST_CASE("what is needed has an effect") {
   CHECK(lines(needs_without_effect) ==
         "add_sinks whole(w)\n"  // heads are whole in all rows
@@ -127,7 +127,7 @@ TEST_CASE("what is not marked is not linear") {
         "rms_norm_dx dx gain\n"
         "rope y table\n"
         "rope_grad dx table\n"
-        "skip_unlabeled total count\n");  // a count that is not 0 adds nothing
+        "skip_unlabeled total count\n");  // a count other than 0 adds nothing
 }
 TEST_CASE("what is named is used") {
   CHECK(lines(named_and_unused) ==
@@ -135,7 +135,7 @@ TEST_CASE("what is named is used") {
         "attention_grad dv v\n"
         "document_attention_grad dv o\n"
         "document_attention_grad dv v\n"
-        "skip_unlabeled total count\n");  // a count that is not 0 adds nothing
+        "skip_unlabeled total count\n");  // a count other than 0 adds nothing
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of rows, called alike: operands, sizes, whether to add. A row names its kernel and its sizes.
+// The kernels of rows behind one interface: operands, sizes, and whether to accumulate. A row names its
+// kernel and its sizes.
 #pragma once
 #include <rankc/runtime/program.hpp>
 
@@ -11,7 +12,7 @@
 #include <tuple>
 #include <type_traits>
 
-/// A line of code for each kernel that both targets have, and for those that CUDA has alone.
+/// One line for each kernel of both targets, and for those that only CUDA has.
 // clang-format off
 #define RANKC_KERNELS_OF_BOTH(X)                                                                            \
   X(embedding) X(embedding_grad) X(position) X(position_grad) X(layer_norm) X(layer_norm_dx)                \
@@ -60,8 +61,8 @@ struct kernel {
   std::function<void(const Lane&, std::span<const runtime::at>, std::span<const double>, bool adds)> call;
 };
 
-/// The kernel with arguments of one kind each. A kernel that takes an attention_setting is given a plain one.
-/// Errors: std::logic_error where it is called with more or fewer operands or sizes than it takes.
+/// A kernel with uniform arguments. A kernel that takes an attention_setting gets a default one.
+/// Errors: std::logic_error if the numbers of operands or sizes do not match.
 template <class Lane, class... Arguments>
 kernel<Lane> uniform(std::string_view name, void (*f)(const Lane&, Arguments...)) {
   return {

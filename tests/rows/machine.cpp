@@ -18,7 +18,7 @@ values shuffled(std::size_t count, std::mt19937& generator) {
   return all;
 }
 
-/// Where documents begin: at the sequence, and after some tokens at random.
+/// Where each token's document begins in its sequence: at its start, and after random tokens.
 values random_starts(std::size_t count, int seq, std::mt19937& generator) {
   values all(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -29,12 +29,12 @@ values random_starts(std::size_t count, int seq, std::mt19937& generator) {
   return all;
 }
 
-/// Experts that tokens choose, of which each chooses none twice where there are enough; places of slots, or
-/// where those of experts begin and end, or of their segments.
+/// A random choice of distinct experts, if there are enough; or places of slots; or where the slots of
+/// experts or segments begin and end.
 values random_order(const row& r, std::size_t port, const setting& s, std::mt19937& generator) {
   const std::string& name = r.is->ports[port].name;
   const auto slots = static_cast<std::size_t>(s.size.at('t')) * static_cast<std::size_t>(s.size.at('l'));
-  if (r.is->counts) {  // of places, some of which are none
+  if (r.is->counts) {  // places, some of which are missing
     values v(static_cast<std::size_t>(s.size.at('t')) * static_cast<std::size_t>(s.size.at('i')));
     for (double& place : v) place = generator() % 3 ? 1 : -1;
     return v;
@@ -73,7 +73,7 @@ values random_port(const machine& on, const row& r, std::size_t port, const sett
   if (const std::string& name = r.is->ports[port].name;
       name == "chosen" || name == "places" || name == "offsets")
     return random_order(r, port, s, generator);
-  const double first = r.op->find("count") >= 0 ? -3 : 0;  // of indices: a negative label is ignored
+  const double first = r.op->find("count") >= 0 ? -3 : 0;  // indices: a negative label is ignored
   if (r.is->ports[port].name == "starts") return random_starts(v.size(), s.seq(), generator);
   for (double& x : v) {
     const double unit = static_cast<double>(generator()) / 4294967296.0;  // [0, 1)
@@ -102,7 +102,7 @@ double deviation(const values& got, const values& want, double scale) {
   double most = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double off = got[i] == want[i] ? 0 : std::abs(got[i] - want[i]);
-    most = off <= most ? most : off;  // NaN stays
+    most = off <= most ? most : off;  // NaN stays NaN
     if (std::isnan(off)) return std::numeric_limits<double>::infinity();
   }
   return most / std::max({1.0, scale, largest(want)});

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rows are run: a target and a type of activations.
+// The machine that rows run on: a target and a type of activations.
 #pragma once
 #include "row.hpp"
 
 namespace rankc::test::rows {
 
-/// The memory of an operand is a result's.
+/// A result that replaces an operand in its memory.
 struct replacement {
   std::size_t result, operand;
 };
@@ -16,26 +16,25 @@ class machine {
   virtual std::string name() const = 0;
   virtual bool has(const row&) const = 0;
   virtual bool has_gaps() const = 0;
-  /// How far results of sums of a few hundred terms may be apart, for numbers near 1.
+  /// The tolerance for sums of a few hundred terms near 1.
   virtual double tolerance() const = 0;
-  /// The same of products of eight bits.
+  /// The same for fp8 GEMMs.
   virtual double fp8_tolerance() const { return tolerance(); }
-  /// What a port keeps of numbers.
+  /// Numbers rounded to the type of a port.
   virtual values rounded(const row&, std::size_t port, const values&) const = 0;
-  /// Run a row's kernel; what is given of results is there before. What the kernel must leave alone is
-  /// checked.
+  /// Run a row's kernel. Given results are in memory before the call. Checks that other memory is unchanged.
   virtual operands run(const row&, const setting&, operands, bool adds = false,
                        const replacement* = nullptr) = 0;
-  /// Of the last result of e4m3_rows: the numbers that lie by columns, in the order of those by rows.
+  /// The transposed copy in the last e4m3_rows result, in row order.
   virtual const values& by_columns() const = 0;
 };
 
-/// Random numbers and ids that a port holds; sums of exponentials are above zero, ids partly of other ranks'
+/// Random numbers and ids for a port. Sums of exponentials are positive; some ids belong to other ranks'
 /// rows.
 values random_port(const machine&, const row&, std::size_t port, const setting&, unsigned seed);
 operands random_operands(const machine&, const row&, const setting&, unsigned seed);
 
-/// How far values are apart at most, where they are near `scale`, or 1.
+/// The largest difference, relative to `scale` or 1.
 double deviation(const values& got, const values& want, double scale = 1);
 double largest(const values&);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which operands a result is made of, and in which it is linear.
+// The operands that a result depends on, and those in which it is linear.
 #include "laws.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ values combined(double a, const values& x, double b, const values& y) {
 
 constexpr double left = 0.75, right = -1.5;
 
-/// How far f(a x + b y) is from a f(x) + b f(y), of an equation's result in one operand or more.
+/// The distance of f(a x + b y) from a f(x) + b f(y), for an equation's result in one or more operands.
 double nonlinearity(machine& on, const row& r, const setting& s, const equation& e,
                     const std::vector<std::size_t>& in) {
   const std::size_t result = static_cast<std::size_t>(e.results[0]);
@@ -37,7 +37,7 @@ double nonlinearity(machine& on, const row& r, const setting& s, const equation&
                    std::max(largest(of_x), 2 * largest(of_y)));
 }
 
-/// Whether a result is another where an operand is.
+/// Whether a result changes with an operand.
 bool depends(machine& on, const row& r, const setting& s, const equation& e, std::size_t operand) {
   const std::size_t result = static_cast<std::size_t>(e.results[0]);
   operands o = random_operands(on, r, s, 5);
@@ -50,7 +50,7 @@ bool names(const equation& e, std::size_t operand) {
   return std::find(e.operands.begin(), e.operands.end(), static_cast<int>(operand)) != e.operands.end();
 }
 
-/// The equations that are of operands, with each of these.
+/// Visit each operand of each equation.
 template <class F>
 void each_operand(const row& r, F f) {
   for (const equation& e : r.is->equations)
@@ -59,8 +59,8 @@ void each_operand(const row& r, F f) {
         f(e, static_cast<std::size_t>(e.operands[i]), bool{e.linear[i]});
 }
 
-/// The element of an operand that is added to element (i, j) of a result; -1 where none is. `before` are
-/// columns of the operands before it, which parts stand behind.
+/// The index of the operand's element that is added to element (i, j) of a result; -1 if none is. `before`:
+/// columns of the operands before it, if parts are concatenated.
 std::ptrdiff_t added(const row& r, const setting& s, std::size_t result, std::size_t operand, std::size_t i,
                      int j, int before) {
   const std::vector<extent> to = shape(r, result, s), from = shape(r, operand, s);
@@ -79,7 +79,7 @@ values sum_of(const row& r, const setting& s, const equation& e, const operands&
   const std::size_t result = static_cast<std::size_t>(e.results[0]);
   values made(count(r, result, s), 0.0);
   const int columns = shape(r, result, s).back().elements();
-  // What is pushed stands at the end.
+  // A pushed layer is at the end.
   int before = r.op == &ops::push ? -shape(r, 2, s).back().elements() : 0;
   for (const int p : e.operands) {
     const std::size_t operand = static_cast<std::size_t>(p);
@@ -102,7 +102,7 @@ void check_operands(machine& on, const row& r, const setting& s) {
     if (!is_linear && e.is == equation::kind::function) return;
     std::vector<std::size_t> in{operand};
     if (e.is == equation::kind::sum)
-      in.assign(e.operands.begin(), e.operands.end());  // linear in all at once
+      in.assign(e.operands.begin(), e.operands.end());  // linear in all operands at once
     INFO(on.name() << " is not linear: " << named(r, e, operand));
     CHECK(nonlinearity(on, r, s, e, in) <= on.tolerance());
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is trusted of the optimizer's kernels: squares of parts add up, and an element's update is of that
-// element and the norm alone.
+// The properties of the optimizer's kernels that the proof relies on: squares of parts add up, and an
+// element's update depends on that element and the norm alone.
 #include "../runtime/core/host/workspace.hpp"
 
 #include <array>

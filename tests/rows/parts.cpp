@@ -7,7 +7,7 @@ namespace rankc::test::rows {
 
 namespace {
 
-/// Whether a cut leaves an index of a dim in: of a whole unit, and within it.
+/// Whether a cut contains an index of a dim, both as a unit and within the unit.
 bool is_inside(const extent& e, int index, const cut& c) {
   const auto inside = [&](char letter, int i) {
     const auto at = c.find(letter);
@@ -16,7 +16,7 @@ bool is_inside(const extent& e, int index, const cut& c) {
   return inside(e.letter, index / e.unit) && inside(e.unit_letter, index % e.unit);
 }
 
-/// Indices of the elements of a port that a cut leaves, in order.
+/// The indices of a port's elements inside a cut, in order.
 std::vector<std::size_t> elements(const row& r, std::size_t port, const setting& s, const cut& c) {
   std::vector<std::size_t> left{0};
   for (const extent& e : shape(r, port, s)) {

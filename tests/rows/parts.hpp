@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of axes: what an op is given that works on a part of its operands, and where its results belong in
-// the whole.
+// Parts of axes: the operands of an op on a part, and the place of its results in the whole.
 #pragma once
 #include "row.hpp"
 
@@ -12,20 +11,20 @@ struct interval {
   int begin, end;
   int size() const { return end - begin; }
 };
-/// An interval of some axes, by their letters.
+/// Intervals of some axes, by their letters.
 using cut = std::map<char, interval>;
 
-/// The sizes of an op on a part, and where its part begins.
+/// The sizes of an op on a part, and the part's offset.
 setting part(const row&, const setting&, const cut&);
 /// The elements of a port that are in a part.
 values part(const row&, std::size_t port, const setting&, const values&, const cut&);
 operands part(const row&, const setting&, const operands&, const cut&);
-/// Combine each element of a part with the one of the whole that it is, or, along axes that the port has not,
-/// with the same.
+/// Combine each element of a part with its element in the whole. Along axes that the port does not have,
+/// parts share an element.
 void gather(const row&, std::size_t port, const setting&, values& whole, const values& of_part, const cut&,
             const std::function<double(double, double)>& combine);
 
-/// An axis in random parts that begin at multiples of `step`.
+/// An axis split into random parts that begin at multiples of `step`.
 std::vector<interval> random_parts(int size, int step, unsigned seed);
 
 }  // namespace rankc::test::rows

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention in parts around a ring, against that of whole sequences: the parts of each rank, merged in the
-// order of steps, and the gradients of all parts added up.
+// Attention in parts around a ring, against attention over whole sequences: the parts of each rank, merged in
+// the order of steps, and the sums of the gradients of all parts.
 #include "laws.hpp"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ namespace rankc::test::rows {
 
 namespace {
 
-/// Sequences shared out by a ring: which rows of a tensor of all tokens a rank has, in its order.
+/// Sequences sharded over a ring: a rank's tokens, in its order.
 struct sharing {
   int ranks, rows, seq;
   int tokens() const { return rows * seq; }
@@ -49,7 +49,7 @@ const row& ring_row(std::string_view name) {
   throw std::logic_error(std::string(name) + " is no row of rings");
 }
 
-/// Of rows whose names begin so: of documents, whose starts are the last operand, or of whole sequences.
+/// Check the rows with this prefix: with documents, whose starts are the last operand, or without.
 void check_ring(machine& on, const sharing& by, const std::string& which) {
   const row &attention = find_row(which + "attention"), &gradient = find_row(which + "attention_grad"),
             &part = ring_row(which + "ring_attention"), &merge = ring_row("merge_attention"),
@@ -66,7 +66,7 @@ void check_ring(machine& on, const sharing& by, const std::string& which) {
                     0,
                     0,
                     0};
-  operands given = random_operands(on, attention, all, 31);  // o, lse, q, k, v, perhaps starts
+  operands given = random_operands(on, attention, all, 31);  // o, lse, q, k, v, and starts with documents
   const operands starts(given.begin() + 5, given.end());
   const auto with_starts = [&](operands o) {
     o.insert(o.end(), starts.begin(), starts.end());

@@ -8,8 +8,8 @@ namespace rankc::test::rows {
 
 namespace {
 
-/// The facts of a row, if they are of its ports: equal names, dims and numbers, and one letter for one
-/// symbol.
+/// Pair a row with its facts, which must have the same port names, dims and constants, and one letter for
+/// each symbol.
 row pair_up(const op_row& op) {
   const auto fail = [&](const std::string& what) {
     throw std::logic_error(std::string(op.name) + ": " + what);
@@ -166,33 +166,33 @@ std::vector<std::string_view> words(std::string_view text, char separator) {
 
 namespace {
 
-/// Where the facts ask for it, tokens are counted in sequences, query heads in groups, and features are those
-/// of two parts.
+/// Sizes that satisfy the facts: tokens in whole sequences, query heads in groups, and features as the sum of
+/// two parts.
 setting fitted(const row& r, std::map<char, int> size, int first, int gap) {
   setting s{std::move(size), first_letter(r) ? first : 0, 0.37, gap};
   if (r.is->sequences || r.is->shares) s.size['t'] *= s.seq();
   if (r.is->groups) s.size['h'] *= s.size['k'];
   s.size['n'] = (s.first + s.size['t'] + s.seq() - 1) / s.seq() *
-                s.seq();  // of whole sequences, among them the op's tokens
+                s.seq();  // the tokens of the whole sequences that contain the op's tokens
   if (r.is->parts) s.size['w'] = s.size['l'] + s.size['r'];
   s.size['e'] = s.size['l'] + s.size['h'];  // experts: more than picks
-  s.size['g'] = 2 * s.size['r'];            // segments of slots: two of each expert
+  s.size['g'] = 2 * s.size['r'];            // segments of slots: two for each expert
   s.size['f'] = s.size['o'];
-  s.size['m'] = r.is->pooled ? s.size['t'] : 1;  // sequences, or the group of a rank's tokens
+  s.size['m'] = r.is->pooled ? s.size['t'] : 1;  // sequences, or one group of the rank's tokens
   if (r.is->pooled) s.size['t'] *= s.seq();
   if (r.is->counts || r.op->name.starts_with("overflow_loss")) s.size['r'] = std::max(2, s.size['r']);
   if (r.op == &ops::push || r.op == &ops::push_grad) s.size['o'] = s.size['i'] = 2 * s.size['l'];
   if (r.is->grouped) {
     s.size['l'] = 3;
     s.size['i'] = std::min(s.size['i'], s.size['r']);
-  }  // picks
-  if (r.op->find("kept") >= 0) s.number = std::min(2, s.size['e']);  // experts that a group is scored by
+  }  // l: picks
+  if (r.op->find("kept") >= 0) s.number = std::min(2, s.size['e']);  // number of experts that score a group
   if (r.op->find("whole") >= 0) s.size['l'] = 6;                     // statistics of two layers
   return s;
 }
 
-// t tokens or sequences of s, with l picks of e, or r, experts; h heads, or query heads of each of k; heads
-// of d, of which kernels turn halves.
+// t: tokens, or sequences of s tokens; l: picks out of e or r experts; h: heads, or query heads per key head
+// of k; d: elements of a head, of which kernels rotate halves.
 using sizes = std::map<char, int>;
 const sizes primes{{'t', 7}, {'s', 3},  {'i', 5}, {'o', 11}, {'w', 13}, {'l', 5},
                    {'r', 7}, {'v', 17}, {'h', 3}, {'k', 2},  {'d', 6}},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A row of the table of ops with its facts, and the sizes that it is tested at. Axes go by the facts'
+// A row of the table of ops with its facts, and the sizes at which it is tested. Axes are named by the facts'
 // letters.
 #pragma once
 #include <equivalence/facts.hpp>
@@ -17,60 +17,59 @@ namespace rankc::test::rows {
 using codegen::algebra::equation;
 using codegen::algebra::fact;
 using values = std::vector<double>;
-/// What each port holds, in the order of the facts' ports: results first.
+/// The values of each port, in the order of the facts' ports: results first.
 using operands = std::vector<values>;
 
 struct row {
   const op_row* op;
   const fact* is;
-  std::vector<std::size_t> ports;  // in the op's row, of each port of the facts
+  std::vector<std::size_t> ports;  // the index in the op's row, by port of the facts
 
   const port& of(std::size_t fact_port) const { return op->ports[ports[fact_port]]; }
   std::size_t results() const { return static_cast<std::size_t>(is->results); }
   bool is_defined_by_others() const { return is->equations[0].is == equation::kind::call; }
 };
 
-/// All rows that programs are made of: of the table, fused ones, and those that lowering adds.
+/// All rows in programs: the table's, fused ones, and rows that lowering adds.
 std::vector<const op_row*> op_rows();
-/// Those that have a kernel, but for chunks of sequences, parts around a ring and operands of eight bits; and
-/// these. Errors: std::logic_error where a row has no facts, or other ports than its facts have.
+/// The rows with a kernel, except rows on chunks of sequences, on parts in a ring and on fp8 operands. The
+/// lists of these follow. Errors: std::logic_error if a row's facts are missing or have different ports.
 const std::vector<row>& rows();
 const std::vector<row>& chunk_rows();
 const std::vector<row>& ring_rows();
 const std::vector<row>& narrowed_rows();
-/// The rows that only models have.
+/// The rows that occur in models alone.
 const std::vector<row>& modelled_rows();
 const row& find_row(std::string_view name);
 
-/// What an op is called with: a size for each letter ('s' is the op's seq), and what no size says.
+/// The sizes of a call, one per letter ('s' is the op's seq), and its other attributes.
 struct setting {
   std::map<char, int> size;
-  int first = 0;  // of the axis that the row's "@first" is on
+  int first = 0;  // offset along the axis of the row's "@first"
   double number = 0.37;
-  int gap = 0;   // elements between rows of ports that may have some
-  int ring = 1;  // ranks that share out each sequence around a ring
+  int gap = 0;   // elements between rows of strided ports
+  int ring = 1;  // ranks of the ring that shards each sequence
   int seq() const { return size.at('s'); }
 };
-/// Whether a row has slots of tokens, or makes the order in which they lie: it is tested on parts of tokens
-/// by check_slots.
+/// Whether a row has slots of tokens, or arranges them. check_slots tests it on parts of tokens.
 inline bool has_slots(const row& r) { return r.is->arranges || r.is->owns || r.is->by >= 0; }
 
-/// The tokens that an op has of each sequence: of chunks, of which its number says the ranks, not all.
+/// The tokens that an op has of each sequence. On chunks, `number` is the number of ranks that shard it.
 inline int tokens_of_sequence(const row& r, const setting& s) {
   return s.seq() / (r.is->chunks ? static_cast<int>(s.number) : s.ring);
 }
 
-/// A dim of a port: whole units of so many elements.
+/// A dim of a port: `count` units of `unit` elements.
 struct extent {
-  char letter, unit_letter;  // or '\0'
+  char letter, unit_letter;  // '\0': none
   int count, unit;
   int elements() const { return count * unit; }
 };
 std::vector<extent> shape(const row&, std::size_t port, const setting&);
 std::size_t count(const row&, std::size_t port, const setting&);
-/// The letter of the axis that "@first" is on; '\0' where the row has none.
+/// The letter of the axis of "@first"; '\0' if the row has no "@first".
 char first_letter(const row&);
-/// What a symbol of a kernel's sizes is.
+/// The value of a symbol in a kernel's sizes.
 double size_of_symbol(const row&, std::string_view symbol, const setting&);
 std::vector<std::string_view> words(std::string_view text, char separator);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of chunks of sequences, against those of whole ones.
+// Rows on chunks of sequences, against the same rows on whole sequences.
 #include "laws.hpp"
 
 #include <doctest/doctest.h>
@@ -11,8 +11,8 @@ namespace rankc::test::rows {
 
 namespace {
 
-/// The tokens of a rank, in its order: of each sequence the chunk as far from the front as the rank is, and
-/// that as far from the back.
+/// The tokens of a rank, in its order: from each sequence, chunk `rank` from the front and chunk `rank` from
+/// the back.
 std::vector<int> tokens_of(int rank, int ranks, int rows, int seq) {
   std::vector<int> all;
   for (int row = 0; row < rows; ++row)
@@ -22,7 +22,7 @@ std::vector<int> tokens_of(int rank, int ranks, int rows, int seq) {
   return all;
 }
 
-/// The axis that a port has in front: 't' of queries, 'u' of keys; '\0': of no tokens.
+/// The first axis of a port: 't' for queries' tokens, 'u' for keys'; '\0' for neither.
 char tokens_axis(const row& r, std::size_t port) {
   const char of = r.is->ports[port].axes.front().of;
   return of == 't' || of == 'u' ? of : '\0';

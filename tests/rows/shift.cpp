@@ -7,7 +7,7 @@ namespace rankc::test::rows {
 
 namespace {
 
-/// The loss and the logits' gradient, with `top` as what is taken off the logits.
+/// The loss and the logits' gradient, with `top` subtracted from the logits.
 struct loss_and_gradient {
   values loss, gradient;
 };
@@ -24,8 +24,9 @@ loss_and_gradient from(machine& on, const setting& s, const operands& given) {
 void check_shift(machine& on, const setting& s) {
   const row& r = find_row("exp_sums");
   operands o = random_operands(on, r, s, 13);
+  // All targets are in this part.
   for (double& target : o[3])
-    target = static_cast<double>(static_cast<int>(target) % s.size.at('v') + s.first);  // all here
+    target = static_cast<double>(static_cast<int>(target) % s.size.at('v') + s.first);
   const loss_and_gradient want = from(on, s, o);
   for (unsigned seed = 14; seed < 17; ++seed) {
     o[2] = random_port(on, r, 2, s, seed);

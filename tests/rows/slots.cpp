@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows with slots on parts of the tokens, each of which is arranged by itself, and on some of the experts.
+// Rows with slots, on parts of the tokens, each arranged separately, and on some of the experts.
 #include "laws.hpp"
 
 #include <doctest/doctest.h>
@@ -14,8 +14,7 @@ namespace {
 
 constexpr int tokens = 11, picks = 3, experts = 5, in = 4, out = 6;
 
-/// What tokens are given, and what all rows with slots make of it, by name; slots in the order of tokens and
-/// their picks.
+/// The results of all rows with slots, by name. Results on slots are in the order of tokens and their picks.
 struct passed {
   std::map<std::string, values> of;
 };
@@ -39,7 +38,7 @@ values run(machine& on, std::string_view name, const setting& s, const std::vect
   return on.run(r, s, o)[result];
 }
 
-/// Slots as they lie, in the order of tokens and their picks.
+/// Slots reordered to the order of tokens and their picks.
 values by_tokens(const values& slots, const values& places, int width) {
   values all;
   for (const double place : places) {
@@ -49,7 +48,7 @@ values by_tokens(const values& slots, const values& places, int width) {
   return all;
 }
 
-/// All rows with slots, one after another, on tokens [begin, end).
+/// Run all rows with slots, one after another, on tokens [begin, end).
 passed pass(machine& on, const std::map<std::string, values>& given, int begin, int end) {
   const setting s = sizes_of(end - begin);
   const auto part = [&](const char* name, int width) { return rows_of(given.at(name), begin, end, width); };
@@ -77,9 +76,9 @@ values columns(const values& offsets, int begin, int end) {
   return some;
 }
 
-/// Experts [begin, end), told of their segments and given their matrices alone, make of their slots what all
-/// experts make of these, and their part of the gradient; so do they where slots of two ranks lie in line, of
-/// each its segments.
+/// Experts [begin, end), with their segments and matrices alone, must give the results of all experts on
+/// these slots, and their part of the gradient. The same must hold for the slots of two ranks one after the
+/// other, with each rank's segments.
 void check_experts(machine& on, const values& chosen, const values& slots, const values& gradient,
                    const values& w, int begin, int end) {
   const setting s = sizes_of(tokens);
@@ -88,8 +87,8 @@ void check_experts(machine& on, const values& chosen, const values& slots, const
   twice.size['g'] = 2 * (end - begin);
   const values offsets = run(on, "arrange", s, {chosen}, 1), own = columns(offsets, begin, end),
                of_own = rows_of(w, begin * in, end * in, out);
-  values both, in_line = slots,
-               gradients_in_line = gradient;  // the first rank's segments and the second's, in either row
+  // The first rank's segments, then the second's, in either row.
+  values both, in_line = slots, gradients_in_line = gradient;
   for (const int row : {0, 1})
     for (const int rank : {0, 1})
       for (int e = 0; e < end - begin; ++e)
@@ -119,7 +118,7 @@ void check_experts(machine& on, const values& chosen, const values& slots, const
   }
 }
 
-/// Of places and offsets of all experts' slots those of experts [begin, end), by the definition.
+/// Check own_slots by its definition: the places and offsets of experts [begin, end), out of all experts'.
 void check_own(machine& on, const values& places, const values& offsets, int begin, int end) {
   setting s = sizes_of(static_cast<int>(places.size()) / picks);
   s.size['g'] = end - begin;
@@ -134,8 +133,8 @@ void check_own(machine& on, const values& places, const values& offsets, int beg
   CHECK(run(on, "own_slots", s, {places, offsets}, 1) == of_own);
 }
 
-/// What experts [0, middle) and the others make of tokens, each of its own slots alone, adds up to what all
-/// make.
+/// The results of experts [0, middle) and of the others, on their own slots, must sum to those of all
+/// experts.
 void check_own_add_up(machine& on, const std::map<std::string, values>& given, int middle) {
   const setting all = sizes_of(tokens);
   const values chosen = given.at("chosen"), places = run(on, "arrange", all, {chosen}),
@@ -173,8 +172,8 @@ void check_own_add_up(machine& on, const std::map<std::string, values>& given, i
   }
 }
 
-/// Of each pick its place, by the definition: an expert takes the first picks of each group, and its slots
-/// are in the order of tokens.
+/// The place of each pick by the definition: an expert takes the first picks of each group, and its slots are
+/// in the order of tokens.
 values places_by_definition(const values& chosen, int group, int most, values& offsets) {
   values places(chosen.size(), -1.0);
   offsets.assign(2 * experts, 0.0);
@@ -192,7 +191,8 @@ values places_by_definition(const values& chosen, int group, int most, values& o
   return places;
 }
 
-/// Experts that take so many picks of each group: which these are, and that nothing is made of the others.
+/// With at most `most` picks per group and expert, check which picks are kept, and that dropped picks have no
+/// effect.
 void check_limited(machine& on, int all, int group, int most) {
   setting s = sizes_of(all);
   s.size['s'] = group;

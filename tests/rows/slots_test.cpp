@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots of tokens go to the ranks that have their experts, with offsets that say which they are, and come
-// back where they were.
+// Slots of tokens go to the ranks of their experts, with offsets that identify them, and return to their
+// origin.
 #include "../runtime/core/host/plan.hpp"
 #include "row.hpp"
 
@@ -11,7 +11,7 @@
 namespace rankc::test::rows {
 namespace {
 
-/// What a member has of its own tokens: slots in the order of their experts, and the offsets of these.
+/// A member's slots in the order of their experts, and the experts' offsets.
 struct own_slots {
   std::vector<double> rows;
   std::vector<std::int32_t> offsets;
@@ -31,7 +31,7 @@ own_slots draw(std::mt19937& generator, const runtime::slot_exchange& by) {
   return m;
 }
 
-/// What a member has received, what its segments are, and what comes back of what it has received.
+/// The slots that a member has received, their segments, and the slots that come back.
 struct exchanged_slots {
   std::vector<double> received, back;
   std::vector<std::int32_t> segments;
@@ -113,7 +113,7 @@ TEST_CASE(
         }
     }
   CHECK(kept > 100);
-  CHECK(dropped > 20);  // where slabs have less room than there are slots
+  CHECK(dropped > 20);  // slabs have less room than there are slots
 }
 
 TEST_CASE(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results in the memory of operands, and added to what is there.
+// Results written over operands, and results added to existing values.
 #include "laws.hpp"
 
 #include <doctest/doctest.h>

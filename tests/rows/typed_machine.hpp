@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A machine of one type: operands lie in a rank's memory as programs lay them, each between guards.
+// A machine of one type: operands are in a rank's memory, laid out as programs do, each between guards.
 #pragma once
 #include "kernels.hpp"
 #include "machine.hpp"
@@ -14,7 +14,7 @@
 
 namespace rankc::test::rows {
 
-/// T of activations, Wide of sums and statistics.
+/// T: activations; Wide: sums and statistics.
 template <class Lane, class T, class Wide>
 class typed_machine : public machine {
  public:
@@ -54,7 +54,7 @@ class typed_machine : public machine {
   virtual void upload(const std::vector<std::byte>&) = 0;
   virtual void download(std::vector<std::byte>&) = 0;
   virtual const Lane& lane() = 0;
-  /// Whether its tensors of eight bits lie by columns, too.
+  /// Whether fp8 tensors have a transposed copy.
   virtual bool has_columns() const { return false; }
 
  private:
@@ -88,9 +88,9 @@ class typed_machine : public machine {
   }
   kernel_row kernel_of(const row& r) const { return (r.op->*kernel_)(); }
 
-  /// Where a port's elements lie. Log-sum-exps of a sequence lie head by head.
+  /// The addresses of a port's elements. Each sequence's log-sum-exps are stored head by head.
   struct location {
-    std::size_t begin, count, columns, stride, seq, bytes;  // bytes of an element
+    std::size_t begin, count, columns, stride, seq, bytes;  // bytes: of one element
     bool by_head;
     std::size_t of(std::size_t index) const {
       const std::size_t i = index / columns, j = index % columns;
@@ -139,12 +139,12 @@ class typed_machine : public machine {
     return made;
   }
 
-  // ---- tensors of eight bits
+  // ---- fp8 tensors
   static std::size_t fp8_bytes(const row& r, std::size_t port, const location& l) {
     return runtime::fp8_bytes(l.count / l.columns, l.columns, in_rows(r, port));
   }
   static bool in_rows(const row& r, std::size_t port) { return r.of(port).holds == element::e4m3_rows; }
-  /// Where an element lies by columns, and the factors that it is multiplied by there and by rows.
+  /// The address of an element in the transposed copy, and of the scales of its row and of its column.
   struct fp8_place {
     std::size_t by_columns, row_factor, column_factor;
   };
@@ -158,7 +158,7 @@ class typed_machine : public machine {
     return {turned, l.begin + many.row_factors() + i * sizeof(float),
             l.begin + many.column_factors() + j * sizeof(float)};
   }
-  /// With a factor of 1, or, of rows and columns, with powers of two.
+  /// Write numbers with scale 1; with scales of rows and columns, these are powers of two.
   void write_fp8(const row& r, std::size_t port, const values& v) {
     for (std::size_t i = 0; i < v.size(); ++i) {
       const fp8_place to = place_of(r, port, i);
@@ -234,7 +234,7 @@ class typed_machine : public machine {
       for (const std::string_view symbol : words(product, '*'))
         numbers.back() *= size_of_symbol(r, symbol, s);
     }
-    // Sums are cleared as what they are.
+    // Tests clear sums.
     const std::string_view wanted = r.op == &ops::clear ? "clear of sums" : kernel_of(r).name;
     const auto at =
         std::find_if(kernels_.begin(), kernels_.end(), [&](const auto& k) { return k.name == wanted; });
@@ -242,7 +242,7 @@ class typed_machine : public machine {
     at->call(lane(), arguments, numbers, adds);
   }
 
-  /// All that is no result and no scratch is as it was.
+  /// Check that memory outside results and scratch is unchanged.
   void check_rest(const row& r, const std::vector<std::byte>& before) {
     for (std::size_t p = 0; p < r.results(); ++p)
       if (const std::size_t begin = at_[p].begin; is_fp8(r.of(p).holds))
@@ -257,7 +257,7 @@ class typed_machine : public machine {
 
   kernel_row (op_row::* const kernel_)() const;
   const std::vector<kernel<Lane>> kernels_;
-  std::vector<location> at_;  // of each port
+  std::vector<location> at_;  // by port
   runtime::at scratch_{};
   std::size_t scratch_bytes_ = 0, end_ = 0;
   values by_columns_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose ranks share out sequences, lowered: their certificates, what a rank of a ring has at a time,
-// and what goes beside what.
+// Lowered programs whose ranks shard sequences: their certificates, the live values of a rank in a ring, and
+// the overlap of computation and communication.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -20,7 +20,8 @@ using namespace rankc::codegen;
 
 namespace {
 
-/// A ring of so many ranks, or of groups of some, in which each rank has 8 tokens of each of two sequences.
+/// A ring of `groups` ranks, or of groups of `of_group` ranks each. Each rank has 8 tokens of each of two
+/// sequences.
 rankc::plan_data ring_of(int groups, int of_group = 1) {
   using namespace rankc;
   return make_plan(
@@ -103,7 +104,7 @@ TEST_CASE(
       const auto waits = [&](const op& o) {
         return std::find(o.waits.begin(), o.waits.end(), static_cast<int>(i)) != o.waits.end();
       };
-      // An op waits for this one by name, or for a later one of its lane.
+      // An op waits for this shift itself, or for a later one on its lane.
       std::size_t end = i + 1;
       const auto follows = [&](const op& o) {
         return waits(o) || std::any_of(o.waits.begin(), o.waits.end(), [&](int w) {

@@ -34,8 +34,7 @@ constexpr schedules::zero_bubble_v v{3};
 constexpr schedules::dual_pipe_v both_ways{6};
 constexpr recomputation all{.full = true}, kinds{.attention = true, .activations = true, .norms = true};
 
-/// Heads exchanged in groups of two and four, and keys and values handed on between two, three and four of
-/// these, with every other technique.
+/// Ulysses groups of two and four ranks in rings of two, three and four groups, with every other technique.
 void add_rings_of_groups(list& l, const auto& gpt, const auto& llama, const auto& latent) {
   constexpr auto ring = cp_attention::ring;
   constexpr parallel_dims pairs{.world = 4, .cp = 4, .ulysses = 2, .cp_attention = ring};
@@ -66,11 +65,11 @@ void add_rings_of_groups(list& l, const auto& gpt, const auto& llama, const auto
   l.add("gpt", "pairs_pp", gpt, pp, three);
   l.add("llama", "pairs_zbv", llama, pp, v, all);
   l.add("llama", "pairs_dual_pipe_v", llama, pp, both_ways);
-  l.seq = 24;  // that divides into twelve chunks
+  l.seq = 24;  // divides into twelve chunks
   l.add("thirds", "pairs", llama, {.world = 6, .cp = 6, .ulysses = 2, .cp_attention = ring}, three);
 }
 
-/// Keys and values handed on around rings of two, three and four, with every other technique.
+/// Rings of two, three and four ranks, with every other technique.
 void add_rings(list& l, const auto& gpt, const auto& llama, const auto& gated, const auto& latent) {
   constexpr auto ring = cp_attention::ring;
   constexpr parallel_dims two{.world = 2, .cp = 2, .cp_attention = ring};
@@ -96,7 +95,7 @@ void add_rings(list& l, const auto& gpt, const auto& llama, const auto& gated, c
   l.add("llama", "ring_zbv", llama, pp, v, all);
   l.add("gpt", "ring_zbv", gpt, pp, v);
   l.add("llama", "ring_dual_pipe_v", llama, pp, both_ways);
-  l.seq = 24;  // that divides into six chunks
+  l.seq = 24;  // divides into six chunks
   l.add("thirds", "one", llama, {}, once);
   l.add("thirds", "ring", llama, {.world = 3, .cp = 3, .cp_attention = ring}, three);
   l.add("thirds", "ring_kept", llama,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose ranks share out sequences and exchange heads, alone and with every other technique: a job is a
+// Plans whose ranks shard sequences and exchange heads, alone and with every other technique. A job is a
 // model, on one rank and split.
 #pragma once
 #include "../families/split_plan.hpp"

@@ -24,12 +24,11 @@ void join(std::vector<int>& into, const std::vector<int>& more) {
   into.erase(std::unique(into.begin(), into.end()), into.end());
 }
 
-/// The calls of a proven rank, and what each waits for, numbered as the text's calls are. An op that calls
-/// nothing leaves its waits to the next on its lane; to wait for it is to wait for what its lane had
-/// until then.
+/// The calls of a proven rank with their waits, numbered like the text's calls. An op without a call passes
+/// its waits to the next op on its lane; a wait for it becomes a wait for the lane's last call before it.
 struct proven_calls {
   std::vector<int> ops;                 // index in the rank's ops
-  std::vector<std::vector<int>> waits;  // of each
+  std::vector<std::vector<int>> waits;  // by call
   std::vector<std::vector<int>> end_waits;
 };
 
@@ -38,7 +37,7 @@ proven_calls calls_of(const program& p, const std::vector<op>& ops) {
     std::vector<int> last, waits;
   };
   std::vector<queue> queues(static_cast<std::size_t>(p.streams));
-  std::vector<std::vector<int>> ends(ops.size());  // the calls whose end is an op's end
+  std::vector<std::vector<int>> ends(ops.size());  // the calls that have ended when an op has
   proven_calls out;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     queue& q = queues[static_cast<std::size_t>(ops[i].stream)];
@@ -58,8 +57,8 @@ proven_calls calls_of(const program& p, const std::vector<op>& ops) {
 
 using accesses = std::vector<rankc::codegen::access>;
 
-/// What a kernel touches of an op's accesses: of a tensor that ends in padding, which one view alone is
-/// given, its rows; what is behind elements of eight bits is no padding.
+/// The accesses of an op, without padding that its kernel does not touch: a tensor with a single view ends
+/// with its last row. The bytes after fp8 elements are not padding.
 std::pair<accesses, accesses> touched_by(const op& o) {
   std::pair<accesses, accesses> of{o.reads, o.writes};
   for (const rankc::codegen::view& v : o.views) {
@@ -122,7 +121,8 @@ class comparison {
     return text_.fault.empty() ? "" : fmt::format("{}: {}", rank, text_.fault);
   }
 
-  /// Each bias of a router is in a range that is moved as it was proven, and each such range begins with one.
+  /// Check that each router bias is in a range that is moved as proven, and that each such range begins with
+  /// one.
   static std::string moved(const call& c, const op& o) {
     std::size_t begun = 0;
     for (const rankc::codegen::view& v : o.views) {
@@ -217,7 +217,7 @@ class comparison {
     return "";
   }
 
-  /// Ranks of the program as ranks of the world, and those ranks of the world that the program has.
+  /// Ranks of the program as ranks of the world; below, those ranks of the world that the program contains.
   std::vector<int> numbers(const std::vector<int>& ranks) const {
     std::vector<int> out;
     for (int r : ranks) out.push_back(p_.number_of(r));

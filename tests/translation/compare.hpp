@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Translation validation: what a generated text does on a rank, held to the program that was proven of its
-// plan.
+// Translation validation: compares a generated text's calls on a rank with the program that was proven for
+// its plan.
 #pragma once
 #include "recording.hpp"
 
@@ -8,17 +8,18 @@
 
 namespace translation {
 
-/// Hold the text's calls on one rank to the proven program of that rank: op by op in the order of issue, its
-/// function, operands, bytes, stream, communication and waits. `rank` is an index into the program's ranks.
+/// Compare the text's calls on one rank with the proven program of that rank: op by op in the order of issue,
+/// its function, operands, bytes, stream, communication and waits. `rank` is an index into the program's
+/// ranks.
 /// Returns: empty, or a sentence on the first difference: rank, op, what the text does, what was proven.
 std::string compare(const recording&, const rankc::codegen::program&, int rank);
 
-/// Hold the tables of a text to the proven program of one rank: plan, arena, and the bytes that the runtime
-/// fills before a step and hands out after it.
+/// Compare the tables of a text with the proven program of one rank: plan, arena, and the bytes that the
+/// runtime fills before a step and hands out after it.
 std::string compare_tables(const rankc::runtime::description&, const rankc::codegen::program&, int rank,
                            bool trains);
 
-/// Both, on every rank of the program.
+/// Compare both on every rank of the program.
 std::string compare(const text&, const rankc::codegen::program&, bool trains);
 
 }  // namespace translation

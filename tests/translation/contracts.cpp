@@ -15,7 +15,8 @@ void expect(const std::string& what, int value, int wanted) {
                    std::to_string(wanted));
 }
 
-/// The parameter that begins at a place in the weights, their working copy or the gradients; null: none does.
+/// The parameter that begins at an address in the weights, their working copy or the gradients; null if there
+/// is none.
 const runtime::parameter* parameter_at(at place) {
   const runtime::layout& where = recorder::active().where();
   const runtime::description& about = recorder::active().about();
@@ -44,7 +45,8 @@ void expect_first_token(int tokens, int first) {
   expect("the first token", first, is_split ? recorder::active().row().tp * tokens : 0);
 }
 
-/// Sequences of which neighbours on cp, so many, have their chunks together.
+/// Check the arguments of an op on sharded sequences. `neighbours`: the number of neighbouring cp ranks whose
+/// chunks are together.
 static void expect_shares(int tokens, int rows, int seq, int ranks, int first, int neighbours) {
   const runtime::description& about = recorder::active().about();
   expect("the number of sequences", rows, about.rows);
@@ -61,7 +63,7 @@ void expect_chunks(int tokens, int rows, int seq, int ranks, int first) {
   expect_shares(tokens, rows, seq, ranks, first, 1);
 }
 
-/// The ranks that this one exchanges heads with in a ring of such groups.
+/// The Ulysses degree: ranks that exchange heads with this one inside a ring of groups.
 static int ranks_of_group() {
   for (const runtime::lane_communicator& k : recorder::active().row().links)
     if (k.over == runtime::over::ulysses)

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the runtime's headers ask of the numbers of the last call, besides the bytes that they cover: told
-// from the rank's place and the text's tables. A call that breaks it is a misuse of the runtime.
+// The requirements of the runtime's headers on the numbers of the last call, besides the bytes that they
+// cover, from the rank's place and the text's tables. A call that violates one misuses the runtime.
 #pragma once
 #include "recorder.hpp"
 
 namespace translation {
 
-/// `first` is the row of the whole table that is the first of these: of a parameter in the weights, in their
-/// working copy or in the gradients.
+/// Check that `first` is the offset of these rows in the whole table. `table`: a parameter in the weights,
+/// their working copy or the gradients.
 void expect_first_row(at table, int rows, int first);
 
-/// `first` is the position of the rank's first token: tokens are all of a microbatch, or split over tp in
-/// rank order.
+/// Check that `first` is the position of the rank's first token. Tokens are a whole microbatch's, or split
+/// over tp in rank order.
 void expect_first_token(int tokens, int first);
 
-/// `first` is the place of the rank's first token among those of all ranks of cp, of so many sequences of
-/// this length.
+/// Check that `first` is the index of the rank's first token when the tokens of all cp ranks are
+/// concatenated, for `rows` sequences of length `seq`.
 void expect_chunks(int tokens, int rows, int seq, int ranks, int first);
 
-/// The same at a step of their ring.
+/// The same for a step of the ring.
 void expect_step(int tokens, int rows, int seq, int ranks, double step, int first);
 
-/// `first` is the rank's first column of the vocabulary.
+/// Check that `first` is the rank's first column of the vocabulary.
 void expect_first_column(int vocab, int first);
 
-/// `first` is the first of so many experts that the rank has.
+/// Check that `first` is the first of the rank's experts, of which it has `own`.
 void expect_first_expert(int own, int first);
 
-/// Ranges decay where their parameters are matrices.
+/// Check that a range decays exactly if its parameters are matrices.
 void expect_decay(std::span<const runtime::range>);
 
 }  // namespace translation

@@ -18,7 +18,7 @@ std::string words(const area& a) {
 
 std::string words(const access& a) { return fmt::format("[{}, {})", a.begin, a.end); }
 
-/// The first few of a list.
+/// The first few elements of a list as text.
 template <class T>
 std::string words(const std::vector<T>& list) {
   constexpr std::size_t most = 4;
@@ -28,7 +28,7 @@ std::string words(const std::vector<T>& list) {
   return out.empty() ? "nothing" : out;
 }
 
-/// Intervals in order, those that overlap or adjoin as one.
+/// Intervals in order; overlapping and adjacent ones are joined.
 std::vector<interval> merged(std::vector<interval> list) {
   std::sort(list.begin(), list.end());
   std::vector<interval> out;
@@ -39,7 +39,7 @@ std::vector<interval> merged(std::vector<interval> list) {
   return out;
 }
 
-/// Whether some interval has a byte of [begin, end).
+/// Whether an interval contains a byte of [begin, end).
 bool meets(const std::vector<interval>& list, std::size_t begin, std::size_t end) {
   const auto after = std::lower_bound(list.begin(), list.end(), interval{end, 0});
   return begin < end && after != list.begin() && std::prev(after)->second > begin;
@@ -53,7 +53,7 @@ class matcher {
   bool all_are_used() const { return std::find(used_.begin(), used_.end(), false) == used_.end(); }
 
  private:
-  /// Accesses that follow each other from `begin` to `end`.
+  /// Match accesses that are adjacent from `begin` to `end`.
   bool tile(std::size_t begin, std::size_t end) {
     if (begin == end) return true;
     bool found = false;
@@ -63,7 +63,7 @@ class matcher {
         found = used_[i] = true;
     return found;
   }
-  /// Columns of one access, or of equal ones: which of several rows they are columns of must not be open.
+  /// Match columns of one access, or of equal ones. They must not be columns of several different accesses.
   bool take_columns(const area& a) {
     const access* rows = nullptr;
     for (std::size_t i = 0; i < proven_.size(); ++i) {
@@ -81,7 +81,7 @@ class matcher {
   std::vector<bool> used_;
 };
 
-/// The first area that has a byte of one before it; the list's end: none has.
+/// The first area that shares a byte with an earlier one; the list's end if there is none.
 auto find_twice(const std::vector<area>& areas) {
   return std::find_if(areas.begin(), areas.end(), [&](const area& a) {
     return std::any_of(areas.data(), &a,
@@ -89,7 +89,7 @@ auto find_twice(const std::vector<area>& areas) {
   });
 }
 
-/// Ranges of a region: they hold every access, and nothing else that is anybody's.
+/// Whether ranges of a region contain every access, and no other byte that an op touches.
 bool hold(const std::vector<area>& areas, const std::vector<access>& proven,
           const std::vector<interval>& touched) {
   std::vector<interval> covered, accessed;

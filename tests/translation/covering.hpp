@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes that a call covers against those that were proven of it.
+// Compares the bytes that a call covers with the proven bytes.
 #pragma once
 #include "recording.hpp"
 
@@ -11,13 +11,13 @@ namespace translation {
 
 using interval = std::pair<std::size_t, std::size_t>;  // begin, end
 
-/// The bytes that any op of a rank touches: in order, none overlapping or adjoining another.
+/// The bytes that a rank's ops touch, as ordered intervals that neither overlap nor adjoin.
 std::vector<interval> all_touched(const rankc::codegen::rank_program&);
 
-/// Hold what a call covers to the accesses of an op. An area is one access, or accesses end to end; a strided
-/// one is columns of one access, which is as long as its rows. Where the call covers ranges of a region, what
-/// no access holds is padding, which no op of the rank may touch; no byte is in two. Returns: empty, or what
-/// the text touches and what was proven: "[0, 64) where ...".
+/// Compare the bytes that a call covers with the accesses of an op. An area is one access, or adjacent
+/// accesses. A strided area is columns of one access, which has the length of its rows. If the call covers
+/// ranges of a region, bytes outside accesses are padding, which no op of the rank may touch; no byte may be
+/// covered twice. Returns: empty, or the difference: "[0, 64) where ...".
 std::string cover(const std::vector<area>&, const std::vector<rankc::codegen::access>&, bool has_padding,
                   const std::vector<interval>& touched);
 

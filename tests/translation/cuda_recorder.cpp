@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU's runtime, recorded: on any machine, with the names of CUDA's types alone.
+// The GPU's runtime as a recorder: it runs on any machine, with the names of CUDA's types alone.
 #include "contracts.hpp"
 
 #include <check_calls.hpp>
@@ -28,8 +28,7 @@ void scatter_sums(const lane& on, over what, message m, at to, at from,
     reduce_scatter<T>(on, what, m, to + s.*kept * sizeof(T), from + s.gathered * sizeof(T), s.count);
 }
 
-/// What the texts would do with parts of rows is not recorded: with all rows at once, they make the calls
-/// that were proven.
+/// Row pipelining is not recorded: run with all rows at once, the text makes the proven calls.
 template <class T>
 gathered_rows gather_by_rows(const lane& on, over, message, at, at, std::size_t) {
   if (call_recorder* const to = recorder_of(on)) {
@@ -138,7 +137,7 @@ void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at
       .in(lse, all<float>(rows, heads, seq));
 }
 
-/// Attention of a rank's tokens of each sequence, which `ranks` share out.
+/// The shape of attention over a rank's tokens, with each sequence sharded over `ranks`.
 template <class T>
 attention_shape chunk_shape_of(int rows, int seq, int heads, int kv_heads, int dim, int value_dim,
                                int ranks) {
@@ -185,7 +184,7 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
   expect_chunks(rows * (seq / ranks), rows, seq, ranks, first);
 }
 
-/// A part of attention around a ring: to the keys of one rank.
+/// One step of ring attention: attention to the keys of one rank.
 template <class T>
 void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                     int kv_heads, int dim, int value_dim, int ring, double step, int first,
@@ -239,7 +238,7 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, int to
       .in(gate, columns<T>(tokens, width, stride))
       .in(up, columns<T>(tokens, width, stride));
 }
-/// What norms and activations make in eight bits, whose tensors have such a shape.
+/// Norms and activations with fp8 results; `narrow` gives the shape of an fp8 tensor.
 using narrow_shape = shape (*)(std::size_t, std::size_t);
 template <class T>
 void norm_to(const lane& on, const char* name, narrow_shape narrow, at y, at stats, int each, at x,
@@ -264,7 +263,7 @@ void swiglu_grad_to(const lane& on, const char* name, narrow_shape narrow, at dg
                     at up, int tokens, int width, int stride) {
   kernel(on, name)
       .out(dgate, narrow(tokens, stride))
-      .out(dup, {})  // columns of the same
+      .out(dup, {})  // columns of the same tensor
       .in(dy, all<T>(tokens, width))
       .in(gate, columns<T>(tokens, width, stride))
       .in(up, columns<T>(tokens, width, stride));
@@ -314,7 +313,7 @@ void swiglu_grad_e4m3_rows(const lane& on, at dgate, at dup, at dy, at gate, at 
   swiglu_grad_to<T>(on, "swiglu_grad_e4m3_rows", fp8_rows, dgate, dup, dy, gate, up, tokens, width, stride);
 }
 
-// Attention within documents: as whole sequences are, and told of starts.
+// Attention within documents: the kernels for whole sequences, plus the documents' starts.
 template <class T>
 void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
                         int seq, int heads, int kv_heads, int dim, int value_dim, int q_stride, int k_stride,

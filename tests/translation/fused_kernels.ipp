@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of cuda/fused.hpp, recorded: each operand with the shape that the header says. Included inside
+// Records the kernels of cuda/fused.hpp: each operand with the shape in the header. Included inside
 // rankc::cuda.
 
 template <class T>
@@ -239,7 +239,7 @@ void grouped_linear_two(const lane& on, at y, at x, at w, at x2, at w2, at offse
       .in(offsets, all<std::int32_t>(2, segments));
 }
 
-/// A product of tensors of eight bits, which have such a shape, and what is added: a bias, a residual.
+/// A GEMM on fp8 tensors; `narrow` gives their shape. The caller adds a bias or a residual.
 kernel& product_of(kernel&& of, shape (*narrow)(std::size_t, std::size_t), at y, const shape& made, at x,
                    at w, int tokens, int in, int out) {
   return of.out(y, made).in(x, narrow(tokens, in)).in(w, narrow(out, in));

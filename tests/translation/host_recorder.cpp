@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's runtime, recorded.
+// The host's runtime as a recorder.
 #include "contracts.hpp"
 
 #include <check_calls.hpp>
@@ -16,7 +16,7 @@ using runtime::at;
 
 #include "rank_calls.ipp"
 
-/// No recorded step is run again.
+/// A recorded step is never run again.
 void retrace_call(const lane&, const void*, void (*)(const void*, operand_list&),
                   void (*)(const lane&, const void*)) {
   throw std::logic_error("a recorded step is run again");
@@ -122,7 +122,7 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
   expect_chunks(rows * own, rows, seq, ranks, first);
 }
 
-/// A part of attention around a ring: to the keys of one rank.
+/// One step of ring attention: attention to the keys of one rank.
 template <class T>
 void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int rows, int seq, int heads,
                     int kv_heads, int dim, int value_dim, int ring, double step, int first,
@@ -172,7 +172,7 @@ void swiglu_grad(const lane& on, at dgate, at dup, at dy, at gate, at up, std::s
       .in(up, all<T>(count));
 }
 
-// Attention within documents: as whole sequences are, and told of starts.
+// Attention within documents: the kernels for whole sequences, plus the documents' starts.
 template <class T>
 void document_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, at starts, int rows,
                         int seq, int heads, int kv_heads, int dim, int value_dim,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that kernels.hpp declares alike for both targets, recorded: each operand with the shape that
-// the header says. Included inside each target's namespace.
+// Records the kernels that kernels.hpp declares in the same way for both targets: each operand with the shape
+// in the header. Included inside each target's namespace.
 
 template <class T>
 void embedding(const lane& on, at y, at ids, at table, int tokens, int rows, int width, int first) {
@@ -52,7 +52,7 @@ void chunk_position_grad(const lane& on, at dtable, at dy, int tokens, int width
   expect_chunks(tokens, rows, seq, ranks, first);
 }
 
-// The same within documents, told of starts.
+// The same within documents, with their starts.
 template <class T>
 void document_position(const lane& on, at y, at x, at table, at starts, int tokens, int width, int seq,
                        int first) {
@@ -694,7 +694,7 @@ void copy(const lane& on, at y, at x, std::size_t count) {
   kernel(on, "copy").out(y, all<T>(count)).in(x, all<T>(count));
 }
 
-/// Names every function template of T, so that all are made.
+/// All function templates of T, to instantiate them.
 #define RANKC_RECORDED_ALIKE(T)                                                                              \
   &embedding<T>, &embedding_grad<T>, &position<T>, &position_grad<T>, &layer_norm<T>, &layer_norm_dx<T>,     \
       &document_position<T>, &document_position_grad<T>, &document_chunk_position<T>,                        \
@@ -717,7 +717,7 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &linear_dw_fp8<T>, &to_e4m3_rows<T>, &linear_fp8_rows<T>, &linear_dx_fp8_rows<T>,                      \
       &linear_dw_fp8_rows<T>, &sink_scores<T>, &add_sinks<T>, &add_sinks_grad<T>
 
-/// What may be kept in bf16, of weights or of moments.
+/// The updates for all types in which weights or moments may be stored.
 #define RANKC_RECORDED_UPDATES(T)                                                                   \
   &adamw<T, wide<T>, bf16, rounding::nearest>, &adamw<T, wide<T>, bf16, rounding::stochastic>,      \
       &sgd<T, wide<T>, no_moment, rounding::nearest>, &sgd<T, wide<T>, wide<T>, rounding::nearest>, \
@@ -727,7 +727,7 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &sgd<T, T, no_moment, rounding::stochastic>, &sgd<T, T, wide<T>, rounding::stochastic>, \
       &sgd<T, T, bf16, rounding::stochastic>
 
-/// Keeps the functions that are named to it.
+/// Instantiates the named functions.
 template <auto... Functions>
 struct kept {
   [[gnu::used]] static inline void (*const all[])() = {reinterpret_cast<void (*)()>(Functions)...};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of a user's optimizer as a text sees it here: declared, and recorded (own_op.ipp).
+// The kernel of a user's optimizer for a text that is recorded: declared here, and recorded in own_op.ipp.
 #pragma once
 #include <span>
 

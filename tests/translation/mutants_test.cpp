@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tester tested: faults in a text and in a proven program are found, each with its sentence.
+// Tests the tester: it finds faults in a text and in a proven program, each with its message.
 #include "compare.hpp"
 #include "mutate_program.hpp"
 #include "mutate_text.hpp"
@@ -19,8 +19,8 @@ namespace {
 using namespace translation;
 using rankc::runtime::dtype;
 
-/// The texts into which faults are planted: on eight ranks, on a GPU with packed columns, with a second lane
-/// that computes, and with rows that move beside products.
+/// The texts that get faults: on eight ranks; on a GPU, with packed columns; with a second computing lane;
+/// with router biases; and with row-pipelined GEMMs.
 std::vector<subject> subjects() {
   std::vector<subject> out;
   for (rankc::plan_data& p : example_plans()) {
@@ -38,13 +38,13 @@ std::vector<subject> subjects() {
   }
   return out;
 }
-enum { packed, eight, beside, biased, moving };  // in the order of the plans
+enum { packed, eight, beside, biased, moving };  // in the order of subjects()
 
 struct mutant {
   const char* what;
   int of;
   fault planted;
-  const char* said;  // in the sentence
+  const char* said;  // a part of the sentence
 };
 
 const std::vector<mutant> mutants{

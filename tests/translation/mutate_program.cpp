@@ -14,7 +14,7 @@ using rankc::codegen::program;
 
 namespace {
 
-/// Changes at one op that is drawn. Each says what it did, or nothing where it does not apply.
+/// Changes one drawn op. Each change describes itself, or is empty if it does not apply.
 class planter {
  public:
   planter(program& p, int seed) : random_(static_cast<unsigned>(seed)), p_(p) {
@@ -44,7 +44,7 @@ class planter {
   bool communicates() { return here().communicator >= 0; }
   std::vector<access>& side() { return random_() % 2 ? here().reads : here().writes; }
 
-  /// After ops have moved, `to` says where each is now; -1: nowhere.
+  /// Update the waits after ops have moved: `to` has each op's new index, or -1 if it is gone.
   void renumber(const std::vector<int>& to) {
     for (op& o : ops()) {
       std::erase_if(o.waits, [&](int w) { return to[static_cast<std::size_t>(w)] < 0; });
@@ -85,7 +85,8 @@ class planter {
   std::string shift_access() {
     std::vector<access>& list = side();
     if (list.empty()) return "";
-    const access moved = list[below(list.size())];  // with its equals, which are columns of the same rows
+    // Equal accesses move, too: they are columns of the same rows.
+    const access moved = list[below(list.size())];
     for (access& a : list)
       if (a == moved) {
         a.begin += 4;
@@ -103,7 +104,7 @@ class planter {
     std::vector<access>& list = side();
     if (list.empty()) return "";
     const access gone =
-        list[below(list.size())];  // with its equals: it is there as often as operands read it
+        list[below(list.size())];  // equal accesses go, too: there is one for each operand that reads it
     std::erase_if(list, [&](const access& a) { return a.begin == gone.begin && a.end == gone.end; });
     return "an access is dropped";
   }

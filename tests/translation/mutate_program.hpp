@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults planted into a proven program, each of which makes its text another program's.
+// Plants faults in a proven program, after which the text no longer matches it.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -8,11 +8,12 @@
 namespace translation {
 
 struct program_fault {
-  int rank = -1;  // an index into the program's ranks; -1: the place that was drawn has nothing of the kind
+  // An index into the program's ranks; -1: the change did not apply to the drawn op.
+  int rank = -1;
   std::string what{};
 };
 
-/// Plant the fault that a seed decides.
+/// Plant the fault that a seed determines.
 program_fault plant(rankc::codegen::program&, int seed);
 
 }  // namespace translation

@@ -14,7 +14,7 @@ namespace translation {
 
 namespace {
 
-/// The arguments between an opening parenthesis and its match; `at` goes behind that.
+/// The arguments after an opening parenthesis, up to its match; `at` moves behind that.
 std::vector<std::string> arguments_of(const std::string& text, std::size_t& at) {
   std::vector<std::string> list{""};
   bool quoted = false;
@@ -34,8 +34,7 @@ struct place {
   statement what;
 };
 
-/// The call of a function, or the run of a kernel's struct, that begins at or behind a position. Either
-/// stands at the beginning of a line.
+/// The next call of a function, or run of a kernel's struct, at or after a position. Either begins a line.
 std::optional<place> find_call(const std::string& text, const std::string& function, std::size_t from) {
   const std::string lane = "(on|compute|reduce|overlap|(?:to|from)_[a-z0-9]+)";
   const std::regex head("(^|\n)( *)(" + function + "(<[a-z0-9]+>)?\\(" + lane + "[,)]|run\\(" + lane + ", " +
@@ -46,7 +45,7 @@ std::optional<place> find_call(const std::string& text, const std::string& funct
   const bool runs = m[3].str().starts_with("run(");
   std::size_t at = text.find(runs ? '{' : '(', begin) + 1;
   statement s{m[2], function, m[4], arguments_of(text, at), runs ? m[6].str() : ""};
-  if (runs) ++at;  // the parenthesis
+  if (runs) ++at;  // the closing parenthesis
   if (text.at(at) != ';') return {};
   return place{begin, at + 1, std::move(s)};
 }

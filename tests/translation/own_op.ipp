@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the plans' own ops and optimizer, recorded. OTHER: the target's second type.
+// Records the kernels of the plans' own ops and optimizer. OTHER: the target's second type.
 #include "adagrad.hpp"
 #include "lion.hpp"
 #include "silu.hpp"
@@ -26,7 +26,7 @@ template <class T>
 void square_loss_grad(const lane& on, at dx, at x, std::size_t count, double) {
   kernel(on, "user::square_loss_grad").out(dx, all<T>(count)).in(x, all<T>(count));
 }
-/// Records the update of an optimizer with one moment.
+/// Record the update of an optimizer with one moment.
 template <class T>
 void record_update(const char* name, const lane& on, at weights, at gradients, at moment, at norm_squared,
                    std::span<const rankc::runtime::range> ranges) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The example plans, as the generator takes them.
+// The example plans, in the form that the generator takes.
 #pragma once
 #include <rankc/stages/plan_data.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// translation_random SEED COUNT [FIRST]: draw plans from index FIRST on; the texts of those that no rule
-// refuses, COUNT of them, for both targets, are held to the proof.
+// translation_random SEED COUNT [FIRST]: draws plans from index FIRST on, and compares the texts of COUNT
+// legal plans, for both targets, with the proof.
 #include "texts.hpp"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ using translation::subject;
 
 constexpr std::size_t chunk = 48;  // plans that are compiled together
 
-/// A plan's texts: on the host in f64 and in f32, on GPUs in f32 and in bf16, in turn.
+/// Add a plan's text; targets and types alternate: the host in f64 and in f32, GPUs in f32 and in bf16.
 void add_texts(const rankc::plan_data& p, std::uint64_t index, std::vector<subject>& to) {
   to.push_back(translation::make_subject(p, false, index % 2 ? dtype::f32 : dtype::f64));
   to.push_back(translation::make_subject(p, true, index % 2 ? dtype::f32 : dtype::bf16));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that rank.hpp declares alike for both targets, recorded. Included inside each target's namespace.
-// A rank with a call_recorder tells that, as the runtime does.
+// Records the calls that rank.hpp declares in the same way for both targets. Included inside each target's
+// namespace. A rank with a call_recorder notifies it, as the runtime does.
 
 void begin(const lane& on, const char* action) {
   if (call_recorder* const to = recorder_of(on)) to->begin(action);
 }
 
-/// No recorded step is timed.
+/// A recorded step is never timed.
 void time_call(const lane&, const void*, const char*, void (*)(const lane&, const void*)) {
   throw std::logic_error("a recorded step is timed");
 }
@@ -33,7 +33,7 @@ void follow(const lane& next, const lane& before) {
   recorder::active().follow(next.index, before.index);
 }
 
-/// A message: the first of the pair sends it, the second receives it.
+/// A message. The first rank of the pair sends it, and the second receives it.
 static call& pass(const lane& on, const char* function, message m, at data, std::size_t bytes,
                   std::size_t place) {
   call& c = recorder::active().add(function, on.index);
@@ -51,7 +51,7 @@ void receive(const lane& on, message m, at data, std::size_t bytes) {
   pass(on, "receive", m, data, bytes, 1).writes = {{data.byte, bytes}};
 }
 
-/// A sum in place, of a range of the gradients as a rule.
+/// An all-reduce in place, usually of a range of the gradients.
 static void sum(const lane& on, const char* function, over what, message m, at data, std::size_t bytes) {
   call& c = recorder::active().add(function, on.index);
   c.communicates = {recorder::active().meet(on.index, what, m, bytes)};
@@ -59,7 +59,7 @@ static void sum(const lane& on, const char* function, over what, message m, at d
   c.reads = c.writes = {{data.byte, bytes}};
   c.has_padding = true;
 }
-/// A sum of which each member gets `bytes`.
+/// A reduce-scatter that gives each member `bytes`.
 static void deal_out(const lane& on, const char* function, over what, message m, at to, at from,
                      std::size_t bytes) {
   call& c = recorder::active().add(function, on.index);
@@ -109,7 +109,8 @@ void shift(const lane& on, over what, message m, at to, at second_to, at from, a
   c.reads = {{from.byte, bytes}, {second_from.byte, second_bytes}};
   c.writes = {{to.byte, bytes}, {second_to.byte, second_bytes}};
 }
-/// Slots, or offsets: `blocks` bytes go to the members and come from them, by way of scratch.
+/// An exchange of slots, or of their offsets: `blocks` bytes are sent to the members and received from them,
+/// through scratch.
 static call& exchange_slots(const lane& on, const char* function, over what, message m, std::size_t blocks,
                             const runtime::slot_exchange& by) {
   call& c = recorder::active().add(function, on.index);
@@ -158,7 +159,7 @@ void gather_offsets(const lane& on, over what, message m, at all, at scratch, at
   c.writes = {{all.byte, of_all}, {scratch.byte, of_all}};
 }
 
-/// Sums that are sent in bf16 touch the same bytes, on a lane that has memory to round in.
+/// Sums in bf16 touch the same bytes, on a lane that has memory for rounding.
 static void check_rounds(const lane& on) {
   if (!recorder::active().where().lanes[static_cast<std::size_t>(on.index)].rounds)
     recorder::active().misuse_in_call("its lane has no memory to round in");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recorder behind the runtime's symbols: one at a time, of one rank.
+// The recorder that implements the runtime's symbols: one at a time, for one rank.
 #pragma once
 #include "recording.hpp"
 
@@ -16,7 +16,7 @@ namespace translation {
 namespace runtime = rankc::runtime;
 using runtime::at;
 
-/// The type of statistics and of parameters' gradients beside activations of type T.
+/// The type of statistics and of gradients of parameters if activations have type T.
 template <class T>
 using wide = std::conditional_t<sizeof(T) == 2, float, T>;
 
@@ -39,21 +39,21 @@ class recorder {
 
   call& add(std::string function, int lane);
   call& last() { return out_.calls.back(); }
-  /// The rows of the next such call on a lane move beside a product.
+  /// The next call of this function on a lane is row-pipelined with a GEMM.
   void move_by_rows(std::string function, int lane);
   communication meet(int lane, runtime::over, const runtime::message&, std::size_t bytes);
   void mark(int lane, runtime::event);
   void wait(int lane, runtime::event);
   void follow(int next, int before);
-  /// From here to `leave` an action is on a lane, which all its calls must be on.
+  /// From here to `leave_action`, all calls must be on this lane.
   void enter_action(int lane);
   void leave_action() { acting_on_ = 0; }
-  /// A misuse of the runtime that the last call is, besides its bytes.
+  /// Report that the last call misuses the runtime, apart from its bytes.
   void misuse_in_call(std::string sentence) { misuse(std::move(sentence), out_.calls.size() - 1); }
   recording finish();
 
  private:
-  /// What has been put on a lane: its last call, and the waits after it.
+  /// The state of a lane: its last call, and the waits after it.
   struct queue {
     std::vector<int> last, waits;
   };
@@ -65,23 +65,23 @@ class recorder {
   const runtime::description& about_;
   const runtime::rank_row& row_;
   std::vector<queue> queues_;               // by lane
-  std::map<int, std::vector<int>> events_;  // what each stands for the end of
+  std::map<int, std::vector<int>> events_;  // by event: the calls whose end it marks
   int acting_on_ = 0;
-  std::string by_rows_;  // the function whose rows are to move so; empty: none
+  std::string by_rows_;  // the function that is row-pipelined next; empty: none
   int by_rows_on_ = 0;   // its lane
   recording out_;
 };
 
-/// What an operand covers, from its beginning on.
+/// The bytes that an operand covers, from its address on.
 struct shape {
   std::size_t run, runs = 1, pitch = 0;
 };
-/// Elements of type T, as many as the product of the sizes.
+/// Contiguous elements of type T; their number is the product of the sizes.
 template <class T>
 shape all(auto... sizes) {
   return {product(sizes...) * sizeof(T)};
 }
-/// A tensor of eight bits, with what is behind its elements.
+/// An fp8 tensor with its transposed copy and scales.
 inline shape fp8(std::size_t rows, std::size_t columns) {
   return {runtime::fp8_layout{rows, columns}.bytes()};
 }
@@ -100,7 +100,7 @@ class kernel {
   kernel(const auto& lane, const char* function) : c_(recorder::active().add(function, lane.index)) {}
   kernel& out(at o, shape s) { return operand(o, s, false, true); }
   kernel& in(at o, shape s) { return operand(o, s, true, false); }
-  /// An output, overwritten or added to.
+  /// An output that is overwritten, or added to.
   kernel& sum(at o, bool adds, shape s) { return operand(o, s, adds, true); }
   kernel& with(const rankc::attention_setting& by) {
     c_.attention = by;
@@ -110,7 +110,7 @@ class kernel {
     c_.number = number;
     return *this;
   }
-  /// Ranges of a region whose elements have a size.
+  /// Ranges of a region with elements of this size.
   kernel& in(at region, std::size_t size, std::span<const runtime::range> ranges) {
     c_.operands.push_back(region.byte);
     return cover(region, size, ranges, c_.reads);
@@ -119,7 +119,7 @@ class kernel {
     cover(region, size, ranges, c_.writes);
     return in(region, size, ranges);
   }
-  /// Those of the ranges that are moved by choices of experts.
+  /// Record the ranges that are router biases.
   kernel& moves(at weights, std::size_t size, std::span<const runtime::range> ranges) {
     for (const runtime::range& g : ranges)
       if (g.balances.any())
@@ -127,7 +127,7 @@ class kernel {
             {weights.byte + g.first * size, weights.byte + (g.first + g.count) * size, g.balances});
     return *this;
   }
-  /// What is written besides the operands.
+  /// Memory that is written in addition to the operands.
   kernel& aside(at region, std::size_t size, std::span<const runtime::range> ranges) {
     return cover(region, size, ranges, c_.writes);
   }
@@ -149,9 +149,9 @@ class kernel {
   call& c_;
 };
 
-/// The call described last is of another kernel, which is told of the starts of documents too.
+/// Rename the last call to a kernel that also takes the starts of documents.
 void within_documents(const char* function, at starts, std::size_t count);
-/// And has scratch of so many bytes.
+/// The same for a kernel that also has scratch of this size.
 void within_documents(const char* function, at starts, std::size_t count, at scratch, std::size_t bytes);
 
 }  // namespace translation

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a generated program does on one rank, as the recording runtime saw it: its calls in the order of
-// issue, with the bytes that each touches and what each waits for.
+// The calls of a generated program on one rank, as the recording runtime saw them: in the order of issue,
+// with the bytes that each touches and the calls that each waits for.
 #pragma once
 #include <rankc/contract/attention_setting.hpp>
 #include <rankc/contract/targets.hpp>
@@ -24,8 +24,8 @@ struct program;
 
 namespace translation {
 
-/// Bytes of the arena that an operand covers: `runs` pieces of `run` bytes whose beginnings are `pitch` bytes
-/// apart; 0: one piece that is no column of rows.
+/// The bytes of the arena that an operand covers: `runs` pieces of `run` bytes that begin `pitch` bytes
+/// apart. Pitch 0: a single contiguous piece.
 struct area {
   std::size_t begin, run, runs = 1, pitch = 0;
   bool is_whole() const { return pitch == 0 || run == pitch; }
@@ -40,23 +40,23 @@ struct communication {
   std::size_t bytes;         // per rank
 };
 
-/// Bytes of weights that are biases of routers, and how they are moved.
+/// A byte range of weights that are router biases, and how they are moved.
 struct bias_range {
   std::size_t begin, end;
   rankc::load_balance by;
 };
 
 struct call {
-  std::string function;                 // all_reduce_max is the one with reduction::max
-  int lane;                             // of the rank
-  std::vector<std::size_t> operands{};  // where each begins, in the order of the arguments
+  std::string function;                 // all_reduce_max: all_reduce with reduction::max
+  int lane;                             // lane of the rank
+  std::vector<std::size_t> operands{};  // addresses, in the order of the arguments
   std::vector<area> reads{}, writes{};  // an output that is added to is in both
-  std::optional<double> number{};       // eps, a factor, the scale of a loss
+  std::optional<double> number{};       // eps, a factor, or the scale of a loss
   rankc::attention_setting attention{};
-  std::optional<std::int64_t> slab{};  // rows of each member's, where slots or their offsets are exchanged
-  std::vector<bias_range> biases{};    // that an optimizer moves by the choices of experts
-  bool by_rows = false;                // a collective: its rows move while a GEMM runs
-  bool has_padding = false;            // it covers ranges of a region, alignment between tensors included
+  std::optional<std::int64_t> slab{};  // rows per member, in exchanges of slots or of their offsets
+  std::vector<bias_range> biases{};    // biases that an optimizer moves by the choices of experts
+  bool by_rows = false;                // a collective that is row-pipelined with a GEMM
+  bool has_padding = false;            // covers ranges of a region, including alignment between tensors
   std::vector<communication> communicates{};  // one at most
   std::vector<int> waits{};                   // calls whose end it waits for by events, ascending
 };
@@ -64,9 +64,9 @@ struct call {
 struct recording {
   std::vector<call> calls{};
   std::vector<std::string> lanes{};
-  std::vector<std::vector<int>> end_waits{};  // per lane: what its end waits for, after its last call
-  std::string fault{};                        // the first misuse of the runtime, or empty
-  std::size_t fault_at = 0;                   // the call that it is in, or that comes after it
+  std::vector<std::vector<int>> end_waits{};  // by lane: the waits after its last call
+  std::string fault{};                        // the first misuse of the runtime; empty if there is none
+  std::size_t fault_at = 0;                   // the call with the misuse, or the next one
 };
 
 /// Run `train` or `evaluate` of a rank against the recorder.

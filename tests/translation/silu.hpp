@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the odd plans' own op as a text sees them here: declared, and recorded (own_op.ipp).
+// The kernels of the odd plans' own op for a text that is recorded: declared here, and recorded in
+// own_op.ipp.
 #pragma once
 #include <rankc/runtime/program.hpp>
 

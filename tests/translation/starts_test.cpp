@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text that makes another call than was proven does not start. Statements of a text are altered one by one,
+// A text with other calls than the proven ones does not start. Statements of a text are altered one by one,
 // and the runtime's own check refuses each by the name of a call.
 #include "mutate_text.hpp"
 #include "plans.hpp"
@@ -25,10 +25,10 @@ using rankc::runtime::dtype;
 struct alteration {
   std::string what;
   fault planted;
-  std::string named;  // in the sentence
+  std::string named;  // a part of the sentence
 };
 
-/// The functions that statements of these files run, and how many statements run each.
+/// The functions that these files run as structs, with the number of statements for each.
 std::map<std::string, int> statements_of(const files& all) {
   static const std::regex head("(^|\n) *run\\([a-z_0-9]+, ([a-z_0-9]+)\\{");
   std::map<std::string, int> count;
@@ -37,7 +37,7 @@ std::map<std::string, int> statements_of(const files& all) {
   return count;
 }
 
-/// The first operand that has a place, 64 bytes on.
+/// Move the first operand that has an address by 64 bytes.
 std::string displaced(statement s) {
   for (std::string& a : s.arguments) {
     if (a.starts_with(".over")) continue;
@@ -46,15 +46,15 @@ std::string displaced(statement s) {
   }
   throw std::logic_error(s.name + " has no operands");
 }
-/// The statement comes twice, and is another one the first time.
+/// The statement preceded by a displaced copy.
 std::string doubled_elsewhere(const statement& s) { return displaced(s) + "\n" + s.text(); }
 
-/// Each statement altered in some of four ways, in turn.
+/// Alter each statement in `n_ways` of four ways, which alternate.
 std::vector<alteration> of_each_statement(const files& all, std::size_t n_ways) {
   const struct {
     const char* what;
     std::function<std::string(statement)> edit;
-    bool names_own;  // else the call after it
+    bool names_own;  // otherwise the sentence names the call after it
   } ways[]{{"displaced", displaced, true},
            {"twice", doubled(), false},
            {"dropped", dropped(), false},
@@ -137,8 +137,7 @@ std::vector<alteration> of_eight() {
   };
 }
 
-/// A fault in the type of elements, in a text whose activations are bf16: the same bytes are summed in the
-/// other type.
+/// A fault in the element type, in a text with bf16 activations: the same bytes are summed as another type.
 std::vector<alteration> of_types() {
   const std::string data = "std::remove_cvref_t<decltype(@)>",
                     other = "std::conditional_t<sizeof(" + data + "::element) == 2, vector<wide, " + data +
@@ -146,7 +145,7 @@ std::vector<alteration> of_types() {
   return {{"a sum of other elements", in_call("all_reduce", 1, with("data", other)), " all_reduce in "}};
 }
 
-/// Faults in what a text of sharded weights says of its tables.
+/// Faults in the tables of sharded weights.
 std::vector<alteration> of_shards() {
   return {
       {"a shard's place where it is gathered", matched("(shard_range [a-z_0-9]*\\[\\]\\{\\{)", "$1 16 + "),
@@ -157,7 +156,7 @@ std::vector<alteration> of_shards() {
   };
 }
 
-/// Faults in products whose rows move in parts.
+/// Faults in row-pipelined GEMMs.
 std::vector<alteration> of_parts() {
   return {
       {"all rows for each part",
@@ -193,7 +192,7 @@ std::vector<alteration> of_ropes() {
   };
 }
 
-/// The struct of a row has another name, and this text in front of its members.
+/// Rename the struct of a row, and insert a text before its members.
 fault with_other_struct(const std::string& row, const std::string& member) {
   return [=](files& all) {
     for (auto& [name, text] : all) {
@@ -204,7 +203,7 @@ fault with_other_struct(const std::string& row, const std::string& member) {
   };
 }
 
-/// The hashes of the same calls for the kernels of the other target.
+/// The same calls with the hashes for the kernels of the other target.
 alteration of_target(const subject& of) {
   const auto replace = [of](files& all) {
     for (const bool trains : {true, false}) {
@@ -221,8 +220,8 @@ alteration of_target(const subject& of) {
   return {"another target", replace, "its target or `deterministic` is another"};
 }
 
-/// Changes without a fault, and one that the check of calls does not see: kernels.hpp hands the members of a
-/// struct to its kernel in another order. The comparison of this folder sees it.
+/// Changes without a fault, and one that the check of calls cannot see: kernels.hpp passes the members of a
+/// struct to its kernel in another order. This folder's comparison sees it.
 std::vector<alteration> not_refused() {
   return {
       {"nothing", [](files&) {}, ""},
@@ -270,7 +269,7 @@ altered altered_text(rankc::plan_data plan, bool cuda, const std::string& folder
   return made;
 }
 
-/// Every twelfth alteration, or all. A compiler runs for each.
+/// Every twelfth alteration, or all. Each needs a run of the compiler.
 void keep_some(std::vector<altered>& texts) {
   if (rankc::test::plants_all()) return;
   std::size_t n = 0;

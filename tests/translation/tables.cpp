@@ -16,13 +16,13 @@ using interval = std::pair<std::size_t, std::size_t>;
 
 namespace {
 
-/// Where a text's tables say that things lie, for one rank.
+/// The addresses in a text's tables, for one rank.
 class places {
  public:
   places(const runtime::description& about, const runtime::layout& where)
       : about_(about), where_(where), wide_(std::max<std::size_t>(runtime::size_of(about.type), 4)) {}
 
-  /// What lasts from step to step.
+  /// The state that lasts from step to step.
   std::vector<interval> kept() const {
     std::vector<interval> list;
     for (const runtime::parameter& p : where_.parameters) {
@@ -42,11 +42,12 @@ class places {
       list.emplace_back(t.where.byte, t.where.byte + static_cast<std::size_t>(t.positions * t.dim) * wide_);
     return list;
   }
-  /// That, and what the runtime fills before a step.
+  /// The same, plus the inputs that the runtime fills before a step.
   std::vector<interval> filled() const {
     std::vector<interval> list = kept();
+    // One rank's part.
     const std::size_t ids =
-        static_cast<std::size_t>(about_.rows * (about_.seq / about_.cp)) * sizeof(std::int32_t);  // of a rank
+        static_cast<std::size_t>(about_.rows * (about_.seq / about_.cp)) * sizeof(std::int32_t);
     const std::size_t starts = about_.tokens_of_microbatch() * sizeof(std::int32_t);
     for (std::size_t m = 0; m < static_cast<std::size_t>(about_.microbatches); ++m)
       for (const auto& [reads, at, bytes] : {std::tuple(where_.reads_tokens, where_.tokens, ids),
@@ -55,7 +56,7 @@ class places {
         if (reads) list.emplace_back(at.byte + m * bytes, at.byte + (m + 1) * bytes);
     return list;
   }
-  /// Whether bytes of the gradients are of no parameter: a reduction covers them too, and finds zeros.
+  /// Whether bytes of the gradients belong to no parameter. A reduction covers them, too, and they are zero.
   bool is_padding(const interval& i) const {
     const std::size_t first = where_.gradients.byte;
     if (i.first < first || i.second > first + where_.trained_count() * wide_) return false;
@@ -68,7 +69,7 @@ class places {
   interval norm() const { return {where_.norm.byte, where_.norm.byte + wide_}; }
 
  private:
-  /// Elements that a rank keeps of a parameter.
+  /// The elements of a parameter that a rank keeps.
   std::size_t shard_of(const runtime::parameter& p) const {
     const int ranks = p.experts ? about_.expert_shards() : about_.shards, rows = (p.rows + ranks - 1) / ranks;
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(p.cols);
@@ -88,7 +89,7 @@ std::vector<interval> sorted(const std::vector<access>& list) {
   return sorted(std::move(out));
 }
 
-/// The first interval that one list has and the other has not, in words; empty: they are equal.
+/// A sentence about the first interval that only one of the lists has; empty if they are equal.
 std::string difference(const std::vector<interval>& tables, const std::vector<interval>& proven) {
   std::vector<interval> only;
   std::set_difference(tables.begin(), tables.end(), proven.begin(), proven.end(), std::back_inserter(only));
@@ -100,7 +101,7 @@ std::string difference(const std::vector<interval>& tables, const std::vector<in
   return "";
 }
 
-/// A rotary table that the text has filled otherwise than was proven.
+/// A sentence about a rotary table that the text fills differently than proven.
 std::string difference_of_ropes(const runtime::layout& where, int ranks_of_sequence,
                                 const rankc::codegen::op& begin) {
   for (const runtime::rope_table& t : where.ropes)
@@ -142,7 +143,7 @@ std::string compare_tables(const runtime::description& about, const program& p, 
   if (trains) left.push_back(at.norm());
   std::vector<interval> proven = sorted(r.ops.back().reads);
   std::erase_if(proven, [&](const interval& i) { return at.is_padding(i); });
-  // The runtime asks for the loss where it is; the proof may speak of it on other ranks that sum it too.
+  // The runtime reads the loss on one rank; the proof may also hold it on other ranks of the sum.
   const bool has_loss = std::binary_search(proven.begin(), proven.end(), at.loss());
   if (has_loss || row.pp == about.loss_at()) left.push_back(at.loss());
   if (const std::string s = difference(sorted(std::move(left)), proven); !s.empty())

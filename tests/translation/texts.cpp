@@ -17,10 +17,10 @@ namespace translation {
 
 namespace {
 
-constexpr int limit_s = 120;  // of one text
+constexpr int limit_s = 120;  // for one text
 constexpr const char* type_names[]{"f32", "f64", "bf16"};
 
-/// What a process that failed said, and the beginning of what it printed.
+/// The first line of a failed process, and the beginning of its output.
 std::string failure(const fuzz::outcome& o) {
   if (o.died.empty() && o.lines.empty()) return "";
   return (o.died.empty() ? o.lines[0] : "died of " + o.died) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans and the texts that the generator writes of them: written, compiled against the recorder, held to the
-// proof.
+// Plans and the texts that the generator writes for them: written, compiled against the recorder, and
+// compared with the proof.
 #pragma once
 #include "recording.hpp"
 
@@ -14,8 +14,8 @@
 
 namespace translation {
 
-/// A plan for a target. Its name, of which there is no other, ends with the target: that of its text's
-/// namespace.
+/// A plan for a target. Its name is unique and ends with type and target; it is also the namespace of its
+/// text.
 struct subject {
   rankc::plan_data plan;
   bool cuda;
@@ -23,27 +23,27 @@ struct subject {
 };
 subject make_subject(rankc::plan_data, bool cuda, rankc::runtime::dtype);
 
-/// The programs that are proven of it before a text is written.
+/// The program that is proven before its text is written.
 rankc::codegen::program proven(const subject&, bool trains);
 
-/// The text into FOLDER/NAME; returns empty, or why there is none.
+/// Write the text into FOLDER/NAME. Returns: empty, or the reason why there is none.
 std::string write(const subject&, const std::string& folder);
 
-/// Texts as shared objects, which find the recorder in this executable.
+/// Compiled texts as shared objects, which link to the recorder in this executable.
 struct objects {
   std::map<std::string, std::string> object_of, wrong;  // by name: the file, or the compiler's first error
 };
 objects compile(const std::string& folder, const std::vector<std::string>& names, bool cuda, int at_once);
 text load(const objects&, const std::string& name);
 
-/// Hold a text to the programs of a plan; returns empty, or a sentence on the first difference.
+/// Compare a text with the programs of a plan. Returns: empty, or a sentence about the first difference.
 std::string hold(const text&, const subject&);
 
-/// The sentence with which the runtime refuses to start a text; empty: it starts every rank.
+/// The sentence with which the runtime refuses to start a text; empty if it starts every rank.
 std::string refusal_of(const text&);
 
-/// Write, compile and hold each in a process of its own, some at once. FOLDER is made, and removed in the
-/// end. Returns: name -> what is wrong, for those where something is.
+/// Write, compile and compare each subject in a separate process, `at_once` at a time. FOLDER is created, and
+/// removed at the end. Returns: the faults by name, of the subjects that have any.
 std::map<std::string, std::string> validate(const std::vector<subject>&, const std::string& folder,
                                             int at_once);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is printed is what is proven: the texts of all example plans and of the odd ones, on every rank.
+// Printed texts equal the proven programs: all example plans and odd plans, on every rank.
 #include "plans.hpp"
 #include "texts.hpp"
 
@@ -43,7 +43,7 @@ TEST_CASE("examples: the texts make the calls that were proven") {
   std::vector<subject> subjects;
   bool in_f32 = false;
   for (const rankc::plan_data& p : translation::example_plans()) {
-    in_f32 = !in_f32;  // for CUDA one type in turn, or both
+    in_f32 = !in_f32;  // CUDA types alternate, unless all are tested
     subjects.push_back(make_subject(p, false, dtype::f32));
     if (in_f32 || rankc::test::plants_all()) subjects.push_back(make_subject(p, true, dtype::f32));
     if (!in_f32 || rankc::test::plants_all()) subjects.push_back(make_subject(p, true, dtype::bf16));
@@ -67,7 +67,7 @@ TEST_CASE("examples: of 128 ranks those are held that stand for all") {
 TEST_CASE("odd: the texts make the calls that were proven") {
   std::vector<subject> subjects;
   const auto plans = odd::plans();
-  for (std::size_t i = 0; i < plans.size(); i += 2) {  // every second: the texts' compiling takes long
+  for (std::size_t i = 0; i < plans.size(); i += 2) {  // every second one, because compiling takes long
     subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
     subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
   }
@@ -152,7 +152,7 @@ TEST_CASE("fp8: the texts make the calls that were proven") {
 TEST_CASE("sequences: the texts make the calls that were proven") {
   std::vector<subject> subjects;
   const auto plans = sequences::plans();
-  for (std::size_t i = 1; i < plans.size(); i += 3) {  // every third
+  for (std::size_t i = 1; i < plans.size(); i += 3) {  // every third one
     if (!rankc::test::takes(i / 3)) continue;
     subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
     subjects.push_back(make_subject(plans[i].plan, true, dtype::bf16));
@@ -164,7 +164,7 @@ TEST_CASE("sequences: the texts make the calls that were proven") {
 TEST_CASE("documents: the texts make the calls that were proven") {
   std::vector<subject> subjects;
   const auto plans = documents::plans();
-  for (std::size_t i = 1; i < plans.size(); i += 3) {  // every third
+  for (std::size_t i = 1; i < plans.size(); i += 3) {  // every third one
     subjects.push_back(make_subject(plans[i].plan, false, dtype::f64));
     subjects.push_back(make_subject(plans[i].plan, true, i % 2 ? dtype::bf16 : dtype::f32));
   }

@@ -22,7 +22,7 @@ using namespace rankc::cuda;
 struct shape {
   const char* name;
   int rows, seq, heads, kv_heads, dim;
-  int documents = 0;  // their mean length; 0: none
+  int documents = 0;  // mean length; 0: one document
 };
 constexpr shape shapes[] = {{"GPT-2 124M, 64 rows", 64, 1024, 12, 12, 64},
                             {"GPT-2 124M, 4 rows", 4, 1024, 12, 12, 64},
@@ -35,7 +35,7 @@ constexpr shape in_documents[] = {
     {"documents of 1000", 2, 4096, 24, 8, 128, 1000},  {"documents of 4000", 2, 4096, 24, 8, 128, 4000},
     {"one document", 2, 4096, 24, 8, 128, 100000000}};
 
-/// Milliseconds of a call, over `times` calls in a row, which a graph replays as the calls of a step.
+/// Milliseconds of a call: the mean of `times` consecutive calls in a CUDA graph, as in a step.
 template <class F>
 double milliseconds(context& owner, int times, F call) {
   const lane& on = owner.of()[0];
@@ -108,7 +108,8 @@ void run(const shape& s, bool deterministic) {
                          column(qkv, v), o, lse, s.rows, s.seq, s.heads, s.kv_heads, s.dim, s.dim, stride,
                          stride, stride);
   });
-  const double flops = 2.0 * tokens * s.seq * output;  // two products of 2 flops each, half of them masked
+  // Two GEMMs with 2 flops per multiply-add; half of the scores are masked.
+  const double flops = 2.0 * tokens * s.seq * output;
   std::printf(
       "%-20s %-13s forward %8.3f ms %6.0f TFLOP/s   backward %8.3f ms %6.0f TFLOP/s   scratch %5zu MiB\n",
       s.name, deterministic ? "deterministic" : "", forward, flops / forward * 1e-9, backward,

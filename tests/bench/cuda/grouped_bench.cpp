@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speed of products with the weights of experts at the sizes of Qwen3-30B-A3B (128 experts, 8 of them a
-// token, 16384 tokens) in bf16, beside cuBLASLt's tuned product of as many rows with one weight: TFLOP/s of
-// both, measured in turns. Operands are random, for zeros run faster.
+// Speed of grouped GEMMs with expert weights at the sizes of Qwen3-30B-A3B (128 experts, 8 per token, 16384
+// tokens) in bf16, compared with cuBLASLt's tuned GEMM of as many rows with one weight. Prints TFLOP/s of
+// both, measured in turns. Operands are random, because zeros run faster.
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 
@@ -27,7 +27,8 @@ void require(cudaError_t status) {
   std::exit(1);
 }
 
-/// A rank whose arena is full of random bf16 numbers of about unit size; operands are taken from it in turn.
+/// A rank with an arena of random bf16 numbers of about unit size; operands are taken from it one after the
+/// other.
 class stand {
  public:
   stand() : alone_(arena_bytes, false), context_(0, alone_.about, 0) {
@@ -43,7 +44,7 @@ class stand {
   }
   rank& of() { return context_.of(); }
   const lane& on() { return of()[0]; }
-  /// Inputs come from the arena's first half, which stays as it is, and results from the second.
+  /// Inputs come from the first half of the arena, which no call changes, and results from the second.
   at input(std::size_t bytes) { return take(inputs_, bytes, arena_bytes / 2); }
   at result(std::size_t bytes) { return take(results_, bytes, arena_bytes); }
   void rewind() {
@@ -51,7 +52,7 @@ class stand {
     results_ = arena_bytes / 2;
   }
 
-  /// Milliseconds of a call, over ten.
+  /// Milliseconds of a call: the mean of ten.
   float time(const std::function<void(const lane&)>& call) {
     require(cudaEventRecord(begin_, on().stream));
     for (int i = 0; i < 10; ++i) call(on());
@@ -76,13 +77,13 @@ class stand {
   cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };
 
-/// How many rows each expert has.
+/// The number of rows of each expert.
 struct deal {
   const char* name;
   std::vector<int> counts;
 };
 
-/// Every row's expert is drawn; those of `likely` experts are four times as likely as others.
+/// Draw each row's expert; `likely` experts are four times as probable as the others.
 deal drawn(const char* name, int likely) {
   std::vector<double> weights(experts, 1.0);
   std::fill_n(weights.begin(), likely, 4.0);
@@ -138,7 +139,7 @@ void run_layer(stand& s, const deal& d, int in, int out) {
        [&](const lane& on) { linear_dw<bf16>(on, dw, dy, x, rows, in, out, true); }},
   };
   for (const auto& p : products) {
-    p.dense(s.on());  // which tunes
+    p.dense(s.on());  // the first call tunes
     p.grouped(s.on());
     std::vector<float> grouped, dense;
     for (int i = 0; i < 5; ++i) {

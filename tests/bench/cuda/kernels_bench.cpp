@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time and bandwidth of the memory-bound kernels: microseconds of a call, within a graph of many, and TB/s
-// with every tensor counted once. Data is random, and calls rotate through buffers larger than the L2 cache.
+// Time and bandwidth of the memory-bound kernels: microseconds per call within a graph of many calls, and
+// TB/s with every tensor counted once. Data is random, and calls rotate through buffers larger than the L2
+// cache.
 // usage: kernels_bench [part of a kernel's name]
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
@@ -30,7 +31,7 @@ void require(cudaError_t status) {
   std::exit(1);
 }
 
-/// Hands out operands from the arena; where a set of them has been handed out, the next set comes after it.
+/// Hands out operands from the arena. Each complete set of operands is followed by the next one.
 class operands {
  public:
   explicit operands(std::size_t begin) : used_(begin) {}
@@ -56,7 +57,7 @@ class bench {
   rank& of() { return context_.of(); }
   layout& where() { return alone_.layout; }
 
-  /// Time `call`, which takes its operands from what it is given and moves `bytes`.
+  /// Time `call`, which takes its operands from the `operands` argument and moves `bytes`.
   void time(const char* name, const std::string& shape, double bytes,
             const std::function<void(const lane&, operands&)>& call) {
     if (std::strstr(name, filter_) == nullptr) return;
@@ -92,7 +93,8 @@ class bench {
     require(cudaGraphDestroy(graph));
   }
 
-  /// Random ids below `vocab` at the end of the arena; with `text`, low ids far more often than high ones.
+  /// Random ids below `vocab` at the end of the arena. With `text`, low ids are far more frequent than high
+  /// ones.
   at ids(std::size_t count, int vocab, bool text) {
     std::mt19937 engine(7);
     std::uniform_real_distribution<double> draw(0.0, 1.0);
@@ -109,7 +111,7 @@ class bench {
  private:
   cudaStream_t compute() { return of()[0].stream; }
 
-  /// Random bf16 in (-2, 2): read as f32 they are ordinary numbers of that size as well.
+  /// Random bf16 in (-2, 2). Read as f32, they are ordinary numbers of that size as well.
   void fill_noise() {
     std::mt19937 engine(1);
     std::uniform_real_distribution<float> draw(-2.0f, 2.0f);
@@ -232,7 +234,8 @@ void norms(bench& b, int tokens, int width) {
   });
 }
 
-/// Each tensor counted once, that of eight bits as its elements by rows and by columns.
+/// The fp8 kernels. Bytes count each tensor once; an fp8 tensor counts both of its layouts, by rows and by
+/// columns.
 void narrow(bench& b, int tokens, int width) {
   const auto rows = static_cast<std::size_t>(tokens), columns = static_cast<std::size_t>(width);
   const std::size_t bytes = 2 * rows * columns, q = rankc::runtime::fp8_layout{rows, columns}.bytes();
@@ -326,7 +329,7 @@ void embeddings(bench& b, int tokens, int rows, int width, bool repeated) {
   b.time("embedding", shape, 2 * one, [=](const lane& on, operands& o) {
     embedding<bf16>(on, o.take(bytes), ids, o.take(table), tokens, rows, width, 0);
   });
-  // dy once, and one f32 row read and written per token: what ids without repetition need.
+  // The bytes without repeated ids: dy once, and one f32 row read and written per token.
   b.time("embedding_grad", shape, 5 * one, [=](const lane& on, operands& o) {
     embedding_grad<bf16>(on, o.take(2 * table), o.take(bytes), ids, tokens, rows, width, 0, true);
   });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speed of linear layers at the shapes of GPT-2 124M and Llama-3-8B in bf16: the heuristics' first algorithm
-// against the tuned one, and epilogues against the same work composed. Prints TFLOP/s of the product alone
-// and, after the tuned figure, how long tuning took. Operands are random, for zeros run faster.
+// compared with the tuned one, and epilogues compared with separate kernels. Prints TFLOP/s of the GEMM alone
+// and, after the tuned figure, the time of tuning. Operands are random, because zeros run faster.
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
 
@@ -27,7 +27,8 @@ void require(cudaError_t status) {
   std::exit(1);
 }
 
-/// A rank with an arena of random bf16 numbers of about unit size; operands are taken from it in turn.
+/// A rank with an arena of random bf16 numbers of about unit size; operands are taken from it one after the
+/// other.
 class stand {
  public:
   stand(std::size_t bytes, bool deterministic) : alone_(bytes, deterministic), context_(0, alone_.about, 0) {
@@ -64,7 +65,7 @@ double first_call(const lane& on, const std::function<void(const lane&)>& body) 
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// Milliseconds of a call, over `runs` calls.
+/// Milliseconds of a call: the mean of `runs`.
 double time(const lane& on, const std::function<void(const lane&)>& body, int runs) {
   const cudaStream_t compute = on.stream;
   cudaEvent_t begin = nullptr, end = nullptr;
@@ -134,7 +135,7 @@ void run_layer(stand& first, stand& tuned, int tokens, int in, int out, bool epi
   for (const variant& v : variants) {
     first_call(first.of()[0], v.body);
     const double tuning = first_call(tuned.of()[0], v.body);
-    // In turns, for the clock drifts; the median of each.
+    // The two alternate, because the clock drifts; the median of each counts.
     const int runs = std::clamp(static_cast<int>(10.0 / time(first.of()[0], v.body, 2)), 2, 200);
     double plain[5], best[5];
     for (int i = 0; i < 5; ++i) {

@@ -74,11 +74,11 @@ TEST_CASE("a certificate has the same bytes every time and a line per op") {
   CHECK(j["format"] == "rankc certificate 10");
   std::size_t ops = 0;
   for (const auto& p : j["steps"][0]["programs"]) ops += p["ops"].size();
-  CHECK(j["steps"][0]["programs"].size() == 2);  // of four ranks, two and two run the same
+  CHECK(j["steps"][0]["programs"].size() == 2);  // the four ranks are two pairs that run the same program
   CHECK(j["steps"][0]["ranks"].size() == 4);
   const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
   CHECK(lines > ops);
-  CHECK(lines < ops + 54);  // what is not an op
+  CHECK(lines < ops + 54);  // the rest of the lines are not ops
   CHECK(verify(text) == "");
 }
 
@@ -544,7 +544,7 @@ TEST_CASE("every number of a value, place or size matters") {
   for (auto& p : step(j)["programs"])
     for (auto& o : p["ops"]) {
       INFO(o.dump());
-      for (auto& a : o["reads"]) CHECK(refused(a[2], 1000));  // a value that nobody writes
+      for (auto& a : o["reads"]) CHECK(refused(a[2], 1000));  // a value that no op writes
       if (!o.contains("communicator")) continue;
       CHECK(refused(o["bytes"], 1));
       CHECK(refused(o["message"], 1));

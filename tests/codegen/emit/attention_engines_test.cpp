@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A description says whose kernels do the attention of each layer, and a program says before it runs where
-// they are slow.
+// `describe` names the attention kernels of each layer, and a program says before it runs where they are
+// slow.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>
@@ -23,7 +23,7 @@ struct shape {
   int head_dim = 64, seq = 512, cp = 1, end_of_document = -1;
 };
 
-/// Layers with a setting of attention, and layers without one, by turns.
+/// Layers with and without an attention setting alternate.
 struct alternating {
   rankc::attention_setting setting;
   int value_dim = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of a step do: operations by the model's sizes, bytes by hand, what is sent by another count,
-// and the roofline.
+// The costs of a step's calls: FLOPs from the model's sizes, bytes computed by hand, communication counted
+// independently, and the roofline.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>
@@ -24,7 +24,7 @@ using runtime::call_kind;
 
 namespace {
 
-/// Of all ranks together.
+/// The sum over all ranks.
 double total(const lowered& l, auto is, double calls_of_step::* what) {
   double all = 0;
   for (int rank = 0; rank < l.plan->dims.world; ++rank)
@@ -55,7 +55,7 @@ TEST_CASE("however a plan is split, its products and its attention do what the m
       const double tokens = static_cast<double>(j.global_batch) * j.seq;
       const double of_layer = j.llama ? 64 * (64 + 2 * 32 + 64) + 3 * 64 * 176 : 4 * 64 * 64 + 2 * 64 * 256;
       const double of_heads =
-          2 * tokens * j.seq * 64 * j.layers;  // scores and what they weigh, of the half that is not masked
+          2 * tokens * j.seq * 64 * j.layers;  // both GEMMs of attention, half of whose scores are masked
       for (const lowered& low : {lower(plan, dtype::f64), lower(plan, dtype::bf16, target::cuda)}) {
         CHECK(operations(low, call_kind::product) ==
               Approx(6 * tokens * (j.layers * of_layer + 512 * 64)).epsilon(1e-12));
@@ -99,7 +99,7 @@ TEST_CASE("bytes are those of the operands: what is added to is read, too") {
   REQUIRE(often.actions.microbatches == 4);
   const double tokens = 256, width = 64, ffn = 256, layers = 4, real = 8;
   const double dw = 4 * width * width + 2 * width * ffn,
-               rows_of_dw = (8 * width + 2 * (width + ffn)) * tokens, head = 512;  // head: rows
+               rows_of_dw = (8 * width + 2 * (width + ffn)) * tokens, head = 512;  // the head's output rows
   for (const plan_data* plan : {&once, &often}) {
     const lowered l = lower(*plan, dtype::f64);
     const std::vector<calls_of_step> calls = count_calls(l, l.ranks[0]);
@@ -107,7 +107,7 @@ TEST_CASE("bytes are those of the operands: what is added to is read, too") {
     const calls_of_step& norm = find(calls, "layer_norm");
     CHECK(norm.count == (2 * layers + 1) * microbatches);
     CHECK(norm.bytes == norm.count * real * (2 * tokens * width + 2 * tokens + 2 * width));
-    // The head's weight is the embedding's, to whose gradient the head's backward comes first.
+    // Embedding and head share the weight, and the head's backward is the first to add to its gradient.
     const double written = 2.0 * microbatches - 1;
     CHECK(find(calls, "linear_dw").bytes ==
           real * (layers * (written * dw + microbatches * rows_of_dw) + written * head * width +
@@ -136,7 +136,7 @@ TEST_CASE("the roofline is below what a step is predicted to take, and known of 
   CHECK(roofline > 0.5 * predicted->step.step);
   CHECK(least(dtype::f32, target::cuda) == 0);
   CHECK(least(dtype::f64, target::host) == 0);
-  // A weight's gradient: its operations, of 16 bits, at the card's peak.
+  // A weight's gradient takes the time of its 16-bit operations at the card's peak.
   const lowered l = lower(plan, dtype::bf16, target::cuda);
   const std::vector<calls_of_step> calls = count_calls(l, l.ranks[0]);
   const calls_of_step& dw = find(calls, "linear_dw");

@@ -184,7 +184,7 @@ TEST_CASE("a measured step stands below the plan, with its own makespan and bubb
   CHECK(lane["title"] == "measured, step 7");
   CHECK(lane["rows"].size() == 8);
   CHECK(lane["begin"] == 5);
-  CHECK(lane["makespan"] == 4 * 250);  // two microbatches, there and back
+  CHECK(lane["makespan"] == 4 * 250);  // forward and backward of two microbatches
   CHECK(lane["length"] == 4 * 250 + 3);
   CHECK(lane["bubble"].get<double>() == doctest::Approx(0));
   CHECK(lane["rows"][0]["boxes"].back()[1] == "o");

@@ -22,7 +22,7 @@ plan_data planned(const parallel_dims& d) {
                    schedules::gpipe{1}, training{.seq = 8, .global_batch = 4}, clusters::cpu);
 }
 
-/// What lowering a plan throws; "": nothing.
+/// The text of the exception that lowering throws; empty if none.
 std::string thrown(const plan_data& p) {
   REQUIRE(accepts(p.diagnostics));
   try {
@@ -42,7 +42,7 @@ TEST_CASE("a conversion over an axis that is not lowered is never a copy") {
     for (axis over : {axis::dp_replicate, axis::dp_shard}) {
       plan_data other = planned({});
       other.dims.*row(over).degree = other.dims.world = 2;
-      // The first conversion of the embedding, over another axis.
+      // Replace the embedding's first conversion by `kind` over another axis.
       std::vector<op>& list = other.kinds[0].ops.ops;
       const auto conversion = std::find_if(list.begin(), list.end(),
                                            [](const op& o) { return o.kind->converts != conversion::none; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `--explain` prints of each pass: what it is given, and what it makes of that.
+// The output of `--explain` for each pass: its input and its result.
 #include <doctest/doctest.h>
 
 #include <passes/explain.hpp>
@@ -22,7 +22,7 @@ namespace {
 
 using lines = std::vector<std::string>;
 
-/// A pass as it was printed: of each layer, or of the ranks, the sections before it and after it.
+/// A printed pass: the sections before and after it, by layer or by rank.
 struct change {
   std::map<std::string, std::array<lines, 2>> sections;
   lines gone, made;  // the marked lines of all sections
@@ -63,7 +63,8 @@ std::map<std::string, lines> lines_of(const listing& l) {
   return all;
 }
 
-/// Before each pass a layer is what the pass before it made, and after the last of them what is lowered.
+/// Each pass of a layer begins with the result of the pass before, and the last one ends with the lowered
+/// layer.
 void check_layers(const rankc::plan_data& plan, dtype type, target to) {
   std::map<std::string, std::map<std::string, lines>> now;
   for (const std::string& pass : names_of_layer_passes()) {
@@ -85,7 +86,7 @@ void check_layers(const rankc::plan_data& plan, dtype type, target to) {
   for (const body& b : l.bodies) CHECK(now[b.name] == lines_of(list_layer(b, plan.kinds[b.kind].ops)));
 }
 
-/// The same of the ranks, of which a pass prints what it changes.
+/// The same for ranks; a pass of ranks prints only its changes.
 void check_ranks(const rankc::plan_data& plan, dtype type, target to) {
   std::map<std::string, lines> now;
   for (const std::string& pass : names_of_rank_passes()) {
@@ -109,7 +110,7 @@ rankc::plan_data plan_of(const std::string& job, const std::string& layout) {
   return {};
 }
 
-/// Lines without what is in brackets: the shapes of operands.
+/// The lines without the operands' shapes in brackets.
 lines without_shapes(lines all) {
   for (std::string& line : all)
     for (std::size_t at; (at = line.find('[')) != std::string::npos;)
@@ -157,7 +158,7 @@ TEST_CASE("fusing: a product and the addition of a bias are two ops before, one 
   CHECK(has(without_shapes(after), "q = linear_bias(h1, w.wq, w.wq_bias)"));
   CHECK(has(after, "q[512, 4 x 16] = linear_bias(h1[512, 64], w.wq[4 x 16, 64], w.wq_bias[4 x 16])"));
   for (const std::string& line : after) CHECK_FALSE(line.starts_with("wq_out"));
-  CHECK(has(fused.gone, "wq_out[512, 4 x 16], 65536 bytes"));  // nothing touches it any more
+  CHECK(has(fused.gone, "wq_out[512, 4 x 16], 65536 bytes"));  // no op touches it any more
   const auto& backward = fused.sections.at("backward");
   CHECK(backward[0] == backward[1]);
 }
@@ -218,7 +219,7 @@ TEST_CASE("the last pass: the ops of every rank") {
   const rankc::plan_data plan = plan_of("gpt2_8", "all_1f1b");
   const change flat = explained(plan, dtype::f32, target::host, "flatten").at("ranks");
   CHECK(flat.gone.empty());
-  CHECK(flat.sections.size() == 16);  // eight ranks, a step and an evaluation
+  CHECK(flat.sections.size() == 16);  // eight ranks, training and evaluation
   const lines& ops = flat.sections.at("rank 5: train")[1];
   CHECK(static_cast<std::size_t>(std::count_if(ops.begin(), ops.end(), [](const std::string& line) {
           return !line.starts_with("       ");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What packing and fusing make of a layer for CUDA, and what they leave alone.
+// Packing and fusing of a layer for CUDA, and the ops that they leave alone.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>
@@ -20,7 +20,7 @@ using namespace rankc;
 
 inline constexpr dim words{"vocab", 32}, features{"features", 32};
 
-/// Logits that the layer does not have alone: it is given them, or backward reads them besides.
+/// Logits that are not private to the layer: they are its input, or backward reads them, too.
 struct given {
   static constexpr std::string_view name = "head";
   constexpr value forward(trace&, value x, const layer_context& c) const {
@@ -88,8 +88,8 @@ TEST_CASE("GPT-2 on one rank: every pattern is fused") {
         "linear_dx_gelu_bias linear_dw linear_dx linear_dw layer_norm_grad_add_bias linear_dx linear_dw "
         "attention_grad "
         "linear_dx linear_dw_bias layer_norm_grad_add_bias");
-  CHECK(forward(l.bodies[2]) ==
-        "layer_norm linear softmax_sums softmax_sums_grad cross_entropy");  // evaluation's, training's
+  // softmax_sums is evaluation's, softmax_sums_grad training's.
+  CHECK(forward(l.bodies[2]) == "layer_norm linear softmax_sums softmax_sums_grad cross_entropy");
   CHECK(backward(l.bodies[2]) == "linear_dx linear_dw layer_norm_grad");
 }
 
@@ -125,7 +125,8 @@ TEST_CASE("Llama on one rank: rope turns packed rows in place, in one call") {
   CHECK(rope["y"].at == rope["x"].at);
   CHECK(size_of(block, rope, "heads").value == 12);  // 8 query heads and 4 key heads of dim 8
   CHECK(size_of(block, rope, "heads").text == "heads + kv_heads");
-  CHECK(size_of(block, rope, "stride").value == 128);  // from token to token: queries, keys and values
+  // The step from token to token, over queries, keys and values.
+  CHECK(size_of(block, rope, "stride").value == 128);
   CHECK(size_of(block, rope, "stride").text == "wq_wk_wv_width");
   CHECK(attention["q"].at.value == rope["y"].at.value);
   CHECK(attention["k"].at.offset == 64 * 2);
@@ -164,14 +165,14 @@ TEST_CASE("where a collective stands between two ops, the patterns around it app
         "rms_norm all_gather linear rope attention linear reduce_scatter add_rms_norm all_gather linear "
         "swiglu linear "
         "reduce_scatter add");
-  // Biases after a collective: dy of the weights is another value, and the norm that reads the residual has
-  // theirs.
+  // The bias follows the collective, so the weights' dy is another value than the bias', and the bias
+  // gradient is fused into the norm that reads the residual.
   CHECK(
       backward(lower_for_cuda("gpt2_8", "tp2_sp").bodies[1]) ==
       "all_gather linear_dx_gelu_bias linear_dw linear_dx reduce_scatter layer_norm_grad_add_bias all_gather "
       "linear_dw "
       "linear_dx linear_dw attention_grad linear_dx linear_dw_bias reduce_scatter layer_norm_grad_add_bias");
-  // The vocabulary is split: a row's maximum is known only after the reduction.
+  // The vocabulary is sharded: a row's maximum is known only after the reduction.
   CHECK(forward(lower_for_cuda("gpt2_8", "tp2").bodies[2]) ==
         "layer_norm linear row_max all_reduce exp_sums all_reduce cross_entropy");
 }
@@ -194,7 +195,7 @@ TEST_CASE("rows that are gathered for a product, or dealt out behind one, move b
       "linear_dx reduce_scatter, all_gather linear_dw linear_dx, linear_dx linear_dw reduce_scatter";
   const lowered llama = lower_for_cuda("llama_8", "tp2_sp");
   CHECK(pairs(llama, 1) == block);
-  CHECK(pairs(llama, 0) == "");  // an embedding is no product
+  CHECK(pairs(llama, 0) == "");  // the embedding has no GEMM
   CHECK(pairs(llama, 2) == "all_gather linear, linear_dx linear_dw reduce_scatter");
   const lowered gpt2 = lower_for_cuda("gpt2_8", "tp2_sp");
   CHECK(pairs(gpt2, 1) ==
@@ -202,7 +203,7 @@ TEST_CASE("rows that are gathered for a product, or dealt out behind one, move b
         "all_gather linear_dx_gelu_bias, "
         "linear_dx reduce_scatter, all_gather linear_dw linear_dx, linear_dx linear_dw_bias reduce_scatter");
   CHECK(pairs(lower_for_cuda("llama_8", "tp2"), 1) ==
-        "");  // tokens are whole on each rank: nothing to take by rows
+        "");  // tokens are whole on each rank: no rows to gather
   const auto is_sp = [](const programs::layout& l) { return l.name == std::string("tp2_sp"); };
   const programs::layout& sp =
       *std::find_if(std::begin(programs::layouts), std::end(programs::layouts), is_sp);
@@ -210,7 +211,7 @@ TEST_CASE("rows that are gathered for a product, or dealt out behind one, move b
   for (const body& b : lower(plan, dtype::f32, target::host).bodies)  // the host has no copy engines
     for (const auto* list : {&b.forward, &b.backward})
       CHECK(std::none_of(list->begin(), list->end(), [](const node& n) { return n.by_rows > 0; }));
-  // What moves keeps its places until the later of the two has ended.
+  // The collective's buffers live until the later op of the pair has ended.
   const body& b = llama.bodies[1];
   for (const auto& [list, of] :
        {std::pair(&b.forward, &value::forward), std::pair(&b.backward, &value::backward)})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that is counted is the memory that is placed, and what ranks send is what they are lowered to,
-// to the byte: of odd plans, of random ones and of every layout that programs are tested in, for both
-// targets; and what the compiler counts is what the program counts.
+// Counted memory equals placed memory, and counted communication equals that of the lowered ranks, to the
+// byte: for odd plans, random ones and every tested layout, on both targets. The compiler and the program
+// count the same.
 #include <doctest/doctest.h>
 
 #include <03_gpt_dp2_tp2_pp2.hpp>
@@ -32,7 +32,7 @@ struct counted {
   int ranks = 0, plans = 0, send = 0;
 };
 
-/// What a rank sends, but for the loss and the norm.
+/// The elements that a rank sends, without those of the loss and the norm.
 double sent(const lowered& l, const pipeline_rank& r) {
   double all = 0;
   for (const communications& c : count_communications(l, r))
@@ -45,7 +45,7 @@ rankc::precision precision_of(dtype type) {
   return type == dtype::f32 ? rankc::f32 : rankc::bf16;
 }
 
-/// Hold what is counted to what is placed, and to its bounds.
+/// Compare the counted memory with the placed memory, and with its bounds.
 void hold(const rankc::plan_data& p, dtype type, target to, counted& n) {
   CAPTURE(p.name);
   const lowered l = lower(p, type, to);
@@ -69,7 +69,7 @@ void hold_on_both(const rankc::plan_data& p, counted& n) {
   hold(p, dtype::bf16, target::cuda, n);
 }
 
-/// The rank that needs most, as it is placed.
+/// The memory of the rank that needs most, as placed.
 std::size_t most(const rankc::plan_data& p, dtype type, target to) {
   const lowered l = lower(p, type, to);
   std::size_t bytes = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan's ranks open on their GPUs, counted from the plan, against the tables of its program.
+// The resources that a plan's ranks open on their GPUs, counted from the plan, against the tables of its
+// program.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>

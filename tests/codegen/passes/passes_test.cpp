@@ -64,7 +64,7 @@ TEST_CASE("gradients of one input are summed as they are made") {
   int adding = 0;
   for (const node& n : b.backward)
     adding += b.function(n) == "linear_dx" && n.accumulate == accumulation::add;
-  CHECK(adding == 2);  // k and v onto q
+  CHECK(adding == 2);  // k's and v's gradients are added to q's
 }
 
 TEST_CASE("buffers that live at the same time never overlap") {
@@ -93,7 +93,7 @@ TEST_CASE("buffers that live at the same time never overlap") {
         }
     }
   CHECK(lists == 6 * std::size(programs::jobs) *
-                     std::size(programs::layouts));  // both ways, of embedding, block and head
+                     std::size(programs::layouts));  // forward and backward of embedding, block and head
   CHECK(pairs > 2 * lists);
 }
 
@@ -122,7 +122,7 @@ TEST_CASE("every message has a sender, a receiver and one size") {
       if (i.what == item_kind::receive) CHECK(received.insert(i.name).second);
     }
   CHECK(sent == received);
-  CHECK(sent.size() == 4);  // two microbatches, there and back
+  CHECK(sent.size() == 4);  // forward and backward of two microbatches
 }
 
 TEST_CASE("a directed pair of ranks has one communicator, whatever it carries") {
@@ -157,7 +157,7 @@ TEST_CASE("stages that follow each other on one rank hand over by a buffer") {
   REQUIRE((before.stage == 1 && after.stage == 2));
   const auto given = [](const layer_call& c, formal f) { return std::pair(c[f].what, c[f].index); };
   const int forward = static_cast<int>(phase::forward), backward = static_cast<int>(phase::backward);
-  // What one stage finds after it, the other finds before it: the value between them, of each microbatch one.
+  // One stage's outputs are the next stage's inputs: a single buffer for each microbatch.
   CHECK(given(before.calls[forward].back(), formal::y) == std::pair(kept::activation, 1));
   CHECK(given(after.calls[forward].front(), formal::x) == std::pair(kept::activation, 0));
   CHECK(given(before.calls[backward].back(), formal::dy) == std::pair(kept::gradient, 1));
@@ -225,8 +225,8 @@ TEST_CASE(
 }
 
 namespace {
-/// Two microbatches down and up a placement, one after the other, and then up the reversed one if there is
-/// one.
+/// Two microbatches run down and up a placement, one after the other, and then up the reversed one if it is
+/// given.
 rankc::action_table one_by_one(std::vector<int> rank_of_stage, int pp, std::vector<int> reversed = {}) {
   using rankc::action_kind;
   rankc::action_table t{{}, {0}, std::move(rank_of_stage), 2, false, std::move(reversed), 1};
@@ -241,7 +241,7 @@ rankc::action_table one_by_one(std::vector<int> rank_of_stage, int pp, std::vect
   }
   return rankc::complete(t);
 }
-/// What a plan of that table is refused with.
+/// The refusal of a plan with this table; empty if it is lowerable.
 std::string refusal(const rankc::action_table& t, const std::vector<std::vector<int>>& shared = {}) {
   rankc::report out;
   check_lowerable(out, t, shared);
@@ -282,7 +282,7 @@ TEST_CASE("copies of a stage are summed in pairs of ranks: others are refused by
         "put the stages of both directions, and those of tied layers, on the same pairs of ranks, as "
         "dual_pipe does");
   CHECK_THROWS_AS(lowered_plan(plan), std::logic_error);
-  // One way, three layers that share a parameter on three ranks.
+  // One direction; three layers on three ranks share a parameter.
   CHECK(refusal(one_by_one({0, 1, 2}, 3), {{0, 1, 2}})
             .starts_with("RC331: pipeline rank 0 has parameters in common with rank 1 and with rank 2"));
   CHECK(refusal(one_by_one({0, 1, 2}, 3), {{0, 2}}).empty());
@@ -324,7 +324,7 @@ TEST_CASE("templates: every hole has a value and every value a hole") {
 }
 
 namespace {
-/// The program of a plan made anew: its hash, and every op of training with its place.
+/// Lower a plan anew: its hash, and every training op with its address.
 std::pair<std::uint64_t, std::string> program_of(const programs::job& j, const programs::layout& l,
                                                  dtype type) {
   const auto plan = programs::make(j, l);
@@ -367,7 +367,8 @@ void check_all_used(const rankc::plan_data& plan) {
     std::sort(touched.begin(), touched.end(), [](auto& a, auto& b) { return a.begin < b.begin; });
     std::size_t reached = 0;
     for (const access& a : touched) {
-      // Of the buffer, of the last tensor in it, and of the loss, which only one pipeline rank has.
+      // Gaps are padding at most: behind a buffer, behind its last tensor, and at the loss, which only one
+      // pipeline rank has.
       CHECK(a.begin < reached + 2 * alignment + 16 * sizeof(float));
       reached = std::max(reached, a.end);
     }
@@ -398,7 +399,7 @@ TEST_CASE(
         for (int i = plan.actions.begin[r.index]; i < plan.actions.begin[r.index + 1]; ++i)
           if (plan.actions.actions[i].kind == rankc::action_kind::reduce_grad)
             last = rankc::codegen::token(plan.actions.actions[i]);
-        bool goes_on = false;  // a stage's backward, layer by layer
+        bool goes_on = false;  // within a stage's backward, which is emitted layer by layer
         for (const item& i : r.train.items) {
           const bool computes = i.what == item_kind::forward || i.what == item_kind::backward ||
                                 i.what == item_kind::backward_layer;

@@ -22,7 +22,7 @@ using namespace rankc::codegen;
 
 namespace {
 
-/// The checker accepts a certificate, and what is read of it is what was written.
+/// The checker accepts the certificate, and the certificate read back equals the program.
 void check_text(const program& p, const verdict& v, const specification& model) {
   const std::string text = certificate({{p, v}}, model);
   CHECK(verify(text) == "");
@@ -37,7 +37,7 @@ void check_text(const program& p, const verdict& v, const specification& model) 
   CHECK(certificate({{again, read.steps[0].verdict}}, read.model) == text);
 }
 
-/// Returns how many programs are proven.
+/// Returns: the number of proven programs.
 int check_certificates(const rankc::plan_data& plan, bool verified) {
   int proven = 0;
   CAPTURE(plan.name);
@@ -71,7 +71,7 @@ TEST_CASE("every test plan has a certificate, for training and for evaluation") 
     proven += check_certificates(programs::make(p), p.dp == 1);
     alone += p.inference;
   }
-  // On both targets, training and evaluation; of forwards alone no training.
+  // Each plan has training and evaluation on both targets; inference plans have no training.
   CHECK(alone == 3);
   CHECK(proven == 4 * plans - 2 * alone);
 }
@@ -165,8 +165,8 @@ TEST_CASE("products, attention and norms never write over what they read, except
 
 namespace {
 
-/// Mutants of lowered programs of small models, so that many fit in a test; every kind of communication
-/// occurs. Returns how many programs there are.
+/// Judge mutants of lowered programs. The models are small, so that many fit in a test, and every kind of
+/// communication occurs. Returns: the number of programs.
 int judge_mutants(int of_small, int of_large, testing::mutation_report& sum) {
   const programs::job small[]{{"gpt2", false, 2, 4, 8, 1}, {"llama", true, 2, 4, 8, 1}};
   unsigned seed = 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worlds of any size are lowered, proven and certified; of more than 64 ranks some stand for all, and the
-// certificate says so.
+// Worlds of any size are lowered, proven and certified. Beyond 64 ranks, some ranks represent the others, and
+// the certificate says so.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>
@@ -100,7 +100,7 @@ TEST_CASE("a rank that is not like the others is not represented by them") {
   for (std::size_t rank : {std::size_t{77}, std::size_t{127}})
     for (std::size_t k = 0; k < l.communicator_of[rank].size(); ++k) {
       const int own = l.communicator_of[rank][k];
-      // Of another rank's group, or of none.
+      // The communicator of another rank's group, or none.
       for (int other : {l.communicator_of[rank == 77 ? 90 : 3][k], -1}) {
         l.communicator_of[rank][k] = other;
         CHECK_THROWS_AS(expand_train(l), std::logic_error);
@@ -194,7 +194,7 @@ TEST_CASE("a certificate whose other ranks do not follow from its own is refused
   }
   SUBCASE("more members than the axis has indices") {
     named(groups, 0, "gathering")["size"] = 16;
-    expected = 7170;  // of the bytes of its collectives
+    expected = 7170;  // checked by the bytes of its collectives
   }
   const std::string answer = verify(j.dump());
   CHECK_MESSAGE(rankc::test::said_in(answer).id == expected, answer);

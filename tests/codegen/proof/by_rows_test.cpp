@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives that go at once with a product, on a program of two ranks made by hand: what proof and checker
-// ask of the two.
+// Collectives that overlap a GEMM row by row, in a handmade program of two ranks: the requirements of the
+// proof and the checker.
 #include "../../said.hpp"
 
 #include <rankc/codegen/certificate.hpp>
@@ -25,7 +25,8 @@ using rankc::test::said_in;
 constexpr std::size_t part = 64, whole = 2 * part;
 enum op_index { begins, gathers, takes_rows, makes_rows, deals, uses, ends };
 
-/// x is gathered into all, of which y is made; of y another product makes z, whose sum is dealt out to s.
+/// x is all-gathered into `all`, and one GEMM makes y. Another GEMM makes z from y, and z is reduce-scattered
+/// to s.
 program right() {
   program p{.plan = "by hand", .streams = 1, .communicators = {{"tp", {0, 1}}}};
   for (int rank = 0; rank < 2; ++rank) {
@@ -63,8 +64,8 @@ program right() {
   return p;
 }
 
-/// What both say of a program that a change was made to, on both ranks; and that they take it where the two
-/// ops follow one another.
+/// Both refuse a program with a change on both ranks, and both accept it if the two ops run one after the
+/// other.
 void expect_refused(const std::function<void(rank_program&)>& change, const said& by_proof,
                     const said& by_checker, int streams = 1) {
   program p = right();
@@ -82,7 +83,7 @@ void expect_refused(const std::function<void(rank_program&)>& change, const said
   CHECK(said_in(verify(certificate(p, order))) == by_checker);
 }
 
-/// A value of a rank lies elsewhere.
+/// Move a value of a rank to another address.
 void put(rank_program& r, const rankc::codegen::access& what, std::size_t first) {
   const int value = what.value;
   const std::size_t size = what.end - what.begin;
@@ -109,10 +110,10 @@ TEST_CASE("what the later writes may not lie where the earlier reads") {
       [](rank_program& r) {
         put(r, r.ops[takes_rows].writes[0], 0);
         put(r, r.ops[begins].writes[1], 256);
-      },  // y over x
+      },  // y overlaps x
       {7034, {"0", "gather", "write", "takes rows", "0", "128", "0", "64", "gather"}},
       {7191, {"0", "gather", "takes rows"}});
-  expect_refused([](rank_program& r) { put(r, r.ops[deals].writes[0], 256 + 32); },  // s over y
+  expect_refused([](rank_program& r) { put(r, r.ops[deals].writes[0], 256 + 32); },  // s overlaps y
                  {7034, {"0", "deal", "write", "deal", "288", "352", "256", "384", "makes rows"}},
                  {7191, {"0", "deal", "makes rows"}});
 }
@@ -123,16 +124,16 @@ TEST_CASE("what was dealt out is gone") {
 }
 
 TEST_CASE("the two are neighbours, and one takes what the other gives") {
-  expect_refused(
-      [](rank_program& r) { r.ops[takes_rows].reads[0] = r.ops[takes_rows].reads[1]; },  // w for all
-      {7032, {"0", "gather", "takes rows"}}, {7190, {"0", "gather", "takes rows"}});
+  // The GEMM reads w in place of `all`.
+  expect_refused([](rank_program& r) { r.ops[takes_rows].reads[0] = r.ops[takes_rows].reads[1]; },
+                 {7032, {"0", "gather", "takes rows"}}, {7190, {"0", "gather", "takes rows"}});
   expect_refused(
       [](rank_program& r) {
         r.ops.insert(r.ops.begin() + deals, {.name = "between", .reads = {r.ops[begins].writes[1]}});
       },
       {7032, {"0", "deal", "between"}}, {7190, {"0", "deal", "between"}});
   expect_refused(
-      [](rank_program& r) {  // one product for both
+      [](rank_program& r) {  // one GEMM is paired with both collectives
         r.ops[takes_rows].writes[0] = r.ops[makes_rows].writes[0];
         r.ops.erase(r.ops.begin() + makes_rows);
       },
@@ -160,7 +161,7 @@ TEST_CASE("other collectives do not go so, and all members go alike") {
   CHECK(verify(certificate(one, order)) != "");
 }
 
-/// An op between a collective and its product, which takes 8 bytes of a place and makes 8.
+/// An op between a collective and its GEMM: it reads 8 bytes and writes 8 bytes.
 op between(std::size_t reads, std::size_t writes) {
   return {.name = "between",
           .reads = {{reads, reads + 8, 98, element_type::f32}},
@@ -198,7 +199,7 @@ TEST_CASE("what runs meanwhile touches nothing of the collective") {
       [](rank_program& r) {
         put_between(r, makes_rows, deals, 640, 648);
         r.ops[deals].reads.push_back(
-            r.ops[makes_rows].writes[0]);  // the op between: it is at the index that dealing was at
+            r.ops[makes_rows].writes[0]);  // the op between has the index that the reduce-scatter had
       },
       {7034, {"0", "deal", "read", "between", "384", "512", "384", "512", "deal"}},
       {7193, {"0", "deal", "between"}});
@@ -218,7 +219,7 @@ TEST_CASE("what runs meanwhile is a kernel") {
       {7033, {"0", "gather", "between"}}, {7192, {"0", "gather", "between"}});
 }
 
-/// Copies what is gathered, on a stream of its own, and is waited for at the end.
+/// Copy the gathered rows on another stream; the end waits for the copy.
 void copy_elsewhere(rank_program& r, int after) {
   const rankc::codegen::access all = r.ops[gathers].writes[0];
   r.ops.insert(r.ops.begin() + takes_rows + 1, {.name = "copies",

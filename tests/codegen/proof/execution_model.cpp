@@ -17,7 +17,7 @@ bool communicates(const op& o) {
   return o.kind == op_kind::send || o.kind == op_kind::receive || o.kind == op_kind::collective;
 }
 
-/// The ranks that an op of a rank sends from and to; -1 and -1 for a collective.
+/// The sender and the receiver of a rank's op; -1 and -1 for a collective.
 std::pair<int, int> ends_of(const op& o, int rank) {
   if (o.kind == op_kind::send) return {rank, o.peer};
   if (o.kind == op_kind::receive) return {o.peer, rank};
@@ -33,7 +33,7 @@ execution_model::execution_model(const program& p) : program_(p) {
   lay_out();
 }
 
-/// What cannot even be run.
+/// The first fault that makes the program impossible to run; empty if there is none.
 bool execution_model::refuse_structure() {
   const auto& communicators = program_.communicators;
   for (int r = 0; r < static_cast<int>(program_.ranks.size()); ++r) {
@@ -90,8 +90,8 @@ void execution_model::link() {
 }
 
 void execution_model::find_pairs() {
-  std::map<std::pair<int, int>, int> group_of;  // of the n-th collective on a communicator
-  std::map<std::pair<int, int>, int> entered;   // collectives of a rank on a communicator
+  std::map<std::pair<int, int>, int> group_of;  // the collective of a rank's n-th call on a communicator
+  std::map<std::pair<int, int>, int> entered;   // calls that a rank has made on a communicator
   for (int i = 0; i < size(); ++i) {
     const op& o = *ops_[i].source;
     if (o.kind != op_kind::collective) continue;
@@ -112,7 +112,7 @@ void execution_model::find_pairs() {
   }
 }
 
-/// An op may write over bytes that it reads only if it replaces this value, byte for byte.
+/// An op that writes over bytes which it reads must replace exactly that value.
 bool execution_model::destroys_reads(const state& o) {
   for (const auto& w : o.writes)
     for (const auto& s : o.reads) {
@@ -152,8 +152,8 @@ void execution_model::lay_out() {
   cells_.resize(base);
 }
 
-/// Later events first come out of four kinds of hardware: no rule at all, streams of very unlike speed, all
-/// that can start starts at once, and nothing starts before it must.
+/// The order of later events models four kinds of hardware: arbitrary; streams of very different speed;
+/// everything starts as soon as it can; nothing starts before it must.
 std::uint64_t execution_model::priority(int event) const {
   const int op = event / 2;
   const bool end = event % 2;
@@ -256,7 +256,8 @@ void execution_model::start(int i) {
   if (o.channel < 0) enable(i, true);
 }
 
-/// Ops of row-pipelined pairs: the first of a pair ends by itself, the last when all pairs have started.
+/// End an op of a row-pipelined pair. The first op ends alone; the last ends when all members' pairs have
+/// started.
 void execution_model::finish(int i) {
   if (ops_[i].last_of >= 0) pairs_[ops_[i].last_of].waiting.push_back(i);
   else enable(i, true);
@@ -283,14 +284,14 @@ void execution_model::gather(int i) {
   for (int m : members) enable(m, true);
 }
 
-/// Whether slots, or their offsets, lie in slabs of the op's bytes, and scratch has as many.
+/// Whether slots, or their offsets, fill slabs of the op's bytes, with as many scratch slabs.
 static bool fits_slabs(const op& o) {
   if (o.reads.empty() || o.writes.size() != 2) return false;
   const access& slabs = o.does == collective_kind::from_experts ? o.reads[0] : o.writes[0];
   return slabs.end - slabs.begin == o.bytes && o.writes[1].end - o.writes[1].begin == o.bytes;
 }
 
-/// Whether a member of a collective of n reads and writes as many bytes as the op says.
+/// Whether each member of a collective of n reads and writes the bytes that the op states.
 static bool fits_bytes(const op& o, std::size_t n) {
   const auto total = [](const std::vector<access>& list) {
     std::size_t sum = 0;
@@ -306,7 +307,7 @@ static bool fits_bytes(const op& o, std::size_t n) {
   return total(o.reads) == reads && total(o.writes) == writes;
 }
 
-/// Each member moves as many bytes as it says, of one type.
+/// Check that all members move the bytes that they state, with one element type.
 void execution_model::check_bytes(const std::vector<int>& members) {
   const communicator& group =
       program_.communicators[static_cast<std::size_t>(ops_[members[0]].source->communicator)];
@@ -319,8 +320,8 @@ void execution_model::check_bytes(const std::vector<int>& members) {
   }
 }
 
-/// What a member gives lies in a buffer, or in the next one's hands. Ends the members that waited for the one
-/// that has arrived last.
+/// A member's value is in its buffer, or with the next member already. Ends the members that waited for the
+/// last to arrive.
 void execution_model::shift(const std::vector<int>& members, int arrived) {
   const op& o = *ops_[arrived].source;
   const auto& ring = program_.communicators[o.communicator].ranks;
@@ -350,7 +351,7 @@ void execution_model::communicate(int i) {
   if (mine.size() > theirs.size()) return;
   const int send = sends ? i : theirs[mine.size() - 1], receive = sends ? theirs[mine.size() - 1] : i;
   meet(send, receive);
-  // The receive writes what was sent, whatever it calls it.
+  // The receive writes the sent value, whatever value it names.
   const auto &from = ops_[send].source->reads, &to = ops_[receive].source->writes;
   for (std::size_t k = 0; k < to.size(); ++k) {
     const bool fits = k < from.size() && from[k].end - from[k].begin == to[k].end - to[k].begin;
@@ -378,7 +379,7 @@ void execution_model::end(int i) {
     for (int c = o.writes[k].first; c < o.writes[k].last; ++c) {
       auto& x = cells_[c];
       --x.writing;
-      // A write that ended since this one started may have come after it.
+      // A write that ended after this one started may have come after it.
       std::erase_if(x.possible, [&](const auto& p) { return p.time < o.start_time; });
       x.possible.push_back({o.held[k], time_});
     }

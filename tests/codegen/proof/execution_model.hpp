@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a rank program in any interleaving one asks for, start and end of an op apart, and says what goes
-// wrong. It follows what hardware does with a program, wrong or right: a wait for a later op is no wait,
-// messages meet in the order in which they start, and bytes are garbage from a write's start to its end, for
-// readers and for other writers. A collective ends when all members have started, but a shift when the
-// neighbours have, and a row-pipelined one with the pair that it belongs to.
+// Runs a rank program in any interleaving, with separate start and end of each op, and reports errors. It
+// follows the hardware, for correct and wrong programs: a wait for a later op does nothing, messages match in
+// the order in which they start, and bytes are garbage from a write's start to its end, for readers and for
+// other writers. A collective ends when all members have started, a shift when the neighbours have, and a
+// row-pipelined one together with its pair.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -16,10 +16,11 @@
 
 namespace rankc::codegen::testing {
 
-/// One interleaving. `delayed` numbers an op over all ranks: it ends only when nothing else can happen.
+/// One interleaving. `delayed` is the number of an op over all ranks; it ends only when nothing else can
+/// happen.
 struct interleaving {
   unsigned seed = 0;
-  bool buffered = false;  // a send ends without its receive
+  bool buffered = false;  // a send may end before its receive starts
   int delayed = -1;
 };
 
@@ -28,33 +29,33 @@ class execution_model {
   explicit execution_model(const program&);
 
   int size() const { return static_cast<int>(ops_.size()); }
-  /// Run once; empty: no harm. Otherwise the first harm that showed.
+  /// Run once. Returns: the first harm that showed; empty if none.
   std::string run(const interleaving&);
 
  private:
   struct span {
-    int first, last;  // cells, over all ranks
+    int first, last;  // range of cells, which count over all ranks
     int value, type, replaces;
   };
   struct state {
     const op* source;
     int rank;
     std::vector<int> followers;  // ops that wait for this one's end
-    int causes = 0;              // ops whose end this one waits for
+    int causes = 0;              // number of ops that this one still waits for
     int channel = -1;
     int first_of = -1, last_of = -1;  // row-pipelined pairs
     std::vector<span> reads, writes;
     bool destroys_reads = false;
-    int missing = 0;  // of a run, as all below
+    int missing = 0;  // state of a run, as all below
     bool started = false, ended = false;
     int start_time = 0;
-    std::vector<std::pair<int, int>> held;  // what `writes` will hold: value and type
+    std::vector<std::pair<int, int>> held;  // the value and type that each write will leave
   };
   struct cell {
     int reading = 0, writing = 0;
     struct entry {
       std::pair<int, int> what;  // value and type
-      int time;                  // when it may last have been written
+      int time;                  // the last time at which it may have been written
     };
     std::vector<entry> possible;
   };
@@ -69,7 +70,7 @@ class execution_model {
   /// started.
   struct pair_group {
     int members = 0;
-    int started = 0;           // of a run, as all below
+    int started = 0;           // state of a run, as all below
     std::vector<int> waiting;  // last ops that have started
   };
 

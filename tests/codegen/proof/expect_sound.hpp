@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a report on mutants must say, and that it judged what could harm.
+// Checks a report on mutants: its verdicts, and that it judged harmful mutants at all.
 #pragma once
 #include "mutations.hpp"
 
@@ -9,7 +9,7 @@
 
 namespace rankc::codegen::testing {
 
-/// No harmful mutant is accepted; proof and checker agree.
+/// Require that no harmful mutant is accepted, and that proof and checker agree.
 inline void expect_sound(const mutation_report& report) {
   INFO(to_text(report));
   CHECK(report.false_accepts.empty());
@@ -18,8 +18,8 @@ inline void expect_sound(const mutation_report& report) {
   for (const auto& text : report.disagreements) FAIL_CHECK("prove and verify differ: " << text);
 }
 
-/// The same; and the mutants tell proofs apart. Each of the 15 kinds of mutation does harm, few mutants that
-/// are refused do no harm, and some mutants change so little that they are accepted.
+/// Require the same, and that the mutants distinguish proofs: each of the 15 kinds of mutation does harm, few
+/// refused mutants are harmless, and some mutants change so little that they are accepted.
 inline void expect_sound_and_telling(const mutation_report& report) {
   expect_sound(report);
   CHECK(report.by_kind.size() == 15);

@@ -7,8 +7,8 @@
 
 namespace rankc::codegen::testing {
 
-/// A late op shows most pairs of accesses that nothing orders. Small programs get more interleavings, for
-/// those pairs that show only when a third op comes between.
+/// Delaying one op shows most pairs of unordered accesses. Small programs get more interleavings, for pairs
+/// that show only if a third op comes between.
 std::string find_harm(const program& p, unsigned seed, int most_late) {
   execution_model model(p);
   for (unsigned k = 0; k < 16; ++k)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Searches interleavings of a program for harm.
+// Searches the interleavings of a program for a harmful one.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -8,8 +8,8 @@
 
 namespace rankc::codegen::testing {
 
-/// The first harm found; empty: none. Each op ends late in one interleaving; of a large program, `most_late`
-/// ops do.
+/// The first harm found; empty if none. Each op is late in one interleaving; in a large program only
+/// `most_late` ops are.
 std::string find_harm(const program&, unsigned seed, int most_late = std::numeric_limits<int>::max());
 
 }  // namespace rankc::codegen::testing

@@ -27,7 +27,7 @@ void rename_reads(std::vector<op>& ops, int from, int to) {
       if (a.value == from) a.value = to;
 }
 
-/// Take out an op; what came after it, by an event or on its stream, comes after all that it came after.
+/// Remove an op. Ops that came after it, by an event or on its stream, now come after all its predecessors.
 void take_out(std::vector<op>& ops, int k) {
   const auto neighbour = [&](int step) {
     int n = k + step;
@@ -44,14 +44,14 @@ void take_out(std::vector<op>& ops, int k) {
   ops.erase(ops.begin() + k);
 }
 
-/// Take out a collective in place; its results are what it read.
+/// Remove a collective in place: readers of its results read its inputs.
 void skip(std::vector<op>& ops, int k) {
   for (std::size_t a = 0; a < ops[k].writes.size(); ++a)
     rename_reads(ops, ops[k].writes[a].value, ops[k].reads[a].value);
   take_out(ops, k);
 }
 
-/// One draw of a mutation of one rank. Waits follow their op wherever it goes.
+/// One draw of a mutation of one rank. Waits stay with their op when it moves.
 struct mutator {
   program& p;
   std::mt19937& random;
@@ -61,7 +61,7 @@ struct mutator {
 
   int below(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
   std::string at(int k) const { return "rank " + std::to_string(rank) + ": \"" + ops[k].name + "\""; }
-  /// Turn to an op that satisfies a condition; false: the rank has none.
+  /// Pick an op that satisfies a condition. Returns: false if the rank has no such op.
   template <class Condition>
   bool turn_to(Condition suits) {
     std::vector<int> found;
@@ -147,7 +147,7 @@ struct mutator {
     auto& list = below(2) ? ops[i].reads : ops[i].writes;
     return list.empty() ? nullptr : &list[below(static_cast<int>(list.size()))];
   }
-  /// Somewhere else in the arena, in half the draws just beside.
+  /// Another address in the arena, in half of the draws right next to the old one.
   std::size_t place_for(const access& a) {
     const auto size = a.end - a.begin, arena = p.ranks[rank].arena_bytes;
     const auto step = std::max<std::size_t>(size / 2, 1);
@@ -195,7 +195,7 @@ struct mutator {
         if (o.kind == op_kind::collective && o.message == message) o.bytes = bytes;
     return {"change collective bytes", at(i)};
   }
-  /// Wherever the output is used, it is looked for at its new place.
+  /// All uses of the output follow it to its new address.
   mutation write_over_input() {
     const auto suits = [](const op& o) {
       return !o.reads.empty() &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Breaks a right program in one place at a time and asks the proof, the checker and the execution model what
-// they think of it. Works on any program, made by hand or lowered.
+// Breaks a correct program in one place at a time, and compares the verdicts of the proof, the checker and
+// the execution model. Programs may be handmade or lowered.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -15,7 +15,7 @@ namespace rankc::codegen::testing {
 struct mutation_tally {
   int mutants = 0, accepted = 0;
   int harmful = 0;   // rejected, and an interleaving shows the harm
-  int harmless = 0;  // rejected, and none was found
+  int harmless = 0;  // rejected, and no interleaving shows harm
 };
 
 struct mutation_report {
@@ -26,23 +26,23 @@ struct mutation_report {
   std::vector<std::string> strict;         // rejected, but harmless: mutation, then reason
 };
 
-/// What was done to a program.
+/// A mutation: its kind, and a description of the change.
 struct mutation {
   std::string kind, text;
 };
 
-/// Change one thing; returns an empty kind where the draw found nothing to change.
+/// Change one thing. Returns: an empty kind if the draw found nothing to change.
 mutation mutate(program&, std::mt19937&);
-/// The same: one field gets another value.
+/// The same, for one field's value.
 mutation mutate_field(program&, std::mt19937&);
-/// The same: ops, waits or buffers change places, are left out or come twice.
+/// The same, for ops, waits or buffers that are exchanged, removed or doubled.
 mutation mutate_structure(program&, std::mt19937&);
 
-/// Take the collectives out that a name satisfies, on all ranks, as if nobody had thought of them: what read
-/// their results reads what they read.
+/// Remove on all ranks the collectives whose names match, as if they had been forgotten: readers of their
+/// results read their inputs.
 void remove_collectives(program&, const std::function<bool(const std::string&)>& named);
 
-/// What proof, checker and model say of one program, added to the report under `kind`.
+/// Ask proof, checker and model about one program, and add their answers to the report under `kind`.
 void judge(const program&, const mutation&, unsigned seed, mutation_report&);
 
 /// Judge `count` mutants of a program.

@@ -35,13 +35,14 @@ constexpr pipeline_shape shapes[] = {
 
 TEST_CASE("a mutant of a pipeline is accepted when it is harmless, refused when it is not") {
   mutation_report sum;
-  const int mutants = rankc::test::plants_all() ? 1200 : 200;  // of each shape
+  const int mutants = rankc::test::plants_all() ? 1200 : 200;  // for each shape
   for (unsigned s = 0; s < std::size(shapes); ++s)
     sum += run_mutations(pipeline_program(shapes[s]),
                          shapes[s].tp * shapes[s].dp == 4 ? mutants / 4 : mutants, s + 1);
   MESSAGE(to_text(sum));
   expect_sound_and_telling(sum);
-  // What is refused though nothing is read wrong: a declaration that the other side or the rank belies.
+  // Mutants that are refused without a wrong read: a declaration contradicts the other side or the rank
+  // itself.
   for (const auto& text : sum.strict) {
     const int id = rankc::test::said_in(text).id;
     const bool declared = id == 7061 || id == 7028 || text.find("begin") != text.npos;
@@ -58,7 +59,7 @@ TEST_CASE("a random program is accepted when no interleaving harms it, refused w
   expect_sound(sum);
   CHECK(sum.total.accepted > some_of(5000));
   CHECK(sum.total.harmful > some_of(5000));
-  // The one rule beyond what this model can show: NCCL wants a communicator's ops ordered on each rank.
+  // The one rule that this model cannot show: NCCL requires each rank to order a communicator's ops.
   for (const auto& text : sum.strict) CHECK_MESSAGE(rankc::test::said_in(text).id == 7066, text);
 }
 

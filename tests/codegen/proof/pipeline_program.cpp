@@ -15,7 +15,7 @@ namespace {
 
 enum stream { compute, reduce, to_next, from_prev, to_prev, from_next, overlap, n_streams };
 
-/// What all ranks agree on.
+/// The state that all ranks share.
 struct world {
   pipeline_shape shape;
   program result;
@@ -31,7 +31,7 @@ struct world {
     if (fresh) result.communicators.push_back({name, std::move(ranks)});
     return it->second;
   }
-  /// The value that crosses from stage p to the next (F) or the one before (B).
+  /// The value that stage p sends to the next stage (F) or to the one before (B).
   int boundary(char action, int microbatch, int p, int d, int t) {
     const auto [it, fresh] = boundaries.try_emplace({action, microbatch, p, d, t}, values);
     if (fresh) ++values;
@@ -71,7 +71,7 @@ struct stage_rank {
     for (auto* slot : {in, out, gradient_in, gradient_out, flow})
       for (int i = 0; i < 2; ++i) slot[i] = rank.allocate(2);
     sum = flow[0];
-    sum.begin += rank_builder::block;  // overlaps both, of another life time
+    sum.begin += rank_builder::block;  // overlaps both, with another lifetime
     sum.end = flow[1].end - rank_builder::block;
     tokens = rank.allocate(1);
     loss = rank.allocate(1);
@@ -85,7 +85,7 @@ struct stage_rank {
         {.kind = op_kind::compute, .name = name, .reads = std::move(reads), .writes = std::move(writes)});
   }
 
-  /// In place; nothing on a group of one.
+  /// In place; no op for a group of one.
   void all_reduce(const std::string& name, stream s, const std::string& group, std::vector<int> ranks,
                   access& a) {
     if (ranks.size() == 1) return;
@@ -100,7 +100,7 @@ struct stage_rank {
     all_reduce(name, stream::compute, tensor_group(), tensor_ranks(), a);
   }
 
-  /// Between stage `from` and stage `to`; this rank is one of the two.
+  /// Transfer between stages `from` and `to`; this rank has one of the two.
   void transfer(char action, int mb, int from, int to, stream s, access& a) {
     const auto edge = std::to_string(from) + " -> " + std::to_string(to);
     op o{.kind = p == from ? op_kind::send : op_kind::receive, .stream = static_cast<int>(s)};

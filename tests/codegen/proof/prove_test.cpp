@@ -101,7 +101,8 @@ TEST_CASE("races and wrong reads name both ops and the bytes") {
 }
 
 TEST_CASE("order through another rank counts when data comes back, not when a send completes") {
-  // "late" overwrites on stream 2 what "early" reads on stream 0; between them a message to rank 1.
+  // "late" overwrites on stream 2 the bytes that "early" reads on stream 0; between them is a message to rank
+  // 1.
   const auto start = [](sketch& s) {
     s.compute(0, "early", 0, {{0, 100, 0}}, {});
     s.send(0, "x", 0, 1, {0, 4, 0}).waits = {1};

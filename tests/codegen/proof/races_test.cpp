@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Races that no read shows: two ops that write the same bytes at once, and orders that a collective is taken
-// to give and does not give.
+// Races that no read reveals: two ops write the same bytes at once, and a collective does not give an order
+// that the program relies on.
 #include "mutations.hpp"
 #include "sketch.hpp"
 
@@ -15,12 +15,12 @@ using rankc::codegen::testing::sketch;
 using rankc::test::said;
 using rankc::test::said_in;
 
-/// What the proof says first, or nothing, and what the checker says of the same program.
+/// The proof's first reason, or none, and the checker's about the same program.
 struct opinions {
   said proof, checker;
   bool operator==(const opinions&) const = default;
 };
-/// A race must do harm in some interleaving, and what is accepted in none.
+/// A refused race must do harm in some interleaving, and an accepted program in none.
 opinions opinions_of(sketch& s) {
   const said proof = s.refusal();
   testing::mutation_report report;
@@ -32,7 +32,8 @@ opinions opinions_of(sketch& s) {
 }
 const opinions accepted{};
 
-/// A race between the op "early", which reads bytes 0..100 of rank 0, and the op "late", which writes there.
+/// The race between the op "early", which reads bytes 0..100 of rank 0, and the op "late", which writes
+/// there.
 const opinions overwritten{{7069, {"0", "late", "40", "100", "early"}}, {7188, {"0", "late", "40", "early"}}};
 
 }  // namespace
@@ -86,7 +87,7 @@ TEST_CASE("writes are ordered by what comes back from another rank, too") {
 
 namespace {
 
-/// Two tensors that go around a ring of all ranks, on stream 0.
+/// Shift two tensors around a ring of all ranks, on stream 0.
 void shift(sketch& s, int r, collective_kind does) {
   s.add(r, {.kind = op_kind::collective,
             .name = "shift",
@@ -98,8 +99,8 @@ void shift(sketch& s, int r, collective_kind does) {
             .does = does});
 }
 
-/// Rank 0 of a ring of four reads bytes, shifts, and overwrites them after a message that another rank sends
-/// once its own part of the shift has ended.
+/// Rank 0 in a ring of four reads bytes and shifts. It overwrites the bytes after a message from a rank whose
+/// own part of the shift has ended.
 opinions after_message_of(int sender, collective_kind does) {
   sketch s(4);
   for (int r = 0; r < 4; ++r) {
@@ -115,7 +116,7 @@ opinions after_message_of(int sender, collective_kind does) {
 }  // namespace
 
 TEST_CASE("a shift ends when the giver has begun, whatever the others do") {
-  CHECK(after_message_of(1, collective_kind::shift) == accepted);  // rank 0 gives to rank 1
+  CHECK(after_message_of(1, collective_kind::shift) == accepted);  // rank 0 sends to rank 1
   CHECK(after_message_of(2, collective_kind::shift) == overwritten);
   CHECK(after_message_of(3, collective_kind::shift) == overwritten);
   CHECK(after_message_of(3, collective_kind::shift_back) == accepted);
@@ -139,8 +140,7 @@ TEST_CASE("a sum over all members orders them all") {
 
 namespace {
 
-/// Rows go at once with a product on two ranks; the first or the later half of the pair is what a message to
-/// rank 0 follows.
+/// Two ranks pipeline rows with a GEMM. A message to rank 0 follows the first or the later op of the pair.
 struct row_pipelined {
   sketch s{2};
   explicit row_pipelined(bool gathers) {
@@ -177,7 +177,7 @@ TEST_CASE("a product whose rows are summed as it makes them still runs when othe
 }
 
 TEST_CASE("a product begins before the rows of other ranks are there") {
-  // Rank 1 gathers after a message that follows "early"; rank 0's product writes where "early" reads.
+  // Rank 1 gathers after a message that follows "early"; rank 0's GEMM writes the bytes that "early" reads.
   row_pipelined p(true);
   auto& ops = p.s.p.ranks[0].ops;
   ops[2].name = "late";
@@ -220,7 +220,7 @@ TEST_CASE("no op waits for one that is row-pipelined, but for the last of the pa
 
 namespace {
 
-/// Two tensors of equal size in one call, of ranks that need not have one layout.
+/// One all-reduce of two tensors of equal size; the ranks may have different layouts.
 op& sum_of_two(sketch& s, int r, std::size_t first, std::size_t second) {
   return s.add(r, {.kind = op_kind::collective,
                    .name = "bucket",

@@ -14,12 +14,13 @@ constexpr int n_streams = 3, n_bytes = 6;
 struct maker {
   std::mt19937 random;
   program result{.plan = "random", .streams = n_streams};
-  std::vector<std::vector<int>> contents;  // (ranks, bytes): values if all ops ran in the order made
+  // (ranks, bytes): the values if all ops ran in the order in which they were made.
+  std::vector<std::vector<int>> contents;
   int values = 0, messages = 0, wait_percent = 0;
 
   int below(int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
 
-  /// Some bytes that hold one value.
+  /// An access of some bytes that hold one value.
   access read(int r) {
     const int at = below(n_bytes), value = contents[r][at];
     int end = at + 1;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small programs of no meaning: right if the ops ran one after the other, with waits left to chance. Most
-// race, a good share does not, and the proof must tell which.
+// Small random programs: correct if the ops run one after the other, with random waits. Most race, many do
+// not, and the proof must tell which.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Builds the program of one rank op by op and finds the waits that order its accesses: every read after the
-// last write, every write after the reads before it. Waits that other waits imply are left out.
+// Builds the program of one rank op by op, and derives the waits that order its accesses: every read after
+// the last write, every write after the reads before it. Waits that other waits imply are omitted.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -14,7 +14,7 @@ namespace rankc::codegen::testing {
 
 class rank_builder {
  public:
-  static constexpr std::size_t block = 64;  // bytes; accesses begin and end at its multiples
+  static constexpr std::size_t block = 64;  // bytes; accesses are aligned to it
 
   explicit rank_builder(int streams) : streams_(streams), last_(streams, 0) {}
 
@@ -27,7 +27,7 @@ class rank_builder {
   }
 
   void issue(op o) {
-    for (auto& w : o.writes)  // what an op reads and writes it changes in place
+    for (auto& w : o.writes)  // a range that an op reads and writes is changed in place
       for (std::size_t r = 0; r < o.reads.size(); ++r)
         if (o.reads[r].begin == w.begin && o.reads[r].end == w.end) w.replaces = static_cast<int>(r);
     const int index = static_cast<int>(program_.ops.size());
@@ -55,7 +55,7 @@ class rank_builder {
  private:
   struct use {
     int writer;
-    std::vector<int> readers;  // since the writer, the last of each stream
+    std::vector<int> readers;  // since the writer: the last reader on each stream
   };
   template <class Each>
   void each_block(const std::vector<access>& accesses, Each each) {
@@ -65,8 +65,9 @@ class rank_builder {
 
   int streams_;
   rank_program program_;
-  std::vector<int> last_;               // op of each stream; the begin op at first
-  std::vector<std::vector<int>> ends_;  // per op and stream: the last op that has ended when this one has
+  std::vector<int> last_;  // the last op of each stream; at first the begin op
+  // Per op and stream: the last op that is known to have ended when this one has.
+  std::vector<std::vector<int>> ends_;
   std::vector<use> uses_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program made op by op, for tests of the proof: each verdict is compared with the checker's.
+// A program built op by op, for tests of the proof. Each verdict is compared with the checker's.
 #pragma once
 #include "../../said.hpp"
 
@@ -17,7 +17,7 @@ namespace rankc::codegen::testing {
 using rankc::test::said;
 using rankc::test::said_in;
 
-/// Ranks with one value 0 in bytes 0..100 from the start, four streams and communicators over all ranks.
+/// Ranks whose bytes 0..100 hold value 0 from the start, with four streams and communicators over all ranks.
 struct sketch {
   program p{.plan = "sketch", .streams = 4};
 
@@ -58,7 +58,7 @@ struct sketch {
                    .bytes = 4,
                    .message = name[0]});
   }
-  /// The first reason of the refusal, or nothing; the checker must be of the same opinion.
+  /// The first reason of a refusal, or none; the checker must agree.
   said refusal(std::vector<access> kept = {}) {
     for (auto& r : p.ranks) r.ops.push_back({.kind = op_kind::end, .name = "end"});
     p.ranks[0].ops.back().reads = std::move(kept);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking the tool in a test: the answer to a line, and the rules that it names.
+// Calls the tool in a test: the answer to a command line, and the rules that it names.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ inline json answer(const std::string& line) { return json::parse(answer_line(lin
 inline json check(const std::string& line) { return json::parse(answer_line(line, answer_check)); }
 inline json dims(const std::string& line) { return json::parse(answer_line(line, answer_dims)); }
 
-/// "RC301 RC305": the rules of the diagnostics in order, but of no warning; empty where the answer is ok.
+/// The rules of the diagnostics in order, without warnings: "RC301 RC305"; empty if the answer is ok.
 inline std::string ids(const json& answered) {
   std::string out;
   for (const json& d : answered.at("diagnostics"))
@@ -28,7 +28,7 @@ inline std::string ids(const json& answered) {
   return answered.at("ok") == out.empty() ? out : "ok contradicts the diagnostics";
 }
 
-/// "RC8030 RC8031": the sentences of diagnostics that all are of RC300.
+/// The ids of the sentences in the diagnostics, which all are RC300's: "RC8030 RC8031".
 inline std::string sentences(const json& answered) {
   std::string out;
   for (const json& d : answered.at("diagnostics")) {
@@ -42,7 +42,7 @@ inline std::string text_of(const json& answered) {
   return answered.at("diagnostics").empty() ? "" : answered["diagnostics"][0].at("text").get<std::string>();
 }
 
-/// The first diagnostic, where it is a sentence of the tool itself.
+/// The first diagnostic, which must be a sentence of the tool itself.
 inline test::said said_of(const json& answered) {
   if (answered.at("diagnostics").empty()) return {};
   const json& first = answered["diagnostics"][0];
@@ -50,7 +50,7 @@ inline test::said said_of(const json& answered) {
   return test::said_in(first.at("text").get<std::string>());
 }
 
-/// A line for `--check` of the program in an answer.
+/// A `--check` line with the program of an answer.
 inline json program_of(const json& answered) {
   json out{{"ranks", answered.at("program")}};
   for (const char* field : {"stage_to_rank", "stage_to_rank_rev", "mb_split"})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc tokens --chat`: tokens and labels of conversations are those of transformers (tests/oracles/chat).
+// `rankc tokens --chat`: tokens and labels of conversations equal transformers' (tests/oracles/chat).
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
@@ -26,7 +26,7 @@ std::string line_of(const char* question, const char* answer) {
 }
 
 #ifdef RANKC_TEXT_LIBRARIES
-/// The tokenizer of llama3.json with the special tokens of the oracle.
+/// The tokenizer of llama3.json with the oracle's special tokens.
 std::string tokenizer_of(const json& oracle) {
   return test::tokenizer_with(RANKC_TOKENIZERS "/llama3.json",
                               oracle["special"].get<std::vector<std::string>>());
@@ -65,7 +65,9 @@ TEST_CASE("a tokenizer that normalizes keeps the labels where they are") {
                          .chat = "chatml"};
   REQUIRE(f.run(o).code == 0);
   const std::string labels = f.labels();
-  // Two bytes of one letter, which NFC has made of four, or one letter; then <|im_end|>.
+  // The two bytes of a letter that NFC has composed from four, or one letter; then <
+  // im_end
+  // >.
   CHECK(std::count(labels.begin(), labels.end(), '1') >= 4);
   CHECK(labels.ends_with("110"));
 }

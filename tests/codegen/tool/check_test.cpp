@@ -13,7 +13,8 @@ json program(const char* schedule, int pp, int microbatches) {
   return program_of(answer(json{{"schedule", schedule}, {"pp", pp}, {"microbatches", microbatches}}.dump()));
 }
 
-/// Split "0F0 0B0 | 1F0 1B0" into ranks; the placement is left to be found.
+/// Split "0F0 0B0
+///  1F0 1B0" into ranks; the placement is not given.
 json line(const std::string& text) {
   json ranks = json::array({json::array()});
   std::istringstream words(text);
@@ -103,7 +104,7 @@ TEST_CASE("a message has two ends in the right places") {
   CHECK(verdict("0F0 0SEND_F0 | 1F0 1RECV_F0") == "RC308");
   CHECK(verdict("0F0 0SEND_F0 | 1F0") == "RC308");
   CHECK(verdict("0F0 | 1RECV_F0 1F0") == "RC308");
-  CHECK(verdict("0F0 0SEND_F0 1F0") == "RC308");                      // to its own rank
+  CHECK(verdict("0F0 0SEND_F0 1F0") == "RC308");                      // to the sender itself
   CHECK(verdict("0F0 0SEND_F0 | 1RECV_F0 1F0 1SEND_F0") == "RC308");  // past the last stage
   CHECK(verdict("0RECV_F0 0F0 0SEND_F0 | 1RECV_F0 1F0") == "RC308");
   CHECK(verdict("0F0 0SEND_F0 0RECV_B0 | 1RECV_F0 1F0 1SEND_B0") == "RC308");  // nothing makes a gradient
@@ -121,7 +122,7 @@ TEST_CASE("messages between two ranks are received in the order they are sent") 
 }
 
 TEST_CASE("a ring of waits is named") {
-  // Both ranks compute first what the other has not sent: no order of messages helps.
+  // Both ranks compute first what needs the other's message: no order of messages helps.
   const char* ring = "0F0 3F0 0F1 3F1 | 1F0 1F1 2F0 2F1";
   CHECK(verdict(ring) == "RC304");
   CHECK(
@@ -133,7 +134,7 @@ TEST_CASE("a ring of waits is named") {
 
 TEST_CASE("a message waits for what its rank computes before it") {
   CHECK(verdict("0F0 0SEND_F0 0RECV_B0 0B0 | 1RECV_F0 1F0 1B0 1SEND_B0") == "");
-  // Rank 0 sends its forward behind the backward that needs it.
+  // Rank 0 sends its forward's output after the backward that depends on it.
   const char* late = "0F0 0RECV_B0 0B0 0SEND_F0 | 1RECV_F0 1F0 1B0 1SEND_B0";
   CHECK(verdict(late) == "RC304");
   CHECK(said(late).find("waits for the message 0SEND_F0 -> 1RECV_F0 (rank 0 item 3, rank 1 item 0), which "
@@ -141,7 +142,8 @@ TEST_CASE("a message waits for what its rank computes before it") {
 }
 
 TEST_CASE("who queues behind whom depends on the runtime") {
-  // 1F1B with each receive before the send beside it: rankc's streams are apart, one communicator is not.
+  // 1F1B with each receive before its neighbouring send. rankc has a stream for each direction; a single
+  // communicator does not.
   json j = program("one_f_one_b", 2, 4);
   CHECK(verdict(j) == "");
   for (const auto& [queues, expected] : {std::pair("edge", ""), std::pair("pair", "RC304"),

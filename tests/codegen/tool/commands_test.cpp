@@ -60,7 +60,7 @@ result run_verify(const fs::path& file, std::optional<std::uint64_t> seed = {}) 
   return {code, out.str(), errors.str()};
 }
 
-/// What a command says that ends with this exit code and prints nothing else.
+/// The error of a command that ends with this exit code and prints nothing else.
 test::said refusal(const result& r, int code = 1) {
   CHECK(r.code == code);
   CHECK(r.out == "");
@@ -158,7 +158,7 @@ TEST_CASE("a program has its plan's schedule, and says what its target does not 
             ".schedule = {lr_piece{lr_shape::linear, 50, peak}, lr_piece{lr_shape::cosine, 350, 0.0001}}") !=
         std::string::npos);
   CHECK(text.find(".note") == std::string::npos);
-  CHECK(text.find("\n     0.001 |       **********\n") != std::string::npos);  // drawn
+  CHECK(text.find("\n     0.001 |       **********\n") != std::string::npos);  // the drawing
   CHECK(text.find("\n      step 1                                                        440\n") !=
         std::string::npos);
   for (const auto& [to, name] :
@@ -167,7 +167,8 @@ TEST_CASE("a program has its plan's schedule, and says what its target does not 
     CHECK(of_target.find(
               ", .rows = 512, .columns = 256, .stride = 256, .microbatch = 3},\n     .calls = calls_") !=
           std::string::npos);
-    CHECK(of_target.find(".logits = ") == of_target.rfind(".logits = "));  // of the last pipeline rank alone
+    // The last pipeline rank alone has logits.
+    CHECK(of_target.find(".logits = ") == of_target.rfind(".logits = "));
   }
   plan.recipe.precision = bf16;
   CHECK(program().find(".note = \"the recipe's precision is bf16; this program computes in f32\",") !=
@@ -182,7 +183,7 @@ codegen::proven proven_of(codegen::program p) {
   return {std::move(p), std::move(v)};
 }
 
-/// Certificates of a plan, of both steps or of one, with its model or another.
+/// Certificates of a plan with both steps or one, and with its own model or another.
 struct certificates {
   plan_data plan = programs::make(programs::jobs[0], programs::layouts[5]);
   codegen::lowered low = codegen::lower(plan, runtime::dtype::f64);
@@ -224,7 +225,7 @@ TEST_CASE("verify prints whose certificate it is, what is claimed and what is tr
   CHECK(drawn_line(run_verify(file, 5)) != drawn_line(run_verify(file, 6)));
   CHECK(drawn_line(shown) != drawn_line(run_verify(file)));
 
-  std::string other = c.both();  // another plan's name is shown as such
+  std::string other = c.both();  // the other plan's name is printed
   const std::string own = fmt::format("\"plan\": \"{}\"", c.plan.name);
   other.replace(other.find(own), own.size(), "\"plan\": \"another\"");
   write(file, other);
@@ -238,12 +239,12 @@ TEST_CASE("verify ends with 1 where a certificate is refused, and prints no clai
   for (const auto& steps : {std::vector{c.train}, {c.evaluate}})
     for (const bool has_model : {true, false}) {
       write(file, codegen::certificate(steps, has_model ? c.model : codegen::specification{}));
-      if (!has_model && steps[0].program.step == "evaluate") continue;  // it may be a plan of forwards alone
+      if (!has_model && steps[0].program.step == "evaluate") continue;  // it may be an inference plan
       const test::said apart = refusal(run_verify(file));
       CHECK(apart.id == 8124);
       CHECK(apart.arguments.at(0) == file);
     }
-  c.model.layers.back().ops.back().number *= 2;  // another model: of twice the loss
+  c.model.layers.back().ops.back().number *= 2;  // another model: twice the loss
   write(file, c.both());
   const test::said other = refusal(run_verify(file));
   CHECK(other.id == 8120);
@@ -319,7 +320,7 @@ TEST_CASE("verify ends with 3 where the programs are sound and not compared with
   c.model.layers.back().ops.back().row = "an_op_of_the_users";
   CHECK(test::said_in(not_compared(c.both()), 7635) == test::said{7635, {"an_op_of_the_users"}});
   CHECK(run("verify " + file).code == 3);
-  // The steps are compared with each other even so.
+  // The steps are still compared with each other.
   for (codegen::rank_program& r : c.evaluate.program.ranks)
     for (codegen::op* o : {&r.ops.front(), &r.ops.back()})
       for (codegen::holding& h : o->holds)

@@ -9,7 +9,7 @@ namespace rankc::tool {
 
 namespace {
 
-/// The page of a line, or what is wrong with it.
+/// The page for a line, or its diagnostics.
 std::string page(const char* line) {
   std::ostringstream out, errors;
   const int code = show_dims(json::parse(line), out, errors);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of every schedule, sound and damaged, with the verdict of an independent simulator. The lines were
-// drawn by tests/bench/fuzz_check.py.
+// Programs of every schedule, sound and damaged, with the verdict of an independent simulator.
+// tests/bench/fuzz_check.py drew the lines.
 #include <doctest/doctest.h>
 
 #include <fstream>

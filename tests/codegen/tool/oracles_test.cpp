@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of real systems: what is known good is accepted, what is known bad is refused by the rule it
-// breaks, and the schedules that rankc has too are the same.
+// Programs of real systems: correct ones are accepted, wrong ones are refused by the rule that they break,
+// and the schedules that rankc also has are equal.
 #include <doctest/doctest.h>
 
 #include <cctype>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Examples packed into sequences: by best fit, whole, each once, and with their labels.
+// Packs examples into sequences by best fit: each example is there once, whole, with its labels.
 #include <doctest/doctest.h>
 #include <packer.hpp>
 
@@ -17,9 +17,9 @@ namespace packing {
 using sizes = std::vector<std::size_t>;
 using groups = std::vector<sizes>;
 
-/// Conversations whose tokens are n bytes, by chatml.
+/// Chatml conversations whose tokens are n bytes.
 std::string lines_of(const sizes& lengths) {
-  constexpr std::size_t around = 62;  // bytes of the template
+  constexpr std::size_t around = 62;  // bytes that the template adds
   std::string lines;
   for (const std::size_t length : lengths)
     lines += R"({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": ")" +
@@ -53,7 +53,7 @@ TEST_CASE("no sequence is too long, no example is lost, and none would fit elsew
       CHECK(held.back() <= 64);
     }
     CHECK(std::count(seen.begin(), seen.end(), true) == 200);
-    // Two sequences that fit into one would have been one.
+    // No two sequences fit into one.
     std::sort(held.begin(), held.end());
     if (held.size() > 1) CHECK(held[0] + held[1] > 64);
   }
@@ -68,7 +68,7 @@ TEST_CASE("a sequence has whole conversations, their labels, and the end of docu
   const std::string labels = f.labels();
   REQUIRE(all.size() == 3 * 128 + 1);
   REQUIRE(labels.size() == all.size());
-  // By their first example: 71, 63 + 65, 91 tokens with the ends of documents.
+  // The packed sequences, by their first example: 71, 63 + 65 and 91 tokens, with the ends of documents.
   const auto ends_of = [&](std::size_t sequence) {
     sizes ends;
     for (std::size_t i = 0; i < 128; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc search` by rankc's own cost model: what it predicts is what a plan has, and what it finds no legal
-// plan beats.
+// `rankc search` by rankc's own cost model: it predicts a plan's real figures, and no legal plan beats its
+// result.
 #include <doctest/doctest.h>
 
 #include <rankc/cost_model/calibrations.hpp>
@@ -41,7 +41,7 @@ json line_of(int gpus, int global_batch) {
 const json small_model{{"family", "llama"}, {"layers", 4}, {"hidden", 1024}, {"heads", 16},
                        {"kv_heads", 4},     {"ffn", 2816}, {"vocab", 32000}};
 
-/// The elements that a page opens and does not close, or closes and did not open.
+/// The elements that a page opens without closing, or closes without opening.
 std::string open_elements(std::string_view page) {
   std::vector<std::string> open;
   for (std::size_t at = page.find('<'); at != page.npos; at = page.find('<', at + 1)) {
@@ -108,7 +108,7 @@ TEST_CASE("a qwen2 is predicted as the plan of it, and written as one") {
   REQUIRE(answer["ok"] == true);
   CHECK(answer["memory_bytes"].get<std::size_t>() == rankc::detail::find_worst(p, target::cuda).bytes);
   CHECK(answer["step_s"].get<double>() == cost_model::predict_step(p, cost_model::h200).step);
-  asked["model"]["family"] = "llama";  // without biases
+  asked["model"]["family"] = "llama";  // Llama has no biases
   CHECK(search(asked)["memory_bytes"] < answer["memory_bytes"]);
   const scratch_folder s;
   const std::string header = (s.path / "plan.hpp").string();
@@ -173,17 +173,18 @@ TEST_CASE("a search says what limits the best plan") {
 
 TEST_CASE("a search says what its step is sensitive to, of every constant") {
   const json answer = search(line_of(8, 32)), two_nodes = search(line_of(16, 16));
-  CHECK(answer["sensitivity"]["power"].get<double>() < -0.5);   // long steps of large products
-  CHECK(answer["sensitivity"].begin().key() == "power");        // the largest first
-  CHECK(!answer["sensitivity"].contains("network.latency"));    // one node
-  CHECK(!answer["sensitivity"].contains("forward.64.joules"));  // heads of 128
+  // Large GEMMs run long enough to reach the power limit.
+  CHECK(answer["sensitivity"]["power"].get<double>() < -0.5);
+  CHECK(answer["sensitivity"].begin().key() == "power");        // the largest sensitivity comes first
+  CHECK(!answer["sensitivity"].contains("network.latency"));    // one node: no network
+  CHECK(!answer["sensitivity"].contains("forward.64.joules"));  // heads have 128 elements
   CHECK(two_nodes["sensitivity"].contains("network.latency"));
   cost_model::gpu_speed g = cost_model::h200;
   std::set<double*> members;
   for (const speed_member& m : speed_members) members.insert(&m.of(g));
   CHECK(members.size() == std::size(speed_members));
-  CHECK(sizeof g ==
-        sizeof g.name + sizeof(double) + members.size() * sizeof(double));  // the name, and the processors
+  // The name, and the pointers to GPUs.
+  CHECK(sizeof g == sizeof g.name + sizeof(double) + members.size() * sizeof(double));
 }
 
 TEST_CASE("where no plan fits, the one that comes nearest is named") {
@@ -220,7 +221,7 @@ TEST_CASE("GPUs in domains that do not divide, odd numbers of GPUs, of layers an
     const json answer = search(line);
     REQUIRE(answer["ok"] == true);
     REQUIRE(answer["top"].size() == 1);
-    // What the search says of its winner is what predicting it says.
+    // The search reports its winner's time exactly as `predict` does.
     json asked = line, predict = answer["top"][0]["dims"];
     for (const char* name : {"schedule", "microbatches", "recompute"}) predict[name] = answer["top"][0][name];
     asked["predict"] = predict;
@@ -232,7 +233,7 @@ TEST_CASE("GPUs in domains that do not divide, odd numbers of GPUs, of layers an
   };
   const json of_72{{"gpu", "h200"}, {"ranks_per_node", 72}};
   CHECK(first(line_of(72, 72), of_72) == 72);
-  CHECK(first(line_of(96, 96), of_72) == 96);  // the second node is a third full
+  CHECK(first(line_of(96, 96), of_72) == 96);  // the second node is one third full
   CHECK(first(line_of(12, 48), "h200") == 12);
   CHECK(first(line_of(13, 26), "h200") == 13);
   CHECK(first(line_of(1, 1), "h100") == 1);

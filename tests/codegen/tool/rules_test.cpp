@@ -19,7 +19,7 @@ namespace rankc::tool {
 
 namespace {
 
-/// Rule numbers that the sources name, "RC401" or refuse(out, 401).
+/// The rules that the sources name, as "RC401" or refuse(out, 401).
 std::set<int> used_ids() {
   static const std::regex id(R"((?:\bRC|\brefuse\([\w.]+, ?|\(out, ?)([1-5]\d\d)\b)");
   std::set<int> used;
@@ -38,7 +38,7 @@ std::set<int> used_ids() {
   return used;
 }
 
-/// What breaks in a plan of these values.
+/// The rules that a plan of these values breaks.
 std::string broken(const auto& model, parallel_dims dims, int microbatches = 1,
                    training recipe = {.seq = 8, .global_batch = 8}, cluster machines = clusters::cpu) {
   const plan_data p = check_plan(model, dims, schedules::gpipe{microbatches}, recipe, machines);

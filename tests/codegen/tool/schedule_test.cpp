@@ -21,7 +21,7 @@ std::string ask(const char* schedule, int pp, int microbatches, const std::strin
                      more);
 }
 
-/// What the lowering makes a rank issue, in tokens.
+/// A rank's lowered actions in order, as tokens.
 std::vector<std::string> lowered_order(const codegen::pipeline_rank& r) {
   std::vector<std::string> out;
   for (const codegen::item& i : r.train.items) {
@@ -200,7 +200,7 @@ TEST_CASE("every schedule is there, with the stages and the messages that it has
       for (int m : {2, 6, 9}) {
         const json a = answer(ask(std::string(s.name).c_str(), pp, m));
         CAPTURE(a.dump());
-        if (ids(a).starts_with("RC312")) continue;  // dual_pipe of odd numbers
+        if (ids(a).starts_with("RC312")) continue;  // dual_pipe with odd numbers
         REQUIRE(ids(a) == "");
         CHECK(ids(check(program_of(a).dump())) == "");
         json alone = program_of(a);

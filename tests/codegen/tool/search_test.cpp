@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc search` against recorded searches of transformer-perf-estimates, by the names of its fields; what it
-// refuses; its table.
+// `rankc search` with the field names of transformer-perf-estimates, against its recorded searches; refusals;
+// the table.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ std::vector<std::string> columns(const std::string& line) {
   return out;
 }
 
-/// Whether each number of the row is that of the answer's field of this name, where it has one.
+/// Whether each number of the row equals the answer's field of this name, if the answer has it.
 int compare(const json& ours, const std::vector<std::string>& names, const std::vector<std::string>& row) {
   int compared = 0;
   for (std::size_t i = 0; i < row.size(); ++i) {
@@ -84,7 +84,7 @@ TEST_CASE("answers are the recorded ones") {
     } else {
       REQUIRE(plan < ours["top"].size());
       CHECK(compare(ours["top"][plan], {"", "", "t", "throughput"}, {"", "", row[12], row.back()}) == 2);
-      // Plans of the same time may stand in another order, or for one another.
+      // Plans of equal time may be in another order, or replace one another.
       json best = ours["top"][plan];
       const bool same = best["dp"] == std::stoi(row[2]) && best["pp"] == std::stoi(row[5]) &&
                         best["mbs"] == std::stoi(row[6]) && best["nv_dp"] == std::stoi(row[10]) &&

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc tokens` by a model that is trained here, read back by SentencePiece's own decoder.
+// `rankc tokens` with a model trained here, decoded by SentencePiece itself.
 #include <doctest/doctest.h>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
@@ -43,7 +43,8 @@ TEST_CASE("tokens by a model of SentencePiece decode to the text") {
   REQUIRE(processor.Decode(texts[1], &decoded).ok());
   CHECK(decoded == "the line sends");
   REQUIRE(processor.Decode(texts[0], &decoded).ok());
-  std::string spaced = text.substr(0, text.size() - 1);  // its normaliser takes line ends for spaces
+  // SentencePiece's normaliser turns line ends into spaces.
+  std::string spaced = text.substr(0, text.size() - 1);
   for (char& c : spaced)
     if (c == '\n') c = ' ';
   CHECK(decoded == spaced);

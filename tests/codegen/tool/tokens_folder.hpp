@@ -43,7 +43,7 @@ struct folder {
     const int code = tokens(o, printed, errors);
     return {code, printed.str(), errors.str()};
   }
-  /// The tokens that were written, which have 16 bits.
+  /// The written tokens, which have 16 bits.
   ids written() const {
     std::ifstream in(out, std::ios::binary);
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `rankc tokens` by a tokenizer.json, and of JSON lines and compressed files.
+// `rankc tokens` with a tokenizer.json, for JSON lines and compressed files.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace rankc::tool {
 namespace tokens_test {
 
 const std::string lines = "{\"text\": \"one line\"}\n\n{\"id\": 2, \"text\": \"two\\nlines\"}\n";
-// The same in two members of gzip, and in two frames of zstd.
+// The same text in two members of gzip, and in two frames of zstd.
 [[maybe_unused]] const char* const gzip =
     "1f8b0800000000000203ab562a49ad2851b25250cacf4b55c8c9cc4b55aae5e2aa56ca4c018a19010074e225341e000000"
     "1f8b0800000000000203d351502a49ad2851b202d2e5f93179399979a9c54ab55c0013c6a38818000000";
@@ -63,7 +63,7 @@ TEST_CASE("a folder stands for its tokenizer.json, whose configuration names the
   const fs::path text = f.write("a.txt", "a"), model = f.scratch.path / "model";
   fs::create_directory(model);
   CHECK(f.refused({.files = {text}, .model = model}) == test::said{8118, {model.string()}});
-  fs::create_symlink("tokenizer.json", model / "tokenizer.json");  // a loop
+  fs::create_symlink("tokenizer.json", model / "tokenizer.json");  // a symbolic link to itself
   CHECK(f.refused({.files = {text}, .model = model}) ==
         test::said{6585, {(model / "tokenizer.json").string(), "Too many levels of symbolic links"}});
   fs::remove(model / "tokenizer.json");

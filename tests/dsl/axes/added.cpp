@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All headers with a copy of the table of axes that has two more: `xp` shards features and is not lowered,
-// `np` shards sequences and is lowered for tokens. add_axis.cmake writes the copy.
+// All headers with a copy of the table of axes that has two more axes: `xp` shards features and is not
+// lowered; `np` shards sequences and is lowered for tokens. add_axis.cmake writes the copy.
 #include <rankc/mesh/axes_check.hpp>
 #include <rankc/mesh/communicators.hpp>
 #include <rankc/peak_bytes.hpp>
@@ -22,12 +22,12 @@ static_assert(says({.world = 8, .tp = 2, .xp = 2},
                    "tp(2) * xp(2) is not world=8: take tp=4, or xp=4, or world=4, or dp_replicate=infer"));
 static_assert(says({.xp = 0}, "xp=0; a degree is at least 1, or `infer`"));
 
-// What is not lowered is refused.
+// An axis that is not lowered is refused.
 static_assert(says(twelve,
                    "xp=3 is not lowered in this version; dp_replicate, dp_shard, np, cp, tp, ep, etp, pp "
                    "and ulysses are: set xp=1"));
 
-// Views, coordinates, groups; experts are spread over its ranks too.
+// Views, coordinates, groups; experts are spread over its ranks, too.
 constexpr layout mesh(resolve(twelve));
 static_assert(mesh.ranks() == 12 && mesh.expert().span() == 12 && expert_region(resolve(twelve)) == 6);
 static_assert(mesh.at(5)[axis::xp] == 2 && mesh.flat(coord(along<axis::pp>(1), along<axis::xp>(2))) == 8);
@@ -58,7 +58,7 @@ constexpr placement after_gather() {
 static_assert(after_gather() == R);
 static_assert(detail::token_type({"tokens", 6})[axis::xp] == I);
 
-// A plan on one rank of an axis is as it was. Two ranks of xp are refused at the user's static_assert.
+// With one rank of an axis, a plan is unchanged. Two ranks of xp are refused at the user's static_assert.
 constexpr auto made(parallel_dims dims) {
   return plan{.model = models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 64, .vocab = 64},
               .dims = dims,
@@ -90,7 +90,7 @@ constexpr bool sums_gradients_over_np() {
 }
 static_assert(sums_gradients_over_np());
 
-// Experts that are spread over ranks of np, while replicas hold the same ones, are refused.
+// Spreading experts over ranks of np is refused if replicas hold the same ones.
 static_assert(says({.world = 8, .dp_replicate = 2, .np = 2, .cp = 2, .ep = 2},
                    "np=2 with ep=2 and dp_replicate=2 is not lowered in this version, for ranks of np have "
                    "other experts and replicas the same: set np=1, or expert_layout=folded_over_replicas"));

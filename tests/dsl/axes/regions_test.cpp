@@ -13,7 +13,7 @@ using namespace rankc;
 
 namespace {
 
-/// The axes for which a question has the answer yes: "pp tp".
+/// The axes for which a predicate is true: "pp tp".
 std::string axes_that(auto is_one) {
   std::string names;
   for (const axis_row& r : axis_rows)
@@ -63,8 +63,8 @@ TEST_CASE("ranks are counted along axes; a degree that is not known counts as 1"
   CHECK(region_ranks(unknown) == 1);
 }
 
-// Expected: the groups of a rank written out. Ranks of ring * ulysses * tp are neighbours. Independent ranks
-// of ep lie between these and dp_shard.
+// Expected values: a rank's groups, written out. Ranks of ring * ulysses * tp are neighbours. Independent ep
+// ranks lie between these and dp_shard.
 TEST_CASE("the span of an axis counts the ranks of a group and those in one node") {
   CHECK(is(spans(axis::tp, folded, 8), 2, 2));
   CHECK(is(spans(axis::ulysses, folded, 8), 2, 2));

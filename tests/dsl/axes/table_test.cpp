@@ -36,7 +36,7 @@ static_assert(are(communicator_purposes, {"pp", "replicas", "fsdp", "loss", "rin
 static_assert(parts_of(axis::loss) ==
               (axis_set(axis::dp_replicate) | axis::dp_shard | axis::ring | axis::ulysses));
 
-/// What a table says of itself after a change.
+/// The message of check_axes about a changed table.
 template <class Change>
 constexpr std::string said_of(Change change) {
   std::vector<axis_row> rows(std::begin(axis_rows), std::end(axis_rows));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mesh of legal dims by counting: coordinates are those of nested loops over the ranks, and a group is
-// the ranks that agree on coordinates. Nothing here knows a stride.
+// The mesh of legal dims by counting: nested loops over the ranks give coordinates, and a group is the set of
+// ranks whose coordinates agree. No strides are used.
 #pragma once
 #include <rankc/mesh/layout.hpp>
 
@@ -23,7 +23,7 @@ struct mesh_axes {
   std::vector<axis_size> dense, expert;
 };
 
-/// The divisor that fills `whole` together with `part`.
+/// The divisor that makes `whole` together with `part`.
 inline int rest_of(int whole, int part) {
   int rest = 1;
   while (rest * part < whole) ++rest;
@@ -53,7 +53,7 @@ inline mesh_axes axes_of(const parallel_dims& d) {
   return m;
 }
 
-/// The axes and each rank's index along them. An axis that no view has is at 0.
+/// The axes and each rank's index along them. The index along an axis that no view has is 0.
 struct counted_mesh : mesh_axes {
   std::vector<std::array<int, n_mesh_axes>> ranks;
 
@@ -87,7 +87,7 @@ inline counted_mesh count(const parallel_dims& d) {
   return m;
 }
 
-/// The ranks that agree on all of these axes.
+/// The groups of ranks that agree on all of these axes.
 inline partition agreeing(const counted_mesh& m, const std::vector<axis_size>& axes,
                           std::initializer_list<mesh_axis> except) {
   std::vector<int> labels;
@@ -101,7 +101,7 @@ inline partition agreeing(const counted_mesh& m, const std::vector<axis_size>& a
   return of_labels(labels);
 }
 
-/// The groups of an axis, found by the coordinates that their ranks share.
+/// The groups of an axis: ranks that share all other coordinates.
 inline partition groups_of(axis a, const parallel_dims& d, const counted_mesh& m) {
   using enum mesh_axis;
   const auto dense = [&](std::initializer_list<mesh_axis> except) { return agreeing(m, m.dense, except); };

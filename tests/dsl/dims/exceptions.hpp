@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verdicts of rankc against those of other systems, but for classes of exceptions.
+// Compares rankc's verdicts with those of other systems, with classes of exceptions.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -7,17 +7,17 @@
 
 namespace rankc::test {
 
-/// A class of configurations about which rankc and a system differ, or agree for other reasons. The first
-/// that applies to a configuration is its class.
+/// A class of configurations about which rankc and another system differ, or agree for different reasons. A
+/// configuration belongs to the first class that applies.
 struct exception {
-  std::string reason;  // with the ids of the rule, conflict or defect among those of the systems
+  std::string reason;  // with the ids of the systems' rule, conflict or defect
   bool (*applies)(const oracle&);
-  bool theirs, ours;  // accepted
+  bool theirs, ours;  // whether each accepts
   int count;
 };
 
-/// Check all configurations: those of a class are as it says, all others have one verdict. Returns their
-/// number.
+/// Check all configurations: those in a class have the class's verdicts, and the systems agree on all others.
+/// Returns: the number of configurations.
 inline int check_verdicts(const std::vector<oracle>& oracles, const std::vector<exception>& classes,
                           bool (*theirs)(const oracle&), bool (*ours)(const oracle&)) {
   std::vector<int> seen(classes.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which dims are legal, by search, beside what the rules say.
+// Finds the legal dims by search, to compare with the rules.
 #pragma once
 #include <rankc/rules/values/dims.hpp>
 
@@ -7,14 +7,14 @@
 
 namespace rankc::test {
 
-/// Whether the rules refuse nothing.
+/// Whether no rule refuses the dims.
 inline bool accepted(const parallel_dims& d) {
   report out;
   check_dims(out, d);
   return accepts(out);
 }
 
-/// How many degrees are `infer`.
+/// The number of degrees that are `infer`.
 inline int inferred(const parallel_dims& d) {
   int n = 0;
   for (const auto& a : all_degrees) n += d.*a.degree == infer;
@@ -30,15 +30,14 @@ inline bool legal(const parallel_dims& d) {
   for (int degree : {d.pp, d.dp_replicate, d.dp_shard, d.cp, d.tp, independent ? d.ep : 1})
     if ((product *= degree) > d.world) return false;
   if (product != d.world) return false;
-  // The ranks with the experts of one copy: a stage, without what replicates experts together with all else.
+  // The ranks that hold one copy of the experts: a pipeline stage, without the axes that replicate experts.
   for (int degree : {d.cp, d.tp, independent ? d.ep : d.dp_shard,
                      d.expert_layout == expert_layout::folded_over_replicas ? d.dp_replicate : 1})
     region *= degree;
   return d.cp % d.ulysses == 0 && region % (1LL * d.ep * d.etp) == 0;
 }
 
-/// With the degrees that are `infer` replaced by the largest that make the dims legal; none: there are no
-/// such.
+/// The dims with each `infer` replaced by the largest degree that makes them legal; empty if there is none.
 inline std::optional<parallel_dims> filled(parallel_dims d) {
   for (const auto& a : all_degrees)
     if (d.*a.degree == infer) {
@@ -51,7 +50,7 @@ inline std::optional<parallel_dims> filled(parallel_dims d) {
   return legal(d) ? std::optional(d) : std::nullopt;
 }
 
-/// Call `f` with all legal dims of a world, those without context parallelism under one cp_weights.
+/// Call `f` with all legal dims of a world; without context parallelism, under one cp_weights alone.
 template <class F>
 void for_each_legal(int world, const F& f) {
   const auto divisors = [](int n, const auto& g) {

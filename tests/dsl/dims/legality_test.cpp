@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is accepted, refused and inferred, against search.
+// Dims that are accepted, refused and inferred, against a search.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -16,8 +16,8 @@ bool same_degrees(const parallel_dims& a, const parallel_dims& b) {
   return true;
 }
 
-/// Verdicts of rankc are as expected. A refusal by the rules costs a search for what to offer instead: they
-/// are asked about some.
+/// Requires rankc's verdicts to be as expected. A refusal searches for alternatives, which is slow, so that
+/// only every 61st refused configuration is given to the rules.
 class verdicts {
  public:
   void expect(const parallel_dims& d, bool legal) {
@@ -82,7 +82,8 @@ TEST_CASE("any single degree of legal dims can be inferred") {
         unknown.*a.degree = infer;
         REQUIRE(accepted(unknown));
         const parallel_dims r = resolve(unknown);
-        // The degrees that span the world determine each other. Of ep, etp and ulysses it is the largest.
+        // The degrees that span the world determine each other. For ep, etp and ulysses, the largest is
+        // inferred.
         if (spans_world(d, a.degree)) REQUIRE(same_degrees(r, d));
         else REQUIRE(same_degrees(r, *filled(unknown)));
       }

@@ -20,14 +20,14 @@ std::vector<axis_size> sizes_of(const view& v) {
   return out;
 }
 
-/// What a view is, as a key of maps.
+/// A view as a map's key.
 std::vector<int> key_of(const view& v) {
   std::vector<int> key;
   for (const axis_extent& a : v) key.insert(key.end(), {static_cast<int>(a.axis), a.size, a.stride});
   return key;
 }
 
-/// A rank's indices in both views are those of the nested loops, and lead back to it.
+/// Whether a rank's indices in both views are those of the nested loops, and map back to the rank.
 bool same_coordinates(const layout& l, const counted_mesh& m) {
   using enum mesh_axis;
   for (int r = 0; r < l.ranks(); ++r) {
@@ -48,7 +48,7 @@ bool same_coordinates(const layout& l, const counted_mesh& m) {
   return true;
 }
 
-/// The groups of a shape, as the colours and keys of a communicator split make them.
+/// The groups of a shape, by the colours and keys of a communicator split.
 std::vector<std::vector<int>> split(const group_shape& g, int ranks) {
   std::map<int, std::map<int, int>> by_colour;
   int in_groups = 0;
@@ -77,7 +77,7 @@ std::vector<std::vector<int>> groups_of(const partition& p) {
   return out;
 }
 
-/// The partitions of one world, numbered, so that millions can be compared. 0: every rank alone.
+/// The partitions of one world, numbered, so that millions can be compared. Number 0: every rank alone.
 class numbered_partitions {
  public:
   explicit numbered_partitions(int ranks) : ranks_(ranks) { number_of(of_shape({}, ranks)); }
@@ -86,7 +86,8 @@ class numbered_partitions {
     if (added) group_counts_.push_back(static_cast<int>(groups_of(p).size()));
     return it->second;
   }
-  /// Of a shape, with all that it says of a rank's group checked when it is first seen.
+  /// The number of a shape's partition. The shape's statements about a rank's group are checked when it is
+  /// first seen.
   int number_of(const group_shape& g) {
     std::vector<int> key{g.has(ranks_ / 2), g.has(ranks_ - 1)};
     for (const group_shape::run& r : g) key.insert(key.end(), {r.size, r.stride});
@@ -127,8 +128,8 @@ TEST_CASE("coordinates and groups of every axis are those of counting") {
     for_each_legal(world, [&](const parallel_dims& d) {
       const layout l(d);
       ++configurations;
-      // Coordinates and groups are functions of a view, pp and cp_weights: they are checked for each of these
-      // once.
+      // Coordinates and groups are functions of a view, pp and cp_weights. They are checked once for each of
+      // these.
       std::vector<int> dense = key_of(l.dense()), expert = key_of(l.expert());
       dense.push_back(static_cast<int>(d.cp_weights));
       const bool new_dense = dense_seen.insert(std::move(dense)).second,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdicts of HyperParallel, torchtitan and Megatron on models, where the dims are legal here and there,
-// but for the classes of exceptions in the table.
+// The verdicts of HyperParallel, torchtitan and Megatron on models with dims that are legal in both systems,
+// except for the classes of exceptions in the table.
 #include <rankc/rules/values/model.hpp>
 
 #include "exceptions.hpp"

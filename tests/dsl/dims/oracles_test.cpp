@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every configuration that HyperParallel, torchtitan, d9d and Megatron were asked about gets their verdict
-// and their groups, but for the classes of exceptions in the two tables.
+// rankc gives the verdict and the groups of HyperParallel, torchtitan, d9d and Megatron for every recorded
+// configuration, except for the classes of exceptions in the two tables.
 #include <rankc/mesh/communicators.hpp>
 
 #include "exceptions.hpp"
@@ -89,7 +89,7 @@ const std::vector<exception> verdict_exceptions{
      [](const oracle& o) { return o.rule == "MG-8"; }, false, true, 1},
 };
 
-/// A class of accepted configurations of which some groups differ.
+/// A class of accepted configurations in which some groups differ.
 struct group_exception {
   std::string reason;
   bool (*applies)(const oracle&);
@@ -174,7 +174,7 @@ TEST_CASE("what d9d silently breaks is refused, or has an expert view of all ran
   for (const oracle& o : oracles) {
     if (!silently_broken(o)) continue;
     CAPTURE(o.record.dump());
-    // As d9d reads it, it is no view of the ranks.
+    // By d9d's definition it is not a view of the ranks.
     const std::vector<int> shape = o.record["expert_shape"];
     const auto ranks_of_view = [&] {
       return view{{mesh_axis::pp, shape[0]}, {mesh_axis::edp_shard, shape[1]}, {mesh_axis::ep, shape[2]}}
@@ -189,7 +189,7 @@ TEST_CASE("what d9d silently breaks is refused, or has an expert view of all ran
     } else if (!accepted(*d)) {
       ++smaller;
     } else {
-      // rankc counts tp among the ranks that experts are spread over, as d9d's own check of ep does.
+      // rankc spreads experts over tp's ranks, too, as d9d's own check of ep does.
       ++whole;
       CHECK(o.in("tp") > 1);
       CHECK(layout(*d).expert().span() == o.in("world_size"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of ranks as a partition: for each rank the lowest rank of its group. Equal partitions compare equal,
-// whoever made the groups.
+// Groups of ranks as a partition: for each rank, the lowest rank of its group. Equal partitions compare
+// equal, independent of their source.
 #pragma once
 #include <rankc/mesh/group.hpp>
 

@@ -23,8 +23,7 @@ std::vector<oracle> read_oracles() {
 namespace {
 
 parallel_dims of_hyperparallel(const oracle& o) {
-  // ep is a factor of the world, the weights of a cp group are not sharded over it, and `dp` is an older
-  // name.
+  // ep is a factor of the world. The weights of a cp group are not sharded over it. `dp` is an older name.
   return {.world = o.in("world_size"),
           .dp_replicate = o.in("dp_replicate"),
           .dp_shard = o.in("dp_shard", o.in("dp")),
@@ -40,7 +39,7 @@ parallel_dims of_hyperparallel(const oracle& o) {
 }
 
 std::optional<parallel_dims> of_hyperparallel_newest(const oracle& o) {
-  // Its dp_shard counts the ranks of dp and cp that share the dense weights, so it is rankc's dp_shard * cp.
+  // Its dp_shard counts the ranks of dp and cp that shard the dense weights, so it is rankc's dp_shard * cp.
   // The rest of dp are replicas. Its edp_shard has no counterpart: rankc shards experts over all ranks that
   // hold parts of them.
   const int cp = o.in("cp"), shard = o.in("dp_shard");
@@ -84,7 +83,7 @@ std::optional<parallel_dims> of_d9d(const oracle& o) {
 }
 
 parallel_dims of_megatron(const oracle& o) {
-  // dp is what is left of the world; the innermost of hierarchical cp sizes is the all-to-all.
+  // dp is the rest of the world. The innermost of the hierarchical cp sizes is the all-to-all's.
   const json& in = o.record["in"];
   return {.world = o.in("world_size"),
           .dp_shard = infer,
@@ -184,7 +183,7 @@ std::optional<partition> groups_of(const oracle& o, const std::vector<std::strin
         if (name == wanted) {
           std::vector<int> labels(text.begin(), text.end());
           for (std::size_t r = 0; r < labels.size(); ++r)
-            if (labels[r] == '.') labels[r] = -1 - static_cast<int>(r);  // a rank in no group is alone
+            if (labels[r] == '.') labels[r] = -1 - static_cast<int>(r);  // a rank without a group is alone
           found = of_labels(labels);
         }
     }

@@ -81,8 +81,8 @@ TEST_CASE("tight memory, down to one microbatch at a time") {
         CHECK(c.found.peak() <= limit);
         last = c.found.makespan;
       }
-      // One after the other: each takes the way through all stages and back, but for the last W of its last
-      // stage.
+      // The makespan if microbatches run one after the other: each passes through all stages and back, and
+      // only the last W of its last stage overlaps.
       CHECK(last <= 6 * (pp * v * 3 + 2 * (pp - 1) * v * 0.3) + 1e-9);
       CHECK(best_schedule({pp, v, 6, {}, v - 1, 300}).table.actions.empty());
     }
@@ -119,7 +119,7 @@ namespace {
 inline constexpr models::gpt2 gpt{.layers = 4, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8};
 inline constexpr training recipe{.seq = 8, .global_batch = 8, .precision = f64};
 
-// In a plan the compiler does the search.
+// In a plan, the compiler runs the search.
 inline constexpr plan planned{
     .model = gpt,
     .dims = parallel_dims{.world = 2, .pp = 2},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sea AI Lab's heuristic schedules in figures. oracles/schedules/heuristics.txt has a line for each of their
-// orders: name, pp, stages per rank, microbatches, costs F I W C, peak in microbatches of a stage, makespan;
-// the last two by an independent simulator.
+// The figures of Sea AI Lab's heuristic schedules. oracles/schedules/heuristics.txt has a line for each of
+// their orders: name, pp, stages per rank, microbatches, costs F I W C, peak in microbatches of a stage,
+// makespan. An independent simulator gave the last two.
 #pragma once
 #include <rankc/schedule/timing.hpp>
 

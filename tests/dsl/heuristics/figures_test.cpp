@@ -44,7 +44,7 @@ constexpr totals figures_of(int pp, int microbatches) {
   if (!out.empty()) return {};
   return total(t, costs{});
 }
-// A compiler makes them too, with a part that is stretched where there are many microbatches.
+// Compilers make these tables, too, with a part that is stretched for many microbatches.
 static_assert(figures_of<schedules::zero_bubble_1p>(2, 4).makespan == 13, "the lower bound");
 static_assert(figures_of<schedules::zero_bubble_2p>(3, 16).makespan == 50, "the lower bound");
 static_assert(figures_of<schedules::zero_bubble_v_greedy>(2, 17).makespan == 103, "the lower bound");
@@ -91,12 +91,12 @@ TEST_CASE("1F1B in a V is as short as its memory allows") {
     for (int m = limit / 2 + 1; m <= limit / 2 + 2 * pp; m += pp) {
       CAPTURE(pp);
       CAPTURE(m);
-      // The last rank's first backward: after the first microbatch's way through all stages and back through
-      // pp - 1. Until then it runs no more forwards than the limit. At its end there is another way back
-      // through pp - 1 stages.
+      // The last rank's first backward comes after the first microbatch has passed all stages and pp - 1
+      // stages back. Until then the rank runs at most `limit` forwards. At its end, the last gradient passes
+      // pp - 1 stages back.
       const int first = 4 * pp - 2, bound = first + 6 * m - limit + 2 * (pp - 1);
-      // When it ends its last forward, it has run all but the limit's backwards. That one goes to rank 0 and
-      // back.
+      // When the last rank ends its last forward, it has run all backwards except `limit`. That forward's
+      // microbatch goes to rank 0 and back.
       const int other_bound = first + 3 * (2 * m - limit) + 3 * (pp - 1) + 4 + 2 * (pp - 1);
       const totals got = figures_of<schedules::one_f_one_b_v>(pp, m);
       CHECK(got.makespan == std::max(bound, other_bound));
@@ -148,7 +148,7 @@ TEST_CASE("a stretched schedule is the one that many microbatches would have bee
 TEST_CASE("makespan and peak are no worse than Sea AI Lab's") {
   std::map<std::string, int> lines, better;
   for (const figures& f : read_figures()) {
-    if (f.name.starts_with("auto")) continue;  // best_test.cpp has them
+    if (f.name.starts_with("auto")) continue;  // tested in best_test.cpp
     const action_table t = ours(f);
     CAPTURE(f.name);
     CAPTURE(f.pp);

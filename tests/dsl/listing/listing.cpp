@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints the parameters, ops and named values of every layer of both models, with and without sequence
-// parallelism: what a compiler records, in its order. The same lists, recorded while compiling, must have the
-// same fingerprint.
+// parallelism, in the order in which a compiler records them. The lists recorded at compile time must have
+// the same fingerprint.
 #include <rankc/rankc.hpp>
 
 #include <cstdio>
@@ -23,7 +23,7 @@ constexpr std::vector<layer_kind> kinds_of(const auto& model, bool sp) {
   return check_plan(model, dims(sp), schedules::gpipe{2}, recipe, clusters::cpu).kinds;
 }
 
-/// FNV-1a of what is recorded, for the compiler and for the program.
+/// The FNV-1a hash of the traced ops, computed by the compiler and by the program.
 constexpr unsigned long long fingerprint(const auto& model, bool sp) {
   unsigned long long h = 0xCBF29CE484222325ull;
   auto add = [&](int n) { h = (h ^ static_cast<unsigned>(n)) * 0x100000001B3ull; };

@@ -24,7 +24,7 @@ plan_data on_one_rank(const auto& model) {
   return p;
 }
 
-/// Elements of all parameters, one of each name.
+/// The elements of all parameters, counted once per name.
 long long parameters_of(const plan_data& p) {
   long long n = 0;
   std::set<std::string> single;
@@ -66,7 +66,7 @@ constexpr models::qwen3 with_heads(int heads, int head_dim) {
       .layers = 2, .hidden = 40, .heads = heads, .kv_heads = 2, .head_dim = head_dim, .ffn = 64, .vocab = 64};
 }
 static_assert(first_refusal(with_heads(4, 16)) == 0 &&
-              first_refusal(with_heads(6, 16)) == 0);  // 6 does not divide hidden
+              first_refusal(with_heads(6, 16)) == 0);  // legal, although 6 does not divide hidden
 static_assert(first_refusal(with_heads(4, 15)) == 205 && first_refusal(with_heads(4, 0)) == 206 &&
               first_refusal(with_heads(3, 16)) == 204);
 
@@ -184,7 +184,7 @@ TEST_CASE("layers without experts are those that the model names") {
 }
 
 namespace {
-/// Blocks of attention and experts with one setting for both halves.
+/// Blocks of attention and experts that share one setting.
 struct set_experts {
   models::norm_kind norm = models::norm_kind::rms;
   bool biases = false;
@@ -225,7 +225,7 @@ TEST_CASE("experts have the kind of norm of their block, and refuse its biases a
 }
 
 namespace {
-/// The routers of a user's model whose experts may not get too many tokens.
+/// The routers of a user's model whose experts have a capacity.
 struct limited {
   double theta = 10000;
   constexpr model_routers routers() const { return {.limited = true, .overflow = overflow::fail}; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC210, RC256: losses of routers, and the statistics that they are of.
+// RC210, RC256: losses of routers, and their statistics.
 #include "reject.hpp"
 
 inline constexpr bool faulty = fault(true, false);
@@ -75,11 +75,11 @@ inline constexpr plan odd_number_before_f32{
 //        them; take an even number of tokens or of features
 static_assert(valid<odd_number_before_f32>);
 
-// ---- layers of one's own
+// ---- users' layers
 
 inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 16};
 
-/// Two layers between an embedding and a head, on two tp ranks and two of dp.
+/// Two layers between an embedding and a head, on tp 2 and dp 2.
 template <class Layer, class Head = models::head, int Layers = 2>
 struct around {
   int vocab = 64, vocab_used = 0;
@@ -160,7 +160,7 @@ inline constexpr auto losses_that_nobody_takes = layered<around<with_statistics,
 //        leave out routers()
 static_assert(valid<losses_that_nobody_takes>);
 
-/// A balance of the choices of a rank's own tokens is not that of the batch.
+/// The balance loss of one rank's choices is not the batch's.
 struct head_of_parts {
   static constexpr std::string_view name = "head";
   parameter_handle table;

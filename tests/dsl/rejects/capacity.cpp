@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC258: how many picks experts take, and of which tokens.
+// RC258: the capacity of experts, and the tokens that it is computed from.
 #include "reject.hpp"
 
 constexpr models::mixtral limited(double capacity, int group, int experts = 4, router_losses losses = {},
@@ -54,7 +54,7 @@ inline constexpr auto failing_without = planned(limited(0, 0, 4, {}, fault(overf
 //        overflow out
 static_assert(valid<failing_without>);
 
-// ---- groups that ranks would share out
+// ---- groups that ranks would shard
 
 inline constexpr auto part_of_a_sequence = planned(limited(1, fault(12, 8)));
 // error: RC258: experts take so many picks of each 12 positions in line, and of seq=16; a group is to lie

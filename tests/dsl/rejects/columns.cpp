@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC103, RC108, RC202, RC210, RC226, RC240: experts whose columns several ranks share out.
+// RC103, RC108, RC202, RC210, RC226, RC240: experts whose columns are sharded over several ranks.
 #include "reject.hpp"
 
 inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 16}, all{"experts", 4 * 32, 32, "hidden"};
 inline constexpr bool faulty = fault(true, false);
 
-/// What a layer does wrong: nothing, or one of these.
+/// The mistake that a layer makes, if any.
 enum class mistake {
   none,
   own_slots,
@@ -124,7 +124,7 @@ inline constexpr auto sums_scattered_twice = spread<mistake::summed_twice>;
 //        pending sum (P): there is nothing to reduce
 static_assert(valid<sums_scattered_twice>);
 
-/// A layer that knows nothing of etp.
+/// A layer without etp's conversions.
 struct by_experts_alone {
   static constexpr std::string_view name = "mine";
   constexpr value forward(trace& t, value x, const layer_context& c) const {

@@ -70,7 +70,7 @@ inline constexpr auto rc108_expert_groups =
 //        take etp=2 or etp=4, or dp_shard=2 (with dp_replicate=infer), or expert_layout=folded_over_replicas
 static_assert(valid<rc108_expert_groups>);
 
-/// The views of a layout share their axes by construction; these do not.
+/// The views of a layout share their axes by construction; these two do not.
 struct two_views {
   int stages;
   constexpr report diagnose() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC259: the token that ends documents, and what is told of them; RC210: with what else.
+// RC259: the token that ends documents, and the ops that take documents; RC210: combinations.
 #include "reject.hpp"
 
 constexpr auto packed(int end, int vocab_used = 0) {
@@ -26,7 +26,7 @@ inline constexpr auto below_zero = packed(fault(-2, -1));
 //        document
 static_assert(valid<below_zero>);
 
-/// Attention that is told of documents, or not.
+/// Attention with or without the starts of documents.
 struct own_attention {
   static constexpr std::string_view name = "own";
   bool told, of_targets = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC103, RC108, RC206, RC209, RC210, RC215, RC226, RC240, RC253: routers and experts, of what they cannot be
-// of, and over which ranks.
+// RC103, RC108, RC206, RC209, RC210, RC215, RC226, RC240, RC253: routers and experts with operands that they
+// cannot take, and on ranks that they cannot be spread over.
 #include "reject.hpp"
 
 inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 16}, all{"experts", 4 * 32, 32, "hidden"};
@@ -256,7 +256,7 @@ inline constexpr plan spread{.model = around<Layer>{},
                              .recipe = recipe,
                              .cluster = clusters::cpu};
 
-/// A router of four experts by a rule.
+/// A router of four experts with one rule.
 template <router_rule Rule, int Picks = 2>
 struct by_rule : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -316,7 +316,7 @@ static_assert(valid<choices_in_bf16>);
 constexpr value own_experts(trace& t, std::string_view name) {
   return t.parameter(name, {all, ffn}, {{axis::ep, all.name}}, initial::normal, 0.02);  // @own_weight@
 }
-/// What the layers below do wrong: nothing, or one of these.
+/// The mistake that the layers below make, if any.
 enum class mistake {
   none,
   whole_experts,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC210: products, norms of heads, and values taken apart, of what they cannot be of.
+// RC210: products, head norms and splits, with operands that they cannot take.
 #include "reject.hpp"
 
 inline constexpr dim hidden{"hidden", 32}, other{"other", 32}, heads{"heads", 32, 8, "head_dim"},

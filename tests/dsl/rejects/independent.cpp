@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC103, RC210, RC226, RC240: experts on an axis of their own, whose ranks have the same tokens.
+// RC103, RC210, RC226, RC240: experts on their own axis, whose ranks hold the same tokens.
 #include "reject.hpp"
 
 inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 16}, all{"experts", 4 * 32, 32, "hidden"};
 inline constexpr bool faulty = fault(true, false);
 
-/// What a layer does wrong: nothing, or one of these.
+/// The mistake that a layer makes, if any.
 enum class mistake {
   none,
   own_logits,
@@ -47,7 +47,7 @@ struct owning {
     return x + y;                                                    // @adds@
   }
 };
-/// The same of ranks that have tokens of their own.
+/// The same for ranks with different tokens.
 struct exchanging {
   static constexpr std::string_view name = "mine";
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -142,7 +142,7 @@ inline constexpr plan an_exchange_of_the_same_tokens{.model = around<exchanging>
 //        (expert_layout=independent); take own_slots, and sum up what is combined of them
 static_assert(valid<an_exchange_of_the_same_tokens>);
 
-/// The same on ranks of tp: between layers that share out the tokens over them, or where each has them all.
+/// The same on tp ranks, between layers that shard the tokens over tp. If faulty, each rank has all tokens.
 struct embedding_of {
   static constexpr std::string_view name = "embedding";
   parameter_handle table;

@@ -78,7 +78,7 @@ inline constexpr auto rc266_name_of_the_language =
 //        tokens; take another name
 static_assert(valid<rc266_name_of_the_language>);
 
-/// Blocks read the features without a layer before them.
+/// Blocks that read the features directly, without an embedding.
 struct without_embedding {
   static constexpr bool reads_tokens = false;
   int before = fault(0, 1);

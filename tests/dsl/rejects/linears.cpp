@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC261: linear layers in eight bits that are none, or that no GPU of the cluster multiplies.
+// RC261: fp8 linear layers with a wrong recipe, or without a GPU in the cluster that multiplies fp8.
 #include "reject.hpp"
 
 constexpr auto narrowed(int hidden, int ffn, const cluster& machines, parallel_dims dims = {},

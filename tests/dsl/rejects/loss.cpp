@@ -4,7 +4,7 @@
 
 inline constexpr bool faulty = fault(true, false);
 
-/// `Of`: what a loss is a mean over.
+/// `Of`: the number that a faulty loss divides by.
 template <int (*Of)(const layer_context&), int Share = 1>
 struct head {
   static constexpr std::string_view name = "mine";
@@ -49,7 +49,7 @@ inline constexpr auto mean_of_microbatches =
 //        layer_context, 7.8125e-3
 static_assert(valid<mean_of_microbatches>);
 
-/// A loss of the targets, as a mean over all tokens or over labels that count. tp shards the vocabulary.
+/// A loss as a mean over all tokens or over labels that count. tp shards the vocabulary.
 struct masked_head {
   static constexpr std::string_view name = "mine";
   constexpr value forward(trace& t, value x, const layer_context& c) const {

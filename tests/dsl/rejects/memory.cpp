@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC401: the compiler refuses a plan whose ranks need more memory than there is, and names changes that fit.
+// RC401: the compiler refuses a plan whose ranks need more memory than a GPU has, and names changes that fit.
 // peak_bytes_test.cpp has the other changes, at run time.
 #include "reject.hpp"
 
@@ -14,4 +14,4 @@ inline constexpr plan small{
 // error: RC401: the ranks of pipeline rank 0 need 6.3 GB, and there are 4.7 GB: take microbatches=8 or
 //        microbatches=16, or recompute={.full = true}
 static_assert(fits<small>);
-static_assert(valid<small>);  // the rule of memory belongs to `fits` alone, in every file
+static_assert(valid<small>);  // in every file, `fits` alone checks memory

@@ -88,7 +88,7 @@ inline constexpr auto rc207_more_used_than_there_are = modelled(used_up);
 //        vocab_used=64, or vocab=65 or vocab=66
 static_assert(valid<rc207_more_used_than_there_are>);
 
-/// A mixture of experts whose layers are not written yet: its sizes and dims are judged alike.
+/// A mixture of experts without layers: its sizes and dims are judged as usual.
 struct sized {
   model_sizes sizes;
   parallel_dims dims;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC210 and RC225: ops of a user's own whose row lacks a piece, or is used as it cannot be.
+// RC210 and RC225: a user's own ops with an incomplete row, or with a wrong use.
 #include "reject.hpp"
 
 inline constexpr dim hidden{"hidden", 16};
 inline constexpr bool faulty = fault(true, false);
 
-/// A row like gelu's, with a header of its own, as a user may write it.
+/// A row like gelu's in a separate header, as a user may write it.
 constexpr op_row like_gelu(void (*damage)(op_row&)) {
   op_row row = ops::gelu;
   row.name = "mine";

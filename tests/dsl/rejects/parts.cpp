@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC120, RC230 to RC232, RC314, RC315: what a plan leaves out, and what its model and its schedule lack.
+// RC120, RC230 to RC232, RC314, RC315: missing members of a plan, and missing parts of its model and its
+// schedule.
 #include "reject.hpp"
 
 inline constexpr models::gpt2 gpt{.layers = 1, .hidden = 8, .heads = 2, .ffn = 8, .vocab = 8};
@@ -35,7 +36,7 @@ static_assert(valid<rc314_no_schedule>);
 //        clusters::cpu, clusters::h200<1> or one of your own
 static_assert(valid<nothing>);
 
-// dims and recipe may be braces without their types.
+// `dims` and `recipe` may be braces without type names.
 inline constexpr plan in_braces{.model = gpt,
                                 .dims = {},
                                 .schedule = one_microbatch,

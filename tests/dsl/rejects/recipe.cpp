@@ -174,7 +174,7 @@ inline constexpr plan rc239_no_backward{
 // error: RC239: the schedule is for inference, which has no backward to recompute for; leave recompute out
 static_assert(valid<rc239_no_backward>);
 
-/// Layers that add, with the embedding and the head of a GPT-2.
+/// Layers that add their input to itself, with the embedding and the head of a GPT-2.
 struct doubled {
   static constexpr std::string_view name = "doubled";
   constexpr value forward(trace&, value x, const layer_context&) const { return x + x; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC3xx: schedules. Those of the library are right, so that most of these are written by hand.
+// RC3xx: schedules. The library's schedules are correct, so most of these are written by hand.
 #include "reject.hpp"
 
 #include <rankc/schedules/best.hpp>
@@ -10,9 +10,9 @@ inline constexpr models::gpt2 gpt{.layers = 2, .hidden = 8, .heads = 2, .ffn = 8
 
 namespace refused {
 
-using enum action_kind;  // in a namespace: rankc::I is a placement
+using enum action_kind;  // not at file scope: rankc::I is a placement
 
-/// Two ranks, a stage on each, and what each of them runs.
+/// Two ranks with one stage each, and each rank's actions.
 struct by_hand {
   action of_rank[2][4];
   int microbatches = 1, stages_per_rank = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All broken rules are said at once.
+// The compiler reports all broken rules at once.
 #include "reject.hpp"
 
 inline constexpr models::llama odd_heads{

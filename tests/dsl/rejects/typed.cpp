@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RC210 to RC214: layers whose values do not fit. Each mistake is one that a person who writes layers makes;
-// the sentence starts with the line of the op.
+// RC210 to RC214: layers whose values do not fit. Each is a mistake that authors of layers make; the message
+// starts with the line of the op.
 #include "reject.hpp"
 
 inline constexpr dim hidden{"hidden", 32}, ffn{"ffn", 64}, heads{"heads", 32, 8, "head_dim"},
@@ -28,7 +28,7 @@ inline constexpr auto layered = modelled<around<Layer>, Sp>;
 
 inline constexpr bool faulty = fault(true, false);
 
-/// What the layers below are made with.
+/// The base of the layers below, and their parameters.
 struct layer {
   static constexpr std::string_view name = "mine";
 };
@@ -44,7 +44,7 @@ constexpr value row(trace& t, std::string_view name, dim out = hidden, dim in = 
 constexpr value vector(trace& t, std::string_view name, dim of = hidden) {
   return t.parameter(name, {of}, {}, initial::zeros);
 }
-/// The two projections of a feed-forward layer, without the way out of the region.
+/// The two projections of a feed-forward layer, without leave_tp.
 constexpr value project(trace& t, value x, const layer_context& c) {
   value y = gelu(linear(enter_tp(x, c), column(t, "w1")));
   return linear(y, row(t, "w2"));
@@ -590,7 +590,7 @@ inline constexpr auto rc214_frozen_in_one_layer = modelled<tied<tie::frozen_once
 //        in neither
 static_assert(valid<rc214_frozen_in_one_layer>);
 
-// ---- axes of which tokens alone are lowered
+// ---- axes that are lowered for tokens alone
 
 struct gathers_replicas : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -608,7 +608,7 @@ inline constexpr plan conversion_over_replicas{.model = around<gathers_replicas>
 //        not lowered in this version: set dp_replicate=1
 static_assert(valid<conversion_over_replicas>);
 
-// ---- sequences that ranks of cp share out
+// ---- sequences that cp shards
 
 template <class Layer>
 inline constexpr plan on_chunks{.model = around<Layer>{},
@@ -701,7 +701,7 @@ inline constexpr auto positions_of_gathered_keys = on_chunks<turned_late>;
 //        the tokens: take the positions before all_gather, which puts tokens in the order of ranks
 static_assert(valid<positions_of_gathered_keys>);
 
-/// Heads exchanged where the layer says so, whatever the plan has for its own attention.
+/// A layer that always exchanges heads, whatever the plan's cp_attention is.
 struct exchanges : layer {
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     value q = features(t, x, "wq"), k = features(t, x, "wk"), v = features(t, x, "wv");
@@ -762,7 +762,7 @@ inline constexpr auto attention_within_half_sequences = on_chunks<half_sequences
 //        share out sequences of seq=8; take these, or cp=1
 static_assert(valid<attention_within_half_sequences>);
 
-/// The same on ranks that hand keys and values on.
+/// The same with ring attention.
 template <class Layer>
 inline constexpr plan on_ring{.model = around<Layer>{},
                               .dims = parallel_dims{.world = 2, .cp = 2, .cp_attention = cp_attention::ring},
@@ -878,7 +878,7 @@ inline constexpr auto nothing_reads_what_comes = on_ring<handed_out>;
 //        one behind it
 static_assert(valid<nothing_reads_what_comes>);
 
-/// The same on ranks that exchange heads in pairs, which hand keys and values on.
+/// The same with Ulysses pairs in a ring.
 template <class Layer>
 inline constexpr plan on_pairs{
     .model = around<Layer>{},
@@ -1108,7 +1108,7 @@ inline constexpr auto frozen_parameter_that_is_not_read = layered<frozen_unused>
 // error: RC210: typed.cpp:@frozen_unused@: parameter 'gain': no op reads it; use it, or leave it out
 static_assert(valid<frozen_parameter_that_is_not_read>);
 
-// ---- losses beside the last layer's
+// ---- additional losses
 
 constexpr op_row penalty_row = [] {
   op_row row = ops::cross_entropy;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with messages, run by a model of NCCL: a transfer needs both ends issued and the earlier ones of
-// its directed pair of ranks over. It knows nothing of how the messages were placed.
+// Programs with messages, run by a model of NCCL: a transfer needs both ends issued, and the earlier
+// transfers of its directed pair of ranks finished. The model does not know how the messages were placed.
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>
@@ -21,7 +21,7 @@ using namespace rankc;
 
 namespace {
 
-/// What a rank issues: an action (of an OVERLAP the first), or an end of a message.
+/// One step of a rank: an action (the first of an OVERLAP), or its side of a message.
 struct step {
   enum { compute, send, receive } kind;
   int action;
@@ -38,13 +38,13 @@ std::vector<std::vector<step>> program_of(const action_table& t, const communica
   return out;
 }
 
-/// The makespan; negative where something waits for ever or a message lands in the wrong receive.
+/// The makespan; negative if something waits forever or a message arrives at the wrong receive.
 double run(const action_table& t, const std::vector<std::vector<step>>& program, const costs& c) {
   struct end {
     const message* what;
     double issued;
   };
-  std::map<std::pair<int, int>, std::deque<end>> sends, receives;  // of each directed pair, not yet over
+  std::map<std::pair<int, int>, std::deque<end>> sends, receives;  // by directed pair, not yet matched
   std::map<std::pair<int, int>, double> queue_free;
   std::map<const message*, double> arrived;
   std::map<int, std::vector<const message*>> needs;
@@ -93,9 +93,9 @@ double run(const action_table& t, const std::vector<std::vector<step>>& program,
   return *std::max_element(free_at.begin(), free_at.end());
 }
 
-/// Whether no two messages are ever in one buffer of a rank.
+/// Whether no two messages ever share a buffer of a rank at one time.
 bool slots_are_apart(const action_table& t, const communication& c) {
-  std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> uses;  // of each rank and slot
+  std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> uses;  // by rank and slot
   for (const message& x : c.messages) {
     const action& user = t.actions[x.consumer];
     double read_until = c.when.end[x.consumer];
@@ -152,7 +152,7 @@ TEST_CASE("a program runs to its end whatever its actions and messages really ta
   for (const known_schedule& s : portfolio)
     for (int pp : {2, 5}) {
       const auto t = s.collect({pp, s.name == "gpipe" || s.name == "one_f_one_b" ? 1 : 2, 6, false});
-      if (!t) continue;  // DualPipe on 5 ranks
+      if (!t) continue;  // DualPipe has no table for 5 ranks
       const auto program = communicate(*t, {.send = 0.05});
       for (const costs& real : {costs{.forward = 9, .send = 3}, costs{.forward = 0, .input_grad = 7},
                                 costs{.weight_grad = 5, .send = 40}})

@@ -37,8 +37,8 @@ static_assert(fuses("0F0, 0F1, 0F2, 0B0, 0B1, 0B2 \n 1F0, 1I0, 1W0, 1F1, 1B1, 1F
                     "0F0, 0F1, 0F2, 0B0, 0B1, 0B2 \n 1F0, 1I0, 1W0, 1F1, 1B1, 1F2, 1B2", {.send = 0.5}),
               "the message would come too late");
 
-/// What the definition asks of a fused table: the begin of everything is as it was, and what is still split
-/// is waited for. Returns how many pairs are fused, and how many stay split.
+/// Check a fused table by the definition: nothing begins later, and each pair that stays split has a waiter.
+/// Returns: the number of fused pairs, and of pairs that stay split.
 std::pair<int, int> check_fused(const action_table& split, const costs& c) {
   int fused_pairs = 0, split_pairs = 0;
   const action_table fused = fuse_backward(split, c);

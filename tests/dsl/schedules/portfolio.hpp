@@ -12,7 +12,7 @@
 
 #include <optional>
 
-/// What is asked of a schedule.
+/// The arguments of a schedule.
 struct asked {
   int pp = 1, stages_per_rank = 1, microbatches = 1;
   bool inference = false;
@@ -20,7 +20,8 @@ struct asked {
 
 struct known_schedule {
   std::string_view name;
-  /// Nothing where the schedule has another number of stages on a rank, no inference of its own, or refuses.
+  /// The table; empty if the schedule does not have this number of stages per rank, has no inference, or
+  /// refuses.
   std::optional<rankc::action_table> (*collect)(const asked&);
 };
 

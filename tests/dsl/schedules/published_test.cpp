@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The orders are those of the published implementations, action for action. oracles/schedules/orders.txt has
-// them: what d9d, PyTorch, DeepSeek's DualPipe and Sea AI Lab's zero-bubble code really made, each program
-// once, with its sources.
+// The orders equal those of the published implementations, action for action. oracles/schedules/orders.txt
+// has the recorded orders of d9d, PyTorch, DeepSeek's DualPipe and Sea AI Lab's zero-bubble code, each
+// program once, with its sources.
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>
@@ -31,8 +31,8 @@ struct published {
   asked of;
 };
 
-/// "dual_pipe inference pp=2 stages_per_rank=2 microbatches=4: deepseek/DualPipe_inference", and a line for
-/// each rank.
+/// The published programs: a line such as "dual_pipe inference pp=2 stages_per_rank=2 microbatches=4:
+/// deepseek/DualPipe_inference", and a line for each rank.
 std::vector<published> read_orders() {
   std::ifstream file(RANKC_ORACLES "/orders.txt");
   std::vector<published> all;
@@ -55,7 +55,7 @@ std::vector<published> read_orders() {
   return all;
 }
 
-/// Programs that are not copied, because they are wrong.
+/// Published programs that are wrong, which rankc does not reproduce.
 struct exception {
   std::string_view source;
   int microbatches;  // 0: any

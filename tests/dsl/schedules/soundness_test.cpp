@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// No legal count is refused, and every schedule runs to the end for all of them.
+// No legal count is refused, and every schedule runs to its end with each.
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>
@@ -35,7 +35,7 @@ static_assert(sound<schedules::dual_pipe_v{.microbatches = 3}>(4), "fewer than t
 static_assert(sound<schedules::dual_pipe{.microbatches = 8}>(4));
 static_assert(sound<schedules::dual_pipe{.microbatches = 2}>(6), "fewer than the published form takes");
 
-/// Whether all of a table's actions can run, by the definition alone: an action at a time, whichever can.
+/// Whether all actions of a table can run, by the definition alone: repeatedly run any action that can.
 bool runs(const action_table& t) {
   std::set<std::tuple<char, int, int>> done;
   auto has = [&](char what, int stage, int m) { return done.contains({what, stage, m}); };
@@ -60,7 +60,7 @@ bool runs(const action_table& t) {
   return done.size() == static_cast<std::size_t>(t.stages() * t.microbatches * (t.inference ? 1 : 3));
 }
 
-/// Each action that overlaps the next one is a forward, and the next a backward of the same rank.
+/// Whether each action that overlaps the next one is a forward, and the next is a backward of the same rank.
 bool overlaps_are_pairs(const action_table& t) {
   for (int r = 0; r < t.ranks(); ++r)
     for (int i = t.begin[r]; i < t.begin[r + 1]; ++i) {
@@ -117,7 +117,8 @@ TEST_CASE("every schedule runs for any number of ranks, stages and microbatches"
     INFO(schedule.name);
     const bool stages_are_free = schedule.name.starts_with("interleaved") || schedule.name == "looped_bfs";
     const bool infers = schedule.name == "looped_bfs" || schedule.name.starts_with("dual_pipe");
-    const int counts = schedule.name == "dual_pipe" ? 4 * 10 : 8 * 20;  // even ones of each
+    // dual_pipe takes even numbers alone, of ranks and of microbatches.
+    const int counts = schedule.name == "dual_pipe" ? 4 * 10 : 8 * 20;
     CHECK(tried == counts * (stages_are_free ? 3 : 1) * (infers ? 2 : 1));
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stage does once a step, and the gathering of its weights: what is completed is sound, and what is
-// dropped, repeated or moved is refused by its rule.
+// A stage's actions that occur once per step, and the all-gathers of its weights: complete programs are
+// sound, and a dropped, repeated or moved action is refused by its rule.
 #include <doctest/doctest.h>
 
 #include <rankc/schedule/check.hpp>
@@ -60,7 +60,7 @@ int rank_of(const action_table& t, int at) {
   return static_cast<int>(std::upper_bound(t.begin.begin(), t.begin.end(), at) - t.begin.begin()) - 1;
 }
 
-/// Whether a table of one direction keeps the rules, by the definitions alone: positions on each rank.
+/// Whether a unidirectional table keeps the rules, by their definitions alone: positions on each rank.
 bool is_in_order(const action_table& t) {
   for (int r = 0; r < t.ranks(); ++r) {
     int first_step = t.begin[r + 1], last_reduce = -1;
@@ -118,7 +118,7 @@ TEST_CASE("what a schedule leaves unsaid is completed, directly behind the last 
         "0F0 1F0 1B0 0B0 1REDUCE_GRAD 0REDUCE_GRAD 1STEP 0STEP");
   CHECK(row(complete(parsed("0F0, 1F0")), 0) == "0F0 1F0");
   const action_table two_ways =
-      complete(collect(schedules::dual_pipe{4}, 2));  // both ranks reduce in one order
+      complete(collect(schedules::dual_pipe{4}, 2));  // both ranks reduce in the same order
   for (int r = 0; r < 2; ++r) CHECK(row(two_ways, r).ends_with(" 0REDUCE_GRAD 1REDUCE_GRAD 0STEP 1STEP"));
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("one dropped, repeated or moved is refused by its rule") {
       const int r = rank_of(t, at),
                 to = t.begin[r] + static_cast<int>(random() % (t.begin[r + 1] - t.begin[r] - 1));
       if (to > t.begin[r] && without(t, at).actions[to - 1].overlaps_next)
-        continue;  // refused by RC302, below
+        continue;  // refused by RC302, see below
       const action_table moved = with(without(t, at), to, a);
       const std::string said = refusal(moved);
       ++by_rule[said.substr(0, 5)];
@@ -238,7 +238,7 @@ TEST_CASE("reductions run beside computation, gathers ahead of it, and a step wa
       if (two_ways.actions[i].kind == reduce_grad && two_ways.actions[i].stage == s)
         begin.push_back(both.begin[i]);
     REQUIRE(begin.size() == 2);
-    CHECK(begin[0] == begin[1]);  // one collective
+    CHECK(begin[0] == begin[1]);  // both are one collective
   }
 }
 

@@ -24,7 +24,7 @@ static_assert(total(collect(schedules::one_f_one_b{8}, 4)).peak() == 4);
 static_assert(total(collect(schedules::zero_bubble_v{8}, 4)).window_bubble == 0);
 static_assert(lower_bound(4, 2, 8) == total(collect(schedules::zero_bubble_v{8}, 4)).makespan);
 
-/// One rank that runs these.
+/// A table for one rank with these actions.
 action_table on_one_rank(std::vector<action> actions, int stages, int microbatches) {
   const int n = static_cast<int>(actions.size());
   return {std::move(actions),
@@ -157,8 +157,8 @@ TEST_CASE(
               int hops = 0;
               for (int stage = 1; stage < t->stages(); ++stage)
                 hops += t->rank_of_stage[stage] != t->rank_of_stage[stage - 1];
-              // Down, and with a backward up again: the input gradients of all stages, and the first stage's
-              // W.
+              // The time of one microbatch through all stages, and back if there is a backward: the input
+              // gradients of all stages, and the first stage's W.
               const double way =
                   t->stages() + hops * send + (inference ? 0 : 1.25 * t->stages() + hops * send + 0.75);
               CHECK(bound >= way - 1e-9);

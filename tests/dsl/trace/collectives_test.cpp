@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the layers communicate, against the literature's table: Megatron-LM (Shoeybi et al. 2019) and its
-// sequence parallelism (Korthikanti et al. 2022). N tokens of h features; the collectives of backward are
+// The collectives of the layers, against the literature's table: Megatron-LM (Shoeybi et al. 2019) and its
+// sequence parallelism (Korthikanti et al. 2022). N tokens of h features. The collectives of backward are
 // derived, not written.
 #include "traces.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 struct collective {
   std::string_view op;
-  int elements;  // of the whole value
+  int elements;  // size of the whole value
   bool operator==(const collective&) const = default;
 };
 
@@ -48,9 +48,9 @@ TEST_CASE("only an op that converts has an axis") {
 
 TEST_CASE("without sequence parallelism") {
   for (const plan_data& p : {gpt2(false), llama(false)}) {
-    // embedding: a row of the table is on one rank
+    // embedding: one rank holds a token's row of the table
     check(p.kinds[0].ops, {{"all_reduce", Nh}}, {});
-    // block: after attention and after the feed-forward; their duals before them
+    // block: after attention and after the feed-forward; backward has the duals before both
     check(p.kinds[1].ops, {{"all_reduce", Nh}, {"all_reduce", Nh}}, {{"all_reduce", Nh}, {"all_reduce", Nh}});
     // head: a maximum and two sums for each token
     check(p.kinds[2].ops, {{"all_reduce_max", N}, {"all_reduce", 2 * N}}, {{"all_reduce", Nh}});
@@ -67,7 +67,7 @@ TEST_CASE("with sequence parallelism") {
 }
 
 TEST_CASE("keys and values of context-parallel ranks are gathered, their gradients scattered") {
-  const int kv = tokens * hidden / 2;  // of two heads
+  const int kv = tokens * hidden / 2;  // two heads
   for (bool sp : {false, true}) {
     const plan_data p = llama(sp);
     CHECK((over(axis::cp, p.kinds[1].ops, false) == list{{"all_gather", kv}, {"all_gather", kv}}));

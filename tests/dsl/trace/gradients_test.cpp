@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placements of gradients: of every value the dual of its own, of every parameter what is still to be summed.
+// Placements of gradients: for every value the dual of its placement, for every parameter the sum that is
+// still to be reduced.
 #include "traces.hpp"
 
 #include <doctest/doctest.h>
@@ -11,7 +12,7 @@ using namespace rankc::testing;
 
 namespace {
 
-/// A value that is a sum to be taken has the same gradient on every rank, and the other way round.
+/// Whether value and gradient have dual placements: a pending sum has a replicated gradient, and the reverse.
 bool are_dual(placement value, placement gradient) {
   switch (value.k) {
     case placement::R:
@@ -51,7 +52,7 @@ TEST_CASE("every result that something needs has a gradient") {
     for (const layer_kind& k : p.kinds) {
       const trace& t = k.ops;
       for (std::size_t i = 0; i < t.forward_ops; ++i) {
-        // What a maximum shifts cancels: it has none.
+        // The maximum cancels in the softmax, so it has no gradient.
         const bool shift = t.ops[i].kind->name == "row_max" || t.ops[i].kind->name == "all_reduce_max";
         CHECK((t.gradients[t.ops[i].out[0]] >= 0) == !shift);
       }
@@ -103,8 +104,7 @@ TEST_CASE("sequence parallelism leaves the gradients of (2 L + 1) h norm weights
   };
   CHECK(to_sum(llama(true)) == (2 * layers + 1) * hidden);
   CHECK(to_sum(llama(false)) == 0);
-  // GPT-2's norms have a shift too; the biases after a reduction and the positions (16 of them) are added to
-  // shards.
+  // GPT-2's norms have a shift, too. The biases after a reduction and the 16 positions are added to shards.
   CHECK(to_sum(gpt2(true)) == 2 * (2 * layers + 1) * hidden + 2 * layers * hidden + 16 * hidden);
   CHECK(to_sum(gpt2(false)) == 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of single ops where the models do not reach: each is asked over all placements of its operands.
+// Rules of single ops that the models do not cover, over all placements of their operands.
 #include <doctest/doctest.h>
 
 #include <rankc/ops.hpp>
@@ -25,7 +25,7 @@ constexpr type rows_of(dim last, placement over_tp) {
   return t;
 }
 
-/// What one op over tp says, and the placement of its result and of the gradients it hands back.
+/// The message of one op over tp, and the placements of its result and of its operands' gradients.
 struct outcome {
   std::string said;
   placement result = I, gradient = I, of_weight = I;
@@ -47,7 +47,7 @@ outcome run(placement x, auto make) {
   return o;
 }
 
-/// A linear op of a weight that is whole, or sharded along its output or input features.
+/// Whether a linear op's weight is whole, or sharded along its output or input features.
 enum sharding { whole, by_out, by_in };
 value weight_of(trace& t, sharding s) {
   if (s == whole) return t.parameter("w", {wide, features}, {}, initial::ones);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of the ops that know tokens: positions, the loss, attention and the embedding, over all placements of
-// their operands.
+// Rules of the ops that depend on tokens (positions, the loss, attention and the embedding), over all
+// placements of their operands.
 #include <doctest/doctest.h>
 
 #include <rankc/ops.hpp>
@@ -33,7 +33,7 @@ type ids(placement p, axis over = axis::tp) {
   return t;
 }
 
-/// What is said of an op's operands; the file and line go.
+/// The message about an op's operands, without file and line.
 std::string said(const trace& t) {
   if (t.said.empty()) return "";
   const std::string text(t.said[0].view());
@@ -89,7 +89,7 @@ TEST_CASE("logits: each token's count once, next to its target") {
               "all_gather it first";
         CHECK(of_loss(of_tokens(vocab, p), ids(targets), over) == expected);
       }
-  // Gathered over cp, whose ranks have a part of the targets each.
+  // Logits gathered over cp, although each cp rank has a part of the targets.
   type logits = of_tokens(vocab, V(1));
   CHECK(of_loss(logits, ids(V(0), axis::cp), axis::tp) ==
         "row_max: the value is invariant (I) over cp; expected sharded along the tokens, as the targets are: "
@@ -164,8 +164,8 @@ TEST_CASE("attention: a query meets every key") {
     for (const placement q : placements)
       for (const placement k : placements)
         for (const placement v : placements) {
-          // Whole sequences may be spread over the data-parallel ranks, parts of them over cp where every key
-          // is replicated.
+          // Data-parallel ranks may have whole sequences each. cp ranks may have parts if every key is
+          // replicated.
           const bool parts = q == V(0) && over == axis::cp;
           const bool ok =
               parts ? k == R && v == R : q == k && k == v && q != P && !(q == V(0) && over == axis::tp);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both models on two tp and two dp ranks, with and without sequence parallelism, as the typed ops leave them
-// behind.
+// Traces of both models on two tp and two dp ranks, with and without sequence parallelism.
 #pragma once
 #include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
@@ -10,7 +9,7 @@
 
 namespace rankc::testing {
 
-inline constexpr int layers = 3, hidden = 32, tokens = 64;  // tokens of a microbatch, on all ranks
+inline constexpr int layers = 3, hidden = 32, tokens = 64;  // tokens of a microbatch, over all ranks
 
 inline plan_data traced(const auto& model, bool sp) {
   const parallel_dims dims{.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = sp};

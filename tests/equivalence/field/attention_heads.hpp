@@ -5,8 +5,8 @@
 
 namespace field::attentions {
 
-/// Heads of queries, and of the keys and values that they share. A head of values has `value_dim` elements,
-/// and all others `dim`.
+/// The numbers of query heads and of key-value heads. A value head has `value_dim` elements, and all others
+/// `dim`.
 struct heads {
   std::int64_t dim, value_dim, of_q, of_kv;
   std::int64_t kv(std::int64_t h) const { return h / (of_q / of_kv); }
@@ -30,7 +30,7 @@ inline heads heads_of(const call& c, const matrix& q, const matrix& k, const mat
          "attention: keys are not of the queries' tokens");
   return count_heads(q, k, v);
 }
-/// Of a rank's chunks of sequences, and the keys of all ranks.
+/// For the queries of one rank's chunks and the keys of all ranks.
 inline heads heads_of_chunks(const call& c, const matrix& q, const matrix& k, const matrix& v) {
   expect(c.number >= 1 && c.number <= 1 << 10, "attention: sequences of no ranks");
   const heads all = heads_of(c, q, k, v, static_cast<std::int64_t>(c.number));
@@ -38,7 +38,7 @@ inline heads heads_of_chunks(const call& c, const matrix& q, const matrix& k, co
          "attention: queries of no rank");
   return all;
 }
-/// Of a rank's chunks of sequences, and the keys of one rank of its ring.
+/// For the queries of one rank's chunks and the keys of one rank of its ring.
 inline heads heads_of_ring(const call& c, const matrix& q, const matrix& k, const matrix& v) {
   expect(c.rows > 0 && c.seq > 0 && q.is.rows > 0 && c.rows * c.seq % q.is.rows == 0,
          "attention: queries that are no share of sequences");
@@ -50,12 +50,13 @@ inline heads heads_of_ring(const call& c, const matrix& q, const matrix& k, cons
          "attention: a step, or queries, of no rank");
   return count_heads(q, k, v);
 }
-/// Where the log-sum-exp of a token and a head lies: head by head of each sequence, as kernels lay it.
+/// The index of the log-sum-exp of a token and a head. As in kernels, each sequence has its heads one after
+/// the other.
 inline std::size_t statistic(const matrix& lse, std::int64_t rows, std::int64_t token, std::int64_t head) {
   const std::int64_t count = lse.is.rows / rows;
   return static_cast<std::size_t>((token / count * lse.is.cols + head) * count + token % count);
 }
-/// What is merged: results, and a log-sum-exp of each head.
+/// The operands of a merge: two results, each with a log-sum-exp per head.
 struct parts_of_attention {
   const matrix &o_before, &lse_before, &o_more, &lse_more;
   explicit parts_of_attention(const call& c)
@@ -70,13 +71,13 @@ struct parts_of_attention {
            "merge_attention: sizes do not fit");
   }
 };
-/// Complains unless o and scores have the tokens and heads of log-sum-exps.
+/// Expects o and scores to have the tokens and heads of the log-sum-exps.
 inline void expect_sinks(const call& c, const matrix& o, const matrix& lse, const matrix& scores) {
   expect(c.rows > 0 && o.is.rows % c.rows == 0 && lse.is.rows == o.is.rows && scores.is.rows == o.is.rows &&
              lse.is.cols == scores.is.cols && o.is.cols % lse.is.cols == 0,
          "sinks: sizes do not fit");
 }
-/// The scores of sinks, a row for each token of x.
+/// The scores of the sinks, repeated for each token of x.
 inline void copy_sinks(call& c) {
   const matrix &x = c.in("x"), &sinks = c.in("sinks");
   matrix& scores = c.out("scores", x.is.rows, sinks.is.size());

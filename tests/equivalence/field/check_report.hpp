@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of every report on mutants.
+// Checks that apply to every report on mutants.
 #pragma once
 #include <doctest/doctest.h>
 
@@ -7,7 +7,7 @@
 
 namespace field {
 
-/// The checker takes all programs that are no mutants, none that is different, and never fails.
+/// Require that the checker accepts all unmodified programs and no different one, and that it never throws.
 inline void check_report(const report& r) {
   MESSAGE(to_text(r));
   for (const std::string& text : r.wrong_programs)

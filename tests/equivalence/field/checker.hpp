@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The opinion of the checker over terms, to which the field is the second opinion.
+// The verdict of the checker over terms, with which the field's verdict is compared.
 #pragma once
 #include <rankc/codegen/program.hpp>
 #include <rankc/codegen/prove.hpp>
@@ -9,9 +9,9 @@
 
 namespace field {
 
-/// Why the checker refuses a program of a model; empty: it is accepted.
+/// The reason why the checker refuses a program; empty if it accepts.
 std::string check_terms(const rankc::codegen::program&, const rankc::codegen::specification&);
-/// The same of a program that is proven.
+/// The same for a program whose order is proven.
 std::string compare_terms(const rankc::codegen::program&, const rankc::codegen::verdict&,
                           const rankc::codegen::specification&);
 

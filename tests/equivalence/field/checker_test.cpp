@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker over terms beside the field: both accept what is lowered, and the checker accepts no mutant
-// that differs.
+// The checker over terms compared with the field: both accept lowered programs, and the checker accepts no
+// mutant that differs.
 #include <doctest/doctest.h>
 
 #include "check_report.hpp"
@@ -35,8 +35,8 @@ TEST_CASE(
   CHECK(r.total.proven_wrong > (rankc::test::plants_all() ? 333 : 90));
   CHECK(r.total.accepted > rankc::test::some_of(20));
   CHECK(r.total.refused_equal < r.total.mutants / 8);
-  // The field has exp of the target's logit where a kernel has the logit: a multiple of both of a token's
-  // sums is none there.
+  // The field stores exp of the target's logit, and kernels the logit. A common factor of both sums of a
+  // token shows in f64 alone.
   for (const auto& [kind, texts] : r.f64_only)
     for (const std::string& text : texts)
       CHECK_MESSAGE(text.find("exp_sums\" scale") != std::string::npos,

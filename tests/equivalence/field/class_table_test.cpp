@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of mutants add up: what two runs print is read again, line by line.
+// Tables of mutants can be added: the printed lines of two runs are read again.
 #include <doctest/doctest.h>
 
 #include "class_table.hpp"

@@ -10,7 +10,7 @@ namespace {
 
 using namespace rankc::codegen;
 
-/// Bytes are of what a member gives, of a reduce_scatter of what it gets.
+/// Check that the op states a member's input bytes, or for a reduce_scatter its output bytes.
 void expect_bytes(const op& o, std::size_t given, std::size_t members) {
   expect(given == o.bytes * (o.does == collective_kind::reduce_scatter ? members : 1),
          "a collective of other bytes than it says");
@@ -25,8 +25,9 @@ void expect_alike(const op& own, const op& o, std::size_t writes) {
 
 void combine(const std::vector<member>& members, std::uint64_t key) {
   const op& o = *members.front().does;
-  const std::size_t tensors = o.reads.size(), swaps = o.does == collective_kind::all_to_all;  // with scratch
-  std::vector<std::vector<payload>> given(tensors);  // of each tensor: what each member gives
+  // all_to_all has scratch.
+  const std::size_t tensors = o.reads.size(), swaps = o.does == collective_kind::all_to_all;
+  std::vector<std::vector<payload>> given(tensors);  // by tensor: each member's input
   for (const auto& [rank, own] : members) {
     expect_alike(*own, o, tensors + swaps);
     const std::vector<operand> from = communicated(*own, false);
@@ -55,11 +56,11 @@ void combine(const std::vector<member>& members, std::uint64_t key) {
   }
 }
 
-/// What an exchange of slots is given and makes, of one member; offsets are given last.
+/// A member's operands in an exchange of slots; offsets are the last input.
 struct slot_operands {
   std::vector<operand> from;
   operand to;
-  std::size_t scratch_begin = 0, scratch_end = 0;  // bytes
+  std::size_t scratch_begin = 0, scratch_end = 0;  // in bytes
   const operand& offsets() const { return from.back(); }
 };
 slot_operands slot_operands_of(const op& o, std::size_t scratch) {
@@ -79,7 +80,8 @@ slot_operands slot_operands_of(const op& o, std::size_t scratch) {
   return all;
 }
 
-/// Slabs are as large as the op says, one for each member; of offsets there are as many as were given.
+/// Check that there is a slab of the stated size for each member; gathered offsets have the size of the
+/// inputs.
 void expect_slabs(const op& o, const slot_operands& at, std::size_t members) {
   if (o.does == collective_kind::gather_offsets) {
     expect(at.from[0].bytes() == o.bytes && at.to.bytes() == members * o.bytes,
@@ -94,7 +96,7 @@ void expect_slabs(const op& o, const slot_operands& at, std::size_t members) {
          "an exchange of slots in slabs of other rows than it says");
 }
 
-/// How a member of an exchange of slots makes what it receives.
+/// The function that makes what a member receives in an exchange of slots.
 auto sender_of(collective_kind does) {
   if (does == collective_kind::to_experts) return send_to_experts;
   if (does == collective_kind::from_experts) return send_from_experts;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives: what all members give, and what each gets of it.
+// Collectives: the members' inputs, and each member's result.
 #pragma once
 #include "compute.hpp"
 
@@ -11,9 +11,9 @@ struct member {
   const rankc::codegen::op* does;
 };
 
-/// Run a collective that all members have come to, in their order. What it leaves in scratch is drawn of a
-/// key.
-/// Errors: malformed where they differ in what they do, or where sizes do not fit.
+/// Run a collective in which all members have arrived. `key` determines the content of its scratch
+/// afterwards.
+/// Errors: malformed if the members' ops differ, or if sizes do not fit.
 void run_collective(const std::vector<member>&, std::uint64_t key);
 
 }  // namespace field

@@ -17,7 +17,7 @@ std::uint64_t key_of_op(const rank_state& rank, const op& o) {
   return mix(field::key_of(o.name), static_cast<std::uint64_t>(rank.number));
 }
 
-/// Memory that a kernel writes and gives to nobody.
+/// The memory that a kernel writes without a view.
 std::vector<rankc::codegen::access> scratch_of(const op& o) {
   std::vector<rankc::codegen::access> out;
   for (std::size_t a = 0; a < o.writes.size(); ++a) {
@@ -29,8 +29,7 @@ std::vector<rankc::codegen::access> scratch_of(const op& o) {
   return out;
 }
 
-/// Whether something that the kernel writes lies over another of its operands, but where the row says that it
-/// may.
+/// Whether a result or scratch overlaps another operand, except where the row allows that.
 bool destroys_operands(const op& o, const row& r, const std::vector<operand>& at) {
   for (const rankc::codegen::access& s : scratch_of(o))
     for (const operand& p : at)
@@ -118,7 +117,7 @@ void sum_squares(rank_state& rank, const op& o) {
   rank.arena.store(to.begin, to.type, sum);
 }
 
-/// Where begin put a weight.
+/// The holding of the weight that begin put at this address.
 const rankc::codegen::holding* weight_at(const rank_state& rank, std::size_t begin) {
   const op& first = rank.program->ops.front();
   for (std::size_t k = 0; k < first.holds.size() && k < first.writes.size(); ++k)
@@ -127,7 +126,8 @@ const rankc::codegen::holding* weight_at(const rank_state& rank, std::size_t beg
   return nullptr;
 }
 
-/// Of each parameter: weight, gradient and moments are read; weight, moments and perhaps a copy are written.
+/// Update parameters. Each reads its weight, gradient and moments, and writes its weight, moments and perhaps
+/// a working copy.
 void update(rank_state& rank, const op& o, const model_run& m, std::string& difference) {
   struct parameter {
     const view *weight = nullptr, *gradient = nullptr, *first_moment = nullptr, *second_moment = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kernel of a rank.
+// Computes one kernel of a rank.
 #pragma once
 #include "memory.hpp"
 #include "model.hpp"
@@ -8,22 +8,22 @@
 
 namespace field {
 
-/// What a rank has.
+/// The state of one rank.
 struct rank_state {
   memory arena;
   const rankc::codegen::rank_program* program;
   int number;
 };
 
-/// Run an op that computes. `difference` says where a gradient that the optimizer reads is not the model's.
+/// Run a compute op. `difference` is set if a gradient that the optimizer reads is not the model's.
 /// Errors: malformed.
 void compute(rank_state&, const rankc::codegen::op&, const model_run&, std::string& difference);
 
-/// The first element of a box of a parameter, of ids or of targets in which memory differs; empty where none
+/// The first element at which memory differs from a box of a parameter, of ids or of targets; empty if none
 /// does.
 std::string compare(const rank_state&, const rankc::codegen::access&, const rankc::codegen::holding&,
                     const model_run&, bool after, const std::vector<element>* instead = nullptr);
-/// Fill what a holding of begin says.
+/// Fill memory with the content of a holding of begin.
 void fill(rank_state&, const rankc::codegen::access&, const rankc::codegen::holding&, const model_run&);
 
 }  // namespace field

@@ -16,14 +16,14 @@ constexpr std::string_view whole_numbers[]{"ids",    "targets", "starts",     "c
 bool is_wide(element_type t) { return t == f32 || t == f64; }
 bool is_real(element_type t) { return is_wide(t) || t == bf16; }
 
-/// The type that a row rounds its results to; bytes: none.
+/// The type to which a row rounds its results; bytes: it does not round.
 element_type rounded_result(std::string_view row) {
   if (row.ends_with("_e4m3_rows")) return e4m3_rows;
   if (row.ends_with("_e4m3")) return e4m3;
   return row.ends_with("_e5m2") ? e5m2 : bytes;
 }
 
-/// The type of an operand of a product of rounded operands; bytes: it is not rounded.
+/// The type of a rounded GEMM operand; bytes: it is not rounded.
 element_type rounded_operand(std::string_view row, std::string_view port) {
   if (port != "x" && port != "w" && port != "dy") return bytes;
   if (row.ends_with("_fp8_rows")) return e4m3_rows;
@@ -47,8 +47,8 @@ bool takes(std::string_view row, std::string_view port, bool is_result, element_
   return rounded == bytes || is_statistic ? is_real(t) : t == rounded;
 }
 
-/// A sum over tokens is no narrower than f32 and than its addends. A copy, a multiple or a sum of it is no
-/// narrower either, and a loss of narrowed sums is narrowed.
+/// A sum over tokens must be at least as wide as f32 and as its addends. So must its copies, multiples and
+/// sums; the loss of a narrowed sum is narrowed.
 token_sum sum_in_result(std::string_view row, std::string_view port, element_type type,
                         const std::vector<read_number>& reads) {
   constexpr std::string_view sums_over_tokens[]{"dw",    "db",   "dtable", "dgain", "dshift",
@@ -57,7 +57,8 @@ token_sum sum_in_result(std::string_view row, std::string_view port, element_typ
   const auto is_in = [](const auto& list, std::string_view name) {
     return std::find(std::begin(list), std::end(list), name) != std::end(list);
   };
-  const bool begins = row != "mul_grad" && is_in(sums_over_tokens, port);  // whose db is an activation's
+  // mul_grad's db is the gradient of an activation.
+  const bool begins = row != "mul_grad" && is_in(sums_over_tokens, port);
   if (!begins && !is_in(keep_sums, row)) return token_sum::none;
   token_sum sum = begins ? token_sum::wide : token_sum::none;
   std::size_t widest = begins ? 4 : 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of elements that follow from the model and from the row alone: whole numbers where the model has
-// ids, choices and places; fp8 where a row rounds; what the recipe keeps from step to step.
+// The element types that follow from the model and from the row alone: integers for the model's ids, choices
+// and positions; fp8 for the results of rounding rows; the recipe's types for persistent state.
 #pragma once
 #include "memory.hpp"
 
@@ -11,18 +11,18 @@
 
 namespace field {
 
-/// How a row rounds the operands of its product.
+/// The rounding of a row's GEMM operands.
 rankc::codegen::specification::rounding rounding_of(std::string_view row);
 /// Whether a kernel takes elements of a type at a port.
 bool takes(std::string_view row, std::string_view port, bool is_result, element_type);
-/// Whether a result is a sum over tokens, by its port, its type and the operands of its op.
+/// A number that an op reads: its type, and whether it is a sum over tokens.
 struct read_number {
   element_type type;
   token_sum sum;
 };
 token_sum sum_in_result(std::string_view row, std::string_view port, element_type,
                         const std::vector<read_number>&);
-/// Whether a step begins and ends with a holding in a type.
+/// Whether a step may begin and end with a holding in this type.
 bool keeps(rankc::codegen::holding_kind, element_type, const rankc::codegen::specification::update&);
 
 }  // namespace field

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model's run on one device, and programs that are held to it. The machine and the model are compiled
+// A model's run on one device, and programs that are compared with it. The machine and the model are compiled
 // twice: for numbers of the prime field, and for f64 with the kernels of the host runtime.
 #pragma once
 #include <rankc/codegen/program.hpp>
@@ -10,23 +10,24 @@
 
 namespace execution {
 
-/// Whether a program leaves what the model does.
+/// Whether a program's final state is the model's.
 struct outcome {
   bool equal = false;
-  std::string difference{};  // the first: op, tensor, index
-  bool is_program = true;    // false: sizes do not fit, ranks do not meet
+  std::string difference{};  // the first one: op, tensor, index
+  bool is_program = true;    // false: sizes do not fit, or ranks do not meet
 };
 
 class model {
  public:
   virtual ~model() = default;
-  /// Which of the ops that can run is next is drawn of a seed.
+  /// Run a program. The seed determines which ready op runs next.
   virtual outcome run(const rankc::codegen::program&, unsigned seed = 0) const = 0;
 };
 
-/// Errors: std::runtime_error where the model cannot be run.
+/// The model over the prime field.
+/// Errors: std::runtime_error if the model cannot be run.
 std::shared_ptr<const model> over_field(const rankc::codegen::specification&);
-/// Equal: but for 1e-10 of a tensor's largest element.
+/// The model in f64; numbers are equal within 1e-10 of a tensor's largest element.
 std::shared_ptr<const model> in_f64(const rankc::codegen::specification&);
 
 }  // namespace execution

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts on ranks of their own, and losses of routers: the checker over terms accepts no mutant that
-// differs, and neither opinion takes a program without one of the sums that the losses are of.
+// Expert parallelism and router losses: the checker over terms accepts no mutant that differs, and both
+// verdicts refuse a program that lacks one of the sums in the losses.
 #include <doctest/doctest.h>
 
 #include "check_report.hpp"
@@ -21,7 +21,7 @@ namespace {
 
 using namespace rankc::codegen;
 
-/// `alike`: most of a hundred mutants that may differ over the field and be equal in f64.
+/// Judge mutants. `alike`: the percentage that may differ over the field and be equal in f64.
 report judged(const std::vector<rankc::plan_data>& plans, int count, int alike = 1) {
   count = rankc::test::some_of(count);
   const report r = judge_mutants(subjects_of(plans), compare_terms, count, 6);
@@ -32,7 +32,7 @@ report judged(const std::vector<rankc::plan_data>& plans, int count, int alike =
   return r;
 }
 
-/// Sums of what routers summed up, in the last layer.
+/// Whether an op sums router statistics in the last layer.
 bool is_of_routers(const op& o) {
   return o.kind == op_kind::collective && o.name.starts_with("head: all_reduce of") &&
          (o.name.ends_with("statistics") || o.name.find(" over ") != o.name.npos);
@@ -71,7 +71,7 @@ TEST_CASE("smaller slabs are refused though these choices have room: others may 
 TEST_CASE(
     "experts on an axis of their own: the checker accepts no mutant that is different, and none without a "
     "sum over that axis") {
-  const report r = judged(apart_plans(), 500, 3);  // with a bias among them
+  const report r = judged(apart_plans(), 500, 3);  // some have a bias
   CHECK(r.by_kind.at("leave out a reduction").different > 0);
   int sums = 0;
   for (const subject& s : subjects_of(apart_plans())) {
@@ -107,7 +107,7 @@ TEST_CASE("losses of routers: the checker accepts no mutant that is different") 
 TEST_CASE(
     "biases of routers: the checker accepts no mutant that is different, and none that moves a bias "
     "otherwise") {
-  judged(biased_plans(), 700, 3);  // of other scores in f64 the largest may be the same experts'
+  judged(biased_plans(), 700, 3);  // in f64, other scores may choose the same experts
   for (const subject& s : subjects_of(biased_plans()))
     for (const rankc::load_balance by : {rankc::load_balance{0.02, 8}, {0.01, 9}}) {
       program p = s.program;
@@ -118,12 +118,12 @@ TEST_CASE(
             v.balances = by;
             ++moved;
           }
-      if (moved == 0) continue;  // an evaluation
+      if (moved == 0) continue;  // an evaluation moves no bias
       CAPTURE(s.name);
       CHECK_FALSE(check_terms(p, s.model).empty());
       CHECK_FALSE(execution::over_field(s.model)->run(p).equal);
-      if (by.rate != 0.01)
-        CHECK_FALSE(execution::in_f64(s.model)->run(p).equal);  // most numbers are on one side of either mean
+      // Most numbers are on the same side of both means.
+      if (by.rate != 0.01) CHECK_FALSE(execution::in_f64(s.model)->run(p).equal);
     }
 }
 

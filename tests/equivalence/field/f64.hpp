@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of the machine and of the model in f64, by the names of the field's.
+// The f64 numbers of the machine and of the model, with the interface of the field's numbers.
 #pragma once
 #include <rankc/contract/rope_scaling.hpp>
 
@@ -17,28 +17,28 @@ using element = double;
 constexpr element add(element a, element b) { return a + b; }
 constexpr element negate(element a) { return -a; }
 constexpr element multiply(element a, element b) { return a * b; }
-/// 0 for 0.
+/// The inverse; 0 for 0.
 constexpr element inverse(element a) { return a == 0 ? 0 : 1 / a; }
 constexpr element number(double value) { return value; }
 
 constexpr element larger(element a, element b) { return a < b ? b : a; }
 
-/// Rounding may make equal numbers differ, so no number tells where it is from.
+/// Rounding may make equal numbers differ, so no number can be recognised as drawn.
 constexpr bool is_drawn(element) { return false; }
 
-/// -1/2 to 1/2.
+/// Draw from -1/2 to 1/2.
 constexpr element draw(std::uint64_t key) { return static_cast<double>(mix(key, 0) >> 11) * 0x1p-53 - 0.5; }
-/// Above 0, 1 at most.
+/// Draw above 0, at most 1.
 constexpr element draw_nonzero(std::uint64_t key) {
   return static_cast<double>((mix(key, 1) >> 11) + 1) * 0x1p-53;
 }
-/// The field's.
+/// The same integer as over the field, modulo rounding.
 constexpr element draw_below(std::uint64_t key, std::uint64_t count) {
   return static_cast<double>(mix(key, 0) % count);
 }
 
-/// Angle = position theta^(-2 pair / dim), where nothing slows it; llama3 by the length of a turn. Source: Su
-/// et al. 2021; transformers' modeling_rope_utils.
+/// The cosine or sine of position * theta^(-2 pair / dim), after scaling. llama3 scales a frequency by the
+/// length of its period. Source: Su et al. 2021; transformers' modeling_rope_utils.
 inline element rotary_number(std::int64_t position, std::int64_t pair, std::int64_t dim, double theta,
                              const rankc::rope_scaling& s, bool sine) {
   double frequency = std::pow(theta, -2.0 * static_cast<double>(pair) / static_cast<double>(dim));
@@ -54,7 +54,7 @@ inline element rotary_number(std::int64_t position, std::int64_t pair, std::int6
   return sine ? std::sin(angle) : std::cos(angle);
 }
 
-/// By more than roundings of numbers of a scale. What is no number differs.
+/// Whether two numbers differ by more than rounding at this scale. NaN always differs.
 inline bool differ(element a, element b, element scale) { return !(std::abs(a - b) <= 1e-10 * scale); }
 inline element largest(const std::vector<element>& all) {
   element most = 0;

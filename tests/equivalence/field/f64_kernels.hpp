@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that a kernel of the host runtime is given.
+// The memory for a kernel of the host runtime.
 #pragma once
 #include "matrix.hpp"
 
@@ -15,7 +15,7 @@ namespace host = rankc::host;
 /// A size as kernels take it.
 inline int whole(std::int64_t n) { return static_cast<int>(n); }
 
-/// Offsets stay while more is put; a lane is asked for last.
+/// Memory for one kernel call. Offsets stay valid as it grows; take the lane after the last operand.
 class kernel_memory {
  public:
   rankc::runtime::at room(std::size_t count) {
@@ -29,7 +29,7 @@ class kernel_memory {
     std::copy(m.of.begin(), m.of.end(), memory_.end() - static_cast<std::ptrdiff_t>(m.of.size()));
     return where;
   }
-  /// What is no id is in no table.
+  /// Numbers that are not ids become -1, which is in no table.
   rankc::runtime::at put_ids(const matrix& m) {
     const rankc::runtime::at where = room(m.of.size());
     auto* to = reinterpret_cast<std::int32_t*>(memory_.data() + where.byte / sizeof(double));

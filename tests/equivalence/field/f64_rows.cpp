@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In f64, the rows that are not made of sums and products alone: the kernels of the host runtime.
+// The rows with more than sums and products, in f64: they call the kernels of the host runtime.
 #include "f64_kernels.hpp"
 #include "map.hpp"
 #include "model.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 std::size_t count_of(const matrix& m) { return m.of.size(); }
 
-/// One result of operands that are alike.
+/// One result from operands of equal shape.
 template <class Kernel, class... Operand>
 void make_alike(call& c, std::string_view result, Kernel kernel, const matrix& x, const Operand&... others) {
   (elements::expect_alike(x, others), ...);
@@ -77,13 +77,13 @@ namespace norms {
 
 namespace {
 
-/// A norm of parts of x, whose rows are heads for a head norm.
+/// The number of normalised parts of x: rows, or heads for a head norm.
 int parts_of(const matrix& x, const matrix& gain) {
   expect(gain.is.size() > 0 && x.is.cols % gain.is.size() == 0,
          "a norm of rows that are not as wide as its gain");
   return whole(x.is.size() / gain.is.size());
 }
-/// Whether it is a layer norm, which has two statistics of a part.
+/// Whether it is a layer norm, which has two statistics per part.
 bool is_layer_norm(const matrix& statistics, int parts) {
   expect(parts > 0 && (statistics.is.size() == parts || statistics.is.size() == 2 * parts),
          "a norm with statistics of other rows");

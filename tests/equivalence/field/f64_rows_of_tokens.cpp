@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// In f64, attention and the loss: the kernels of the host runtime. Log-sum-exps lie as they lay them, head by
-// head of each sequence; nothing but attention reads them.
+// Attention and the loss in f64: they call the kernels of the host runtime. Log-sum-exps keep the kernels'
+// layout, (sequence, head, token); only attention reads them.
 #include "attention_heads.hpp"
 #include "f64_kernels.hpp"
 
@@ -10,7 +10,7 @@ namespace field {
 
 namespace attentions {
 
-/// `kernel` is given the lane and the operands, within documents their starts as the last.
+/// Call `kernel` with the lane and the operands; with documents, their starts are the last operand.
 template <bool Documents = false>
 void forward(call& c, const heads& n, auto&& kernel) {
   const matrix &q = c.in("q"), &k = c.in("k"), &v = c.in("v");

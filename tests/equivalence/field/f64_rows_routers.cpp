@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In f64, routers: the kernels of the host runtime.
+// Routers in f64: they call the kernels of the host runtime.
 #include "f64_kernels.hpp"
 #include "rows.hpp"
 
@@ -46,7 +46,7 @@ void take_scores(call& c, auto kernel) {
   m.take(to, scores);
 }
 
-/// `bias...`: the bias, where the kernel takes one.
+/// `bias...`: the bias, if the kernel takes one.
 void keep(call& c, auto kernel, const auto&... bias) {
   const matrix& scores = c.in("scores");
   matrix &y = c.out("y"), &kept = c.out("kept");
@@ -83,7 +83,7 @@ void take_top_by(call& c, auto kernel, const auto&... bias) {
   m.take_ids(to_chosen, chosen);
 }
 
-/// A group's tokens.
+/// The logits of a group's tokens.
 matrix rows_of_group(const matrix& logits, std::int64_t g, std::int64_t groups) {
   expect(groups > 0 && logits.is.rows % groups == 0, "tokens that do not divide into groups");
   const std::int64_t tokens = logits.is.rows / groups;

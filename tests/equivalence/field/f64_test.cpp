@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The model in f64: its gradients are those of its loss, and it tells numbers apart that are 1e-10 apart.
+// The model in f64: its gradients are those of its loss, and it distinguishes numbers that differ by 1e-10.
 #include <doctest/doctest.h>
 
 #define FIELD_IN_F64
@@ -23,15 +23,15 @@ double loss_with(const specification& s, field_f64::model_run start, const std::
   return field_f64::loss_of(s, std::move(start));
 }
 
-/// Central differences of fourth order.
+/// A fourth-order central difference of the loss.
 double derivative(const specification& s, const field_f64::model_run& start, const std::string& name,
                   std::size_t i) {
-  constexpr double h = 1e-4;  // small, for a router chooses others where it moves far
+  constexpr double h = 1e-4;  // small, because a large step makes routers choose other experts
   const auto at = [&](double moved) { return loss_with(s, start, name, i, moved); };
   return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
 }
 
-/// Returns how many elements were compared: some of each parameter.
+/// Compare some elements of each parameter. Returns: their number.
 int expect_derivatives(const rankc::plan_data& p) {
   CAPTURE(p.name);
   const specification s = rankc::codegen::specify(p);

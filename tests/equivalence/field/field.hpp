@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers modulo a prime, in which sums and products are exact, and draws from a key that stand for
-// functions that are no polynomials. The prime p = 2^61 - 2373 is the largest below 2^61 for which (p - 1) /
-// 2 is prime too. So no number but 1 and -1 has a small power that is 1. The checker draws its primes above
-// 2^61. Two polynomials that differ agree at a random point with probability degree / p.
+// Numbers modulo a prime, in which sums and products are exact. Numbers drawn from a key stand for functions
+// that are no polynomials. The prime p = 2^61 - 2373 is the largest below 2^61 for which (p - 1) / 2 is prime
+// too, so that only 1 and -1 have a small power that is 1. The checker draws its primes above 2^61. Two
+// different polynomials agree at a random point with probability degree / p.
 // Source: Schwartz 1980; Zippel 1979.
 #pragma once
 #include <rankc/contract/rope_scaling.hpp>
@@ -15,7 +15,7 @@
 
 namespace field {
 
-/// 0 to prime - 1.
+/// An element of the field: 0 to prime - 1.
 using element = std::uint64_t;
 inline constexpr element below = 2373, power_of_two = element{1} << 61, prime = power_of_two - below;
 
@@ -26,7 +26,7 @@ constexpr element add(element a, element b) {
 constexpr element negate(element a) { return a == 0 ? 0 : prime - a; }
 constexpr element multiply(element a, element b) {
   auto product = static_cast<unsigned __int128>(a) * b;
-  for (int fold = 0; fold < 2; ++fold)  // 2^61 is 2373
+  for (int fold = 0; fold < 2; ++fold)  // 2^61 is 2373 modulo the prime
     product = (product >> 61) * below + (product & (power_of_two - 1));
   return add(static_cast<element>(product), 0);
 }
@@ -38,23 +38,23 @@ constexpr element power(element a, element exponent) {
   }
   return all;
 }
-/// 0 for 0.
+/// The inverse; 0 for 0.
 constexpr element inverse(element a) { return power(a, prime - 2); }
 
-/// The larger by an order in which no number is a bound of all.
+/// The larger number in a pseudorandom order, in which no number is known to be the largest.
 constexpr element larger(element a, element b) {
   return mix(key_of("order"), a) < mix(key_of("order"), b) ? b : a;
 }
 
-/// Whether a number is likely to be drawn, or made of drawn numbers: it is no count and no index.
+/// Whether a number is likely drawn, or computed from drawn numbers, rather than a count or an index.
 constexpr bool is_drawn(element e) { return e >> 32 != 0; }
 
-/// What a key stands for.
+/// The pseudorandom element of a key.
 constexpr element draw(std::uint64_t key) { return mix(key, 0) % prime; }
 constexpr element draw_nonzero(std::uint64_t key) { return 1 + mix(key, 1) % (prime - 1); }
 constexpr element draw_below(std::uint64_t key, std::uint64_t count) { return mix(key, 0) % count; }
 
-/// A double as the fraction m 2^e that it is. A number that is not finite is drawn.
+/// A double as the fraction m 2^e. Infinity and NaN become pseudorandom elements.
 inline element number(double value) {
   std::uint64_t bits;
   std::memcpy(&bits, &value, sizeof bits);
@@ -68,7 +68,7 @@ inline element number(double value) {
   return bits >> 63 ? negate(magnitude) : magnitude;
 }
 
-/// The cosine, or sine, of a position and a pair of a head's dims.
+/// The element for the cosine or sine of a position and a pair of a head's dims.
 constexpr element rotary_number(std::int64_t position, std::int64_t pair, std::int64_t dim, double theta,
                                 const rankc::rope_scaling& s, bool sine) {
   std::uint64_t key = mix(mix(key_of("rotary"), theta), static_cast<std::uint64_t>(dim));
@@ -79,7 +79,7 @@ constexpr element rotary_number(std::int64_t position, std::int64_t pair, std::i
   return draw(mix(key, std::uint64_t{sine}));
 }
 
-/// Exact, at every scale.
+/// Whether two elements differ; `scale` does not matter.
 constexpr bool differ(element a, element b, element) { return a != b; }
 inline element largest(const std::vector<element>&) { return 0; }
 

@@ -7,12 +7,12 @@ namespace field {
 
 using namespace rankc::codegen;
 
-/// A working copy is what the weight is.
+/// A working copy counts as its weight.
 static holding_kind kind_of(const holding& h) {
   return h.kind == holding_kind::working_copy ? holding_kind::weight : h.kind;
 }
 
-/// Whether end has what begin had in these bytes.
+/// Whether `end` holds these bytes as `begin` did.
 static bool lasts(const op& end, const access& a, const holding& h) {
   for (std::size_t k = 0; k < end.reads.size(); ++k) {
     const holding& at_end = end.holds[k];

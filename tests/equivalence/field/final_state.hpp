@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all ranks have at the end of a step, held to the model's own run.
+// Compares the state of all ranks at the end of a step with the model's own run.
 #pragma once
 #include "compute.hpp"
 
@@ -14,11 +14,13 @@ class final_state {
  public:
   final_state(const model_run& m, bool trains) : m_(m), trains_(trains) {}
 
-  /// Compare what a rank's end says that it holds, which is all that its begin had to last, where it was.
-  /// Says what differs.
+  /// Compare memory with the holdings of a rank's end, which must include all lasting holdings of its begin
+  /// at their addresses.
+  /// Returns: the difference; empty if none.
   std::string add(const rank_state&);
-  /// Every weight is somewhere, and the loss; of a training step every moment and the norm too. Says what is
-  /// not.
+  /// Check that every weight and the loss are held on some rank, and after training every moment and the
+  /// norm.
+  /// Returns: what is missing; empty if nothing.
   std::string find_missing() const;
 
  private:
@@ -28,7 +30,7 @@ class final_state {
   bool trains_;
   bool has_loss_ = false, has_norm_ = false;
   std::map<std::pair<rankc::codegen::holding_kind, std::string>, std::vector<bool>>
-      seen_;  // elements of a tensor
+      seen_;  // elements of a tensor that were compared
 };
 
 }  // namespace field

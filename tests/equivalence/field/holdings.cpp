@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank has at the begin and at the end of a step: boxes of the model's tensors.
+// The parts of the model's tensors that a rank holds at the beginning and at the end of a step, as boxes.
 #include "compute.hpp"
 #include "element_types.hpp"
 #include "operand.hpp"
@@ -20,8 +20,7 @@ const parameter_run& find(const model_run& m, const std::string& name) {
 
 constexpr std::size_t past_end = ~std::size_t{0};
 
-/// Which elements of a tensor a box has, in its order; of a parameter it may go past the end of the first
-/// dim.
+/// The indices of a box's elements in its tensor. A parameter's box may extend past the end of the first dim.
 std::vector<std::size_t> indices(const holding& h, const extent& whole, std::size_t ndim, bool may_pass_end) {
   if (h.box.size() != ndim) throw malformed("'" + h.name + "': a box of another number of dims");
   const rankc::codegen::box_range all{0, 1};
@@ -46,7 +45,7 @@ std::vector<element> take(const std::vector<element>& from, const std::vector<st
   return out;
 }
 
-/// One part of so many elements after the other.
+/// The indices of parts of a dim of this size, one part after the other.
 std::vector<std::size_t> parts(const holding& h, std::int64_t size) {
   std::vector<std::size_t> out;
   for (const rankc::codegen::box_range& b : h.box) {
@@ -57,7 +56,7 @@ std::vector<std::size_t> parts(const holding& h, std::int64_t size) {
   return out;
 }
 
-/// All positions, or those in the box: cosines, then sines.
+/// The cosines, then the sines, of all positions or of those in the box.
 std::vector<element> rotary_rows(const holding& h) {
   const std::vector<element> all = tables::rotary(h.positions, h.dim, h.theta, h.scaling).of;
   if (h.box.empty()) return all;
@@ -123,7 +122,7 @@ void fill(rank_state& rank, const access& a, const holding& h, const model_run& 
   store(rank.arena, p, to);
 }
 
-/// A sum of many terms that cancel is known to rounding of its terms.
+/// A sum whose terms cancel has the rounding error of its terms.
 static element scale_of(const std::vector<element>& gradient, const model_run& m) {
   return std::max(largest(gradient), multiply(number(1e-3), m.largest_gradient));
 }

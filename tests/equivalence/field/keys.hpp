@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys that numbers are drawn of.
+// Keys from which numbers are drawn.
 #pragma once
 #include <bit>
 #include <concepts>
@@ -8,9 +8,9 @@
 
 namespace field {
 
-/// A key made longer by a number; every bit of both counts.
+/// Extend a key by a number; every bit of both counts.
 constexpr std::uint64_t mix(std::uint64_t key,
-                            std::uint64_t number) {  // splitmix64's end: Steele et al. 2014
+                            std::uint64_t number) {  // the final mix of splitmix64: Steele et al. 2014
   std::uint64_t x = (key ^ number) + 0x9E3779B97F4A7C15ull + (key << 7);
   x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
   x = (x ^ x >> 27) * 0x94D049BB133111EBull;

@@ -86,7 +86,7 @@ class machine {
     queues_[r][stream].pop_front();
   }
 
-  /// Go on once on every stream that can, in an order that is drawn. False where none can.
+  /// Run one op on every stream that can, in random order. Returns: false if no stream can.
   bool step() {
     std::vector<std::pair<std::size_t, std::size_t>> all;
     for (std::size_t r = 0; r < ranks_.size(); ++r)
@@ -149,7 +149,7 @@ class machine {
     return true;
   }
 
-  /// The stream of a member whose next op is a collective of a communicator.
+  /// Find the stream of a member whose next op is a collective on this communicator.
   bool find_arrival(int communicator, std::size_t r, std::size_t& stream) const {
     for (std::size_t s = 0; s < queues_[r].size(); ++s) {
       if (queues_[r][s].empty()) continue;
@@ -162,7 +162,7 @@ class machine {
     }
     return false;
   }
-  /// Run a collective if all members have come to it.
+  /// Run a collective if all members have arrived.
   bool meet(const op& o) {
     expect(o.communicator >= 0 && o.communicator < static_cast<int>(p_.communicators.size()),
            "a communicator that is none");
@@ -185,7 +185,7 @@ class machine {
   const model_run& m_;
   std::mt19937 random_;
   std::vector<rank_state> ranks_;
-  std::vector<std::vector<std::deque<int>>> queues_;  // of each rank and stream: what it has still to do
+  std::vector<std::vector<std::deque<int>>> queues_;  // by rank and stream: ops still to run
   std::vector<std::vector<bool>> done_;
   std::map<channel, std::deque<message>> sent_;
   std::string difference_;

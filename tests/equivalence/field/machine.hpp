@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the programs of all ranks over the field, or in f64: each rank has memory of its own, each stream goes
-// on as far as the ops that it waits for, the messages that it gets and the members of its collectives let
-// it. What it leaves is held to the model's own run, element by element.
+// Runs the programs of all ranks over the field, or in f64. Each rank has its own memory. Each stream runs as
+// far as the ops that it waits for, the messages that it receives and the members of its collectives allow.
+// The final state is compared with the model's own run, element by element.
 #pragma once
 #include "execution.hpp"
 #include "model.hpp"
@@ -10,7 +10,7 @@ namespace field {
 
 using execution::outcome;
 
-/// Which of the ops that can run is next is drawn of a seed.
+/// Run a program. The seed determines which ready op runs next.
 outcome run_program(const rankc::codegen::program&, const model_run&, unsigned seed = 0);
 
 }  // namespace field

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowered programs of tiny plans leave what the model does on one device, over the field and in f64.
+// Lowered programs of tiny plans end in the state of the model on one device, over the field and in f64.
 #include <doctest/doctest.h>
 
 #include "../../some_of.hpp"
@@ -14,7 +14,7 @@ using rankc::codegen::target;
 
 namespace {
 
-/// Returns how many programs were run.
+/// Returns: the number of programs that were run.
 int expect_equal(const rankc::plan_data& p) {
   CAPTURE(p.name);
   REQUIRE(accepts(p.diagnostics));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Judges mutants by number, and prints a table of their classes that adds up over runs. A number decides the
-// plan, its program and the faults: numbers in a row share a program, whose model runs once.
+// Judges mutants by number, and prints a table of their classes; the tables of several runs can be added. A
+// number determines the plan, its program and the faults. Consecutive numbers share a program, whose model
+// runs once.
 #include "checker.hpp"
 #include "class_table.hpp"
 #include "opinions.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 using clock = std::chrono::steady_clock;
 
-/// Mutants in a row that are of one program.
+/// Consecutive mutants of one program.
 constexpr std::uint64_t of_program = 64;
 
 struct settings {
@@ -37,13 +38,13 @@ std::vector<rankc::plan_data> all_plans(int drawn) {
   return all;
 }
 
-/// "RC7402" of a sentence with that id.
+/// The id at the beginning of a sentence: "RC7402".
 std::string id_in(const std::string& sentence) {
   const std::size_t at = sentence.find("RC");
   return at == std::string::npos ? "without an id" : sentence.substr(at, 6);
 }
 
-/// The classes that a mutant is of.
+/// The classes in which a mutant is counted.
 std::vector<std::string> classes_of(const mutant& m, const opinions& o) {
   const std::string plan = m.of.name.substr(0, m.of.name.find(' '));
   std::vector<std::string> all{std::string("form: ") + mutant_form_names[static_cast<int>(m.form)],
@@ -72,7 +73,7 @@ class judgement {
  public:
   explicit judgement(const settings& with) : with_(with), plans_(all_plans(with.drawn)) {}
 
-  /// Returns the exit code.
+  /// Returns: the exit code.
   int run() {
     const auto begin = clock::now();
     for (std::uint64_t n = with_.from; n < with_.from + with_.count; ++n) {
@@ -89,8 +90,8 @@ class judgement {
   }
 
  private:
-  /// Lower the program of a block of mutants. A program that is refused or different is reported and has no
-  /// mutants.
+  /// Lower the program of a block of mutants. A program that is refused or different is reported, and not
+  /// mutated.
   void turn_to(std::uint64_t block) {
     if (block_ == block) return;
     block_ = block;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws plans by number, and asks the field and the checker about each of their programs.
+// Draws plans by number, and compares the verdicts of the field and the checker on each program.
 #include "checker.hpp"
 #include "machine.hpp"
 #include "plans.hpp"
@@ -16,7 +16,7 @@ struct settings {
   std::uint64_t seed = 1, from = 0, count = 100;
 };
 
-/// Whether the field and the checker find nothing wrong with a program.
+/// Whether neither the field nor the checker finds a fault in a program.
 bool is_right(const field::subject& s, unsigned seed) {
   const field::outcome o = field::run_program(s.program, field::run_model(s.model), seed);
   const std::string why = field::check_terms(s.program, s.model);

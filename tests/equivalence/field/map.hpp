@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results that are made an element at a time.
+// Elementwise results.
 #pragma once
 #include "rows.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an op reads and writes: a matrix of elements, of the field or in f64. One dim is one row, a number is
-// 1 x 1.
+// An operand of an op: a matrix of elements, over the field or in f64. A vector is one row; a number is 1 x
+// 1.
 #pragma once
 #ifdef FIELD_IN_F64
 #include "f64.hpp"
@@ -14,19 +14,18 @@
 
 namespace field {
 
-/// A program, or a model, that is none: sizes that do not fit, an op that is not known, bytes outside the
-/// arena.
+/// A malformed program or model: sizes do not fit, an op is unknown, or bytes are outside the arena.
 struct malformed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 struct extent {
   std::int64_t rows = 0, cols = 0;
-  std::int64_t unit = 1;  // columns of a unit: of a head
+  std::int64_t unit = 1;  // columns of a unit, such as a head
   std::int64_t size() const { return rows * cols; }
 };
 
-/// Dims of a tensor as rows and columns.
+/// A tensor's dims as rows and columns.
 inline extent extent_of(const std::vector<std::int64_t>& shape, std::int64_t unit) {
   if (shape.size() > 2) throw malformed("a tensor of more than two dims");
   for (std::int64_t n : shape)
@@ -46,7 +45,7 @@ struct matrix {
   const element* row(std::int64_t r) const { return of.data() + r * is.cols; }
 };
 
-/// A row, or a part of one, as a key.
+/// The key of a row, or of a part of one.
 inline std::uint64_t key_of(std::uint64_t key, const element* row, std::int64_t count) {
   for (std::int64_t c = 0; c < count; ++c) key = mix(key, row[c]);
   return key;

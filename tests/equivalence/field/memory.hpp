@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's arena over the field: a byte is a cell, an element is as many cells as it has bytes. A read of
-// another type than was written, or of an element that was partly overwritten, is drawn from the cells. No
-// right result follows from it.
+// A rank's arena over the field. A byte is a cell, and an element has as many cells as bytes. A read with
+// another type than the write's, or of a partly overwritten element, gives a number drawn from the cells,
+// from which no correct result follows.
 #pragma once
 #include "matrix.hpp"
 
@@ -14,7 +14,7 @@ namespace field {
 
 using rankc::codegen::element_type;
 
-/// Units: bytes. 0 of bytes that are no elements.
+/// The bytes of an element; 0 for the type `bytes`.
 inline std::size_t size_of(element_type t) {
   switch (t) {
     case element_type::e4m3:
@@ -33,8 +33,8 @@ inline std::size_t size_of(element_type t) {
   }
 }
 
-/// Whether an element is a sum over tokens, and whether that sum was ever kept in a type narrower than its
-/// addends, or than f32.
+/// Whether an element is a sum over tokens, and whether that sum was ever stored in a type narrower than its
+/// addends or than f32.
 enum class token_sum : std::uint8_t { none, wide, narrowed };
 
 class memory {
@@ -53,11 +53,11 @@ class memory {
   }
   void store(std::size_t at, element_type type, element e, token_sum sum = token_sum::none) {
     const std::size_t size = check(at, type);
-    if (e == 0) sum = token_sum::none;  // exact in every type
+    if (e == 0) sum = token_sum::none;  // zero is exact in every type
     for (std::size_t k = 0; k < size; ++k) cells_[at + k] = {e, static_cast<std::uint8_t>(k), sum, type};
   }
   token_sum sum_at(std::size_t at) const { return at < cells_.size() ? cells_[at].sum : token_sum::none; }
-  /// Leave nothing of what bytes held.
+  /// Overwrite bytes with pseudorandom content.
   void spoil(std::size_t begin, std::size_t end, std::uint64_t key) {
     for (std::size_t c = begin; c < end && c < cells_.size(); ++c) cells_[c] = {draw(mix(key, c))};
   }
@@ -74,7 +74,7 @@ class memory {
     for (std::size_t k = 0; k < size; ++k) key = mix(mix(key, cells_[at + k].of), cells_[at + k].part);
     return draw(mix(key, at));
   }
-  /// Returns the bytes of an element.
+  /// Check an access. Returns: the bytes of an element.
   std::size_t check(std::size_t at, element_type type) const {
     const std::size_t size = size_of(type);
     if (size == 0) throw malformed("an element of no bytes");

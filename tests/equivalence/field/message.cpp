@@ -10,7 +10,7 @@ using namespace rankc::codegen;
 std::vector<operand> communicated(const op& o, bool written) {
   std::vector<operand> out;
   for (const access& a : written ? o.writes : o.reads)
-    if (a.type != element_type::bytes) out.push_back(operand_of(a));  // else scratch, which comes last
+    if (a.type != element_type::bytes) out.push_back(operand_of(a));  // bytes are scratch, which comes last
   for (const view& v : o.views)
     if (v.written == written) {
       expect(v.accesses.first >= 0 && static_cast<std::size_t>(v.accesses.first) < out.size(),
@@ -90,12 +90,12 @@ payload exchanged(const std::vector<payload>& given, std::size_t member, std::si
   for (std::size_t i = 0; i < out.of.size(); ++i) {
     const std::size_t row = i / to, column = i % to;
     std::size_t giver, source;
-    if (from > to) {  // row: a token among all
+    if (from > to) {  // each row is one of all tokens
       const std::size_t position = row % seq, chunk = position / half;
       const bool is_front = chunk < members;
       giver = is_front ? chunk : 2 * members - 1 - chunk;
       source = (row / seq * each + (is_front ? 0 : half) + position % half) * from + member * to + column;
-    } else {  // row: one of the member's own
+    } else {  // each row is one of the member's tokens
       const std::size_t place = row % each, chunk = place < half ? member : 2 * members - 1 - member;
       giver = column / from;
       source = (row / each * seq + chunk * half + place % half) * from + column % from;

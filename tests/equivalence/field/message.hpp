@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ranks give each other.
+// The data that ranks exchange.
 #pragma once
 #include "compute.hpp"
 #include "operand.hpp"
 
 namespace field {
 
-/// Elements on their way, each with its type, and whether the tensors are sums over tokens.
+/// Elements in transit with their types, and whether they are sums over tokens.
 struct payload {
   std::vector<element> of;
   std::vector<element_type> types;
@@ -14,15 +14,15 @@ struct payload {
   std::size_t bytes() const;
 };
 
-/// What communication reads, or writes, access by access: the operands of its views, or all of each access.
+/// The operands that a communication reads or writes, one per access: its view, or the whole access.
 std::vector<operand> communicated(const rankc::codegen::op&, bool written);
 payload take(const rank_state&, const std::vector<operand>& from);
-/// Errors: malformed where they are not of the same elements.
+/// Store a payload. Errors: malformed if the types or sizes differ.
 void put(rank_state&, const std::vector<operand>& to, const payload&);
-/// What a member of a collective gets of what all members give of one tensor.
+/// A member's result of a collective on one tensor, from all members' inputs.
 payload result_of(rankc::codegen::collective_kind, const std::vector<payload>& given, std::size_t member);
-/// The same of an all_to_all of rows of `from` columns into rows of `to` columns, in sequences of so many
-/// tokens.
+/// A member's result of an all_to_all from rows of `from` columns to rows of `to` columns, in sequences of
+/// `seq` tokens.
 payload exchanged(const std::vector<payload>& given, std::size_t member, std::size_t from, std::size_t to,
                   std::size_t seq);
 

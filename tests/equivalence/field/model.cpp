@@ -26,7 +26,7 @@ void add_to(std::optional<matrix>& sum, const matrix& one) {
   else std::transform(one.of.begin(), one.of.end(), sum->of.begin(), sum->of.begin(), add);
 }
 
-/// A layer as one use of it runs: its values, and their gradients.
+/// One use of a layer in a run: its values and their gradients.
 class layer_run {
  public:
   layer_run(const specification::layer& l, const specification::use& use, model_run& m)
@@ -37,8 +37,7 @@ class layer_run {
         values_(l.values.size()),
         gradients_(l.values.size()) {}
 
-  /// What a layer is handed by the one before, and hands on: its input, and sums of the routers so far where
-  /// there are any.
+  /// The values that one layer passes to the next: activations, and the routers' sums if there are any.
   struct handed {
     std::optional<matrix> rows, statistics;
   };
@@ -71,7 +70,7 @@ class layer_run {
     return y;
   }
 
-  /// Of the gradients of what it handed on, and of 1 for each loss.
+  /// Backward from the gradients of its outputs and a gradient of 1 for each loss.
   void backward(const handed& of_result) {
     gradients_[static_cast<std::size_t>(l_.result)] = in_units_of(l_.result, of_result.rows.value());
     if (statistics_.after >= 0 && of_result.statistics)
@@ -85,7 +84,7 @@ class layer_run {
       if (g) std::transform(g->of.begin(), g->of.end(), sum.begin(), sum.begin(), add);
     }
   }
-  /// Of what it was handed; none where the layer is made of ids.
+  /// The gradients of its inputs; empty if the layer reads ids.
   handed gradient() const {
     handed of{gradients_[static_cast<std::size_t>(l_.input)], {}};
     if (statistics_.before >= 0) of.statistics = gradients_[static_cast<std::size_t>(statistics_.before)];
@@ -100,7 +99,7 @@ class layer_run {
 
  private:
   extent size_of(int v) const { return extent_of(l_.values.at(static_cast<std::size_t>(v))); }
-  /// What another layer hands over, in the units in which this one takes it.
+  /// A value from another layer, with this layer's unit.
   matrix in_units_of(int v, matrix handed) const {
     handed.is.unit = size_of(v).unit;
     return handed;
@@ -132,7 +131,7 @@ class layer_run {
       values_[static_cast<std::size_t>(o.out[i])] = c.result(ports.out[i]);
     if (o.row == "count_labels" && !std::exchange(m_.counts_labels, true)) add_skip(value(o.out.at(0)));
   }
-  /// Adds to the norm what tells ranks that no label counts.
+  /// Add to the norm the term by which ranks skip a step without labels.
   void add_skip(const matrix& count) {
     call c;
     c.give("count", count);
@@ -145,7 +144,7 @@ class layer_run {
     c.give("table", tables::rotary(o.seq, size_of(o.in.at(0)).unit, o.number, o.scaling));
   }
 
-  /// The value that a port of a forward op is; -1 for a rotary table.
+  /// The value at a port of a forward op; -1 for a rotary table.
   static int value_of(const specification::op& o, const row& r, std::string_view port) {
     const signature& ports = ports_of(r);
     for (std::size_t i = 0; i < ports.out.size(); ++i)
@@ -190,7 +189,7 @@ class layer_run {
   std::vector<std::optional<matrix>> gradients_;
 };
 
-/// The fewest tokens that a table has a row for, or logits a column.
+/// The smallest vocabulary: rows of a table, or columns of logits.
 std::int64_t vocabulary_of(const specification& s) {
   std::int64_t least = std::int64_t{1} << 20;
   for (const specification::layer& l : s.layers)
@@ -248,7 +247,7 @@ void make_tokens(const specification& s, model_run& m) {
   }
 }
 
-/// How long sequences are that are of documents; 0: none are.
+/// The length of sequences with documents; 0 if there are none.
 std::int64_t sequence_of_documents(const specification& s) {
   for (const specification::layer& l : s.layers)
     for (const specification::op& o : l.ops)
@@ -265,7 +264,7 @@ void make_starts(const specification& s, model_run& m) {
   }
 }
 
-/// Run all layers and add up their losses.
+/// Run all layers forward and add up their losses.
 std::vector<layer_run> run_forward(const specification& s, model_run& m) {
   std::vector<layer_run> layers;
   layer_run::handed x{matrix(extent{1, s.tokens}), {}};

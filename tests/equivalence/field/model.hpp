@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model on one device, run over the field, or in f64, on the whole batch of a step: forward as the
-// specification has it, backward in the reverse order by each row's gradients, then the norm and the update.
-// What the programs of all ranks must come to.
+// Runs a model on one device over the field, or in f64, on the whole batch of a step: forward by its
+// specification, backward in the reverse order by each row's gradients, then the norm and the update. The
+// programs of all ranks must end in the same state.
 #pragma once
 #include "model_attributes.hpp"
 #include "rows.hpp"
@@ -13,7 +13,7 @@
 
 namespace field {
 
-/// A parameter in row-major order: before a step, its gradient, and after the step.
+/// A parameter in row-major order: its state before the step, its gradient, and its state after the step.
 struct parameter_run {
   extent is;
   std::size_t ndim = 0;
@@ -26,24 +26,25 @@ struct parameter_run {
 
 struct model_run {
   element loss = 0, norm = 0;
-  bool counts_labels = false;    // the norm has the addend by which ranks skip a step without labels
-  element largest_gradient = 0;  // of all that are trained
+  bool counts_labels = false;    // the norm has the term by which ranks skip a step without labels
+  element largest_gradient = 0;  // over all trained parameters
   rankc::codegen::specification::update optimizer;
   std::map<std::string, parameter_run> parameters;
-  std::vector<element> ids, targets;  // of the tokens of a step
-  model_attributes attributes;        // of its ops
-  std::vector<element> starts;        // and where their documents begin in their sequences, if these have any
+  std::vector<element> ids, targets;  // one step's tokens
+  model_attributes attributes;        // the model's ops
+  // Where the tokens' documents begin in their sequences; empty without documents.
+  std::vector<element> starts;
 };
 
-/// Parameters, moments and tokens before a step.
+/// Draw parameters, moments and tokens before a step.
 model_run draw_start(const rankc::codegen::specification&);
 model_run run_model(const rankc::codegen::specification&, model_run start);
 inline model_run run_model(const rankc::codegen::specification& s) { return run_model(s, draw_start(s)); }
-/// The loss of a step: forward alone.
+/// The loss of a step, by forward alone.
 element loss_of(const rankc::codegen::specification&, model_run start);
 
-/// An optimizer's update of one element, whose weight decays or not, or is moved as a router's bias: over the
-/// field drawn of all that it depends on. A moment that the optimizer has not is 0.
+/// An optimizer's update of one element, with or without weight decay, or of a router's bias. Over the field,
+/// the result is drawn from all inputs. Moments that the optimizer does not have are 0.
 struct updated {
   element weight, first_moment, second_moment;
 };

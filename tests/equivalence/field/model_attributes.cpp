@@ -10,8 +10,9 @@ namespace field {
 
 namespace {
 
-/// Rows that take attributes of the model: the operand by which the model's op is found; and seq, number,
-/// window, softcap, scale, rounding, or a port for its units.
+/// Rows whose attributes are the model's. `found_by` is the operand whose content identifies the model's op.
+/// An attribute is seq, number, window, softcap, scale, causal, rounding, or a port, which stands for its
+/// unit.
 struct rows_of_model {
   std::vector<std::string_view> rows;
   std::string_view found_by;
@@ -46,7 +47,7 @@ const std::vector<rows_of_model>& all_of_model() {
   return all;
 }
 
-/// The row that a program's row of chunks of sequences, or of a step of a ring, is in the model.
+/// The model's row for a program's row on chunks of sequences, or on one step of a ring.
 std::string name_in_model(std::string_view row) {
   std::string name(row);
   for (const std::string_view part : {"chunk_", "ring_"})
@@ -54,7 +55,7 @@ std::string name_in_model(std::string_view row) {
   return name;
 }
 
-/// The attributes of a row; null: it takes none of the model.
+/// The attributes of a row; null if the model determines none.
 const rows_of_model* find_of_model(const std::string& name) {
   static const std::map<std::string_view, const rows_of_model*, std::less<>> by_name = [] {
     std::map<std::string_view, const rows_of_model*, std::less<>> of;
@@ -77,7 +78,7 @@ double value_of(const call& c, std::string_view attribute) {
   return static_cast<double>(c.wants(attribute) ? c.wanted(attribute).unit : c.in(attribute).is.unit);
 }
 
-/// The elements by which the model's op is found, and the attributes of the call.
+/// The key of the row and the elements that identify the model's op, and the attributes of the call.
 struct attributes_of_call {
   std::uint64_t key;
   const std::vector<element>& elements;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attributes and types of elements are the model's: a program that computes the same numbers with others
-// differs.
+// Attributes and element types must equal the model's: a program with others differs, even if it computes the
+// same numbers.
 #include <doctest/doctest.h>
 
 #include "element_types.hpp"
@@ -37,7 +37,7 @@ call attention_of(std::uint64_t key, std::int64_t unit, std::int64_t seq) {
 
 bool is_equal(const program& p, const specification& s) { return execution::over_field(s)->run(p).equal; }
 
-/// Keep the numbers that are written in a type in another one, on all ranks.
+/// On all ranks, store numbers of one type in another one.
 int change_types(program& p, element_type from, element_type to, std::string_view row) {
   std::vector<int> values;
   for (const auto& rank : p.ranks)
@@ -138,7 +138,7 @@ TEST_CASE("a rounded row takes fp8 operands and makes fp8 results, and no other 
 }
 
 TEST_CASE("a gradient that is kept in bf16 for a while differs, and an activation does not") {
-  const subject s = subject_of(tiny_plans().front(), 2);  // in f64
+  const subject s = subject_of(tiny_plans().front(), 2);  // the plan is in f64
   int gradients = 0, activations = 0;
   for (unsigned seed = 0; gradients < 5 || activations < 5; ++seed) {
     REQUIRE(seed < 5000);

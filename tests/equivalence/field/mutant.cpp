@@ -29,7 +29,8 @@ fault make_order_fault(rankc::codegen::program& p, fault_form form, std::mt19937
   return {m.kind.empty() ? "" : "order: " + m.kind, m.text};
 }
 
-/// A fault of a form; a draw that changes nothing is drawn again. `in_model`: whether the model changed.
+/// Make one fault of a form; draws that change nothing are repeated. `in_model`: whether the model was
+/// changed.
 fault add_fault(judged& j, fault_form form, std::mt19937& random, bool& in_model) {
   fault f;
   while (f.kind.empty()) {
@@ -50,8 +51,8 @@ bool has_sizes(const view& v) {
   return v.unit > 0 && std::all_of(v.shape.begin(), v.shape.end(), [](std::int64_t n) { return n > 0; });
 }
 
-/// Calls name the sizes of their altered ops, as those of a generator with the fault would. Otherwise the
-/// check of these sizes would refuse faults that other checks must find.
+/// Calls state the sizes of their altered ops, as a generator with that fault would. Otherwise the check of
+/// sizes would hide faults that other checks must find.
 void name_sizes(program& p) {
   for (rank_program& r : p.ranks)
     for (op& o : r.ops) {

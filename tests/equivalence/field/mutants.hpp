@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lowered programs with one fault. Most are as consistent as they were, so that only what they compute is
-// wrong: an operand for another, a scale, a sum without a part.
+// Lowered programs with one fault. Most stay consistent, so that only their results are wrong: an exchanged
+// operand, a scale, a sum without a term.
 #pragma once
 #include <rankc/codegen/program.hpp>
 #include <rankc/codegen/specification.hpp>
@@ -11,8 +11,8 @@
 
 namespace field {
 
-/// A field that has another value; or ops, operands, values, groups or holdings that change places, are left
-/// out or come twice.
+/// A fault changes the value of a field, or the structure: ops, operands, values, groups or holdings are
+/// exchanged, omitted or doubled.
 enum class fault_form { field, structure };
 
 struct fault {
@@ -22,10 +22,10 @@ struct fault {
 /// Make one fault of a form.
 fault make_fault(rankc::codegen::program&, fault_form, std::mt19937&);
 
-/// Makes all slabs of exchanged tokens smaller by the same number of rows.
+/// Shrink all slabs of exchanged tokens by the same number of rows.
 fault shrink_slabs(rankc::codegen::program&, std::mt19937&);
 
-/// All members leave a sum out: what read it reads each rank's part.
+/// All members skip a sum: readers of its result read the local part.
 void leave_out_sum(rankc::codegen::program&, const rankc::codegen::op& of);
 
 /// Make one fault in the model instead.

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults between ranks that no rank can see by itself: another reduction, members in another order.
+// Faults between ranks that no rank can detect alone: another reduction, members in another order.
 #include "mutator.hpp"
 
 namespace field {
 
 namespace {
 
-/// Each collective that meets one.
+/// Visit the op of each member of a collective.
 template <class Each>
 void each_member(program& p, const op& of, Each each) {
   const op chosen = of;
@@ -49,8 +49,8 @@ fault leave_out_reduction(mutator& m) {
   return {"leave out a reduction", text};
 }
 
-/// All ranks that run a collective meet in groups of others: each group gives its last member to the next, or
-/// a single group splits in two.
+/// The ranks of a collective form other groups: each group gives its last member to the next, or a single
+/// group splits in two.
 fault regroup(mutator& m) {
   if (!m.turn_to(is_collective)) return {};
   const op chosen = m.at();
@@ -81,7 +81,7 @@ fault regroup(mutator& m) {
   return {"other groups", text};
 }
 
-/// Members send their parts of a sum in bf16, or no longer do.
+/// Members send their parts of a sum in bf16, or stop doing so.
 fault change_bf16(mutator& m) {
   if (!m.turn_to(is_collective)) return {};
   const auto flip = [](op& o) { o.in_bf16 = !o.in_bf16; };

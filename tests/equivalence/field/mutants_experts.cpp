@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of exchanges of slots, and of sums of what experts and routers have: among other ranks, by other
-// offsets, in slabs too small.
+// Faults in exchanges of slots, and in sums over experts and routers: other ranks, other offsets, slabs that
+// are too small.
 #include "mutator.hpp"
 
 namespace field {
 
 namespace {
 
-/// "efsdp" of the ranks of that kind that are one group.
+/// A communicator's kind, without the ranks of the group: "efsdp".
 std::string_view kind_of(const communicator& c) {
   const std::string_view name = c.name;
   return name.substr(0, name.rfind(' '));
 }
 bool has(const communicator& c, int rank) { return std::count(c.ranks.begin(), c.ranks.end(), rank) > 0; }
 
-/// Groups of the ranks of those of a kind, where nothing else goes on.
+/// Copies of all communicators of one kind, without other traffic.
 class copied_groups {
  public:
   copied_groups(program& p, std::string_view kind) : p_(p), first_(p.communicators.size()) {
     for (std::size_t c = 0; c < first_; ++c)
       if (communicator copy = p.communicators[c]; kind_of(copy) == kind) p.communicators.push_back(copy);
   }
-  /// A rank's group; -1: it has none.
+  /// The communicator of a rank; -1 if there is no such communicator.
   int of(int rank) const {
     for (std::size_t c = first_; c < p_.communicators.size(); ++c)
       if (has(p_.communicators[c], rank)) return static_cast<int>(c);
@@ -33,7 +33,7 @@ class copied_groups {
   std::size_t first_;
 };
 
-/// A collective among as many other ranks: those of efsdp in place of those of ep.
+/// Run a collective among as many other ranks: efsdp's in place of ep's, for example.
 fault meet_others(mutator& m) {
   if (!m.turn_to(is_collective)) return {};
   const op chosen = m.at();
@@ -58,7 +58,7 @@ bool has_slots(const op& o) {
                      [](const view& v) { return !v.written && (v.port == "offsets" || v.port == "places"); });
 }
 
-/// Slots, or what says where they lie, of another microbatch or layer, on this rank or on all.
+/// Read the slots, or their places or offsets, of another microbatch or layer, on this rank or on all.
 fault take_other_slots(mutator& m) {
   if (!m.turn_to(has_slots)) return {};
   const op own = m.at();
@@ -86,8 +86,7 @@ fault take_other_slots(mutator& m) {
   return {"other slots", m.text() + " as \"" + of + "\" read " + std::to_string(k)};
 }
 
-/// All exchanges of a program by way of slabs of fewer rows: what is sent along says where slots lie in
-/// these.
+/// All exchanges of a program use slabs with fewer rows, and the exchanged offsets refer to these slabs.
 fault shrink_slabs_of(mutator& m) {
   const auto exchanges = [](const op& o) { return is_collective(o) && exchanges_slots(o.does); };
   if (!m.turn_to(exchanges) || m.at().rows < 2) return {};

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of what begin and end say: another box, another parameter, tokens of another microbatch.
+// Faults in the declared state at the beginning and the end: another box, another parameter, tokens of
+// another microbatch.
 #include "mutator.hpp"
 
 namespace field {
 
 namespace {
 
-/// A holding of begin, of end, or of both where they say the same.
+/// Change a holding of begin, of end, or of both if they are equal.
 template <class Suits, class Change>
 fault change_holding(mutator& m, const char* kind, Suits suits, Change change) {
   op &first = m.ops().front(), &last = m.ops().back();
@@ -71,7 +72,7 @@ bool has_starts(mutator& m) {
   return std::any_of(holds.begin(), holds.end(),
                      [](const holding& h) { return h.kind == holding_kind::starts; });
 }
-/// The ids, the targets or the starts of two microbatches, or one as the other.
+/// Exchange the ids, the targets or the starts of two microbatches, or use one for the other.
 fault exchange_tokens(mutator& m) {
   constexpr holding_kind kinds[]{holding_kind::ids, holding_kind::targets, holding_kind::starts};
   const holding_kind kind = kinds[m.below(has_starts(m) ? 3 : 2)];
@@ -85,7 +86,7 @@ fault exchange_tokens(mutator& m) {
   else a.box = b.box;
   return {"tokens", "rank " + std::to_string(m.rank) + ": " + holding_names[static_cast<int>(kind)]};
 }
-/// Two parameters of one shape change places at begin and end, on this rank or on all.
+/// Exchange two parameters of one shape at begin and end, on this rank or on all.
 fault exchange_parameters(mutator& m) {
   const std::vector<holding> holds = m.ops().front().holds;
   std::vector<std::pair<std::string, std::string>> pairs;

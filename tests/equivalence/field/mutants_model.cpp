@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of the model that a program is held to: the program is right, and of another model.
+// Faults in the model that a program is compared with: the program is correct, but for another model.
 #include "mutants.hpp"
 
 #include <algorithm>
@@ -33,7 +33,7 @@ struct model_mutator {
   }
 };
 
-/// Another value of the layer that is there by then, of the same shape.
+/// Read another earlier value of the layer with the same shape.
 fault read_another(model_mutator& m) {
   if (m.op.in.empty()) return {};
   int& in = m.one_of(m.op.in);
@@ -63,7 +63,7 @@ fault change_attention(model_mutator& m) {
   else m.op.attention.softcap += 0.5;
   return {"model: attention", m.text()};
 }
-/// Changes the number of an op, or a window, softcap or scale of attention that has one.
+/// Change the number of an op, or a window, softcap or scale of attention that has one.
 fault change_number(model_mutator& m) {
   if (!m.op.attention.is_plain()) return change_attention(m);
   if (m.op.number == 0) return {};
@@ -88,7 +88,7 @@ fault take_another_row(model_mutator& m) {
       }
   return {};
 }
-/// Two parameters of the model change places in one use.
+/// Exchange two parameters of the model in one use of a layer.
 fault exchange_parameters(model_mutator& m) {
   specification::use& u = m.one_of(m.s.uses);
   const specification::layer& l = m.s.layers[static_cast<std::size_t>(u.layer)];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Live values in each other's place: two operands of two ops, all operands of an op, a value from an op on.
+// Exchanged live values: two operands of two ops, all operands of an op, or a value from one op on.
 #include "mutator.hpp"
 
 namespace field {
 
 namespace {
 
-/// The place of an access: the op, and the read or the write of it.
+/// An access of an op: the op's index, and the read's or write's index.
 struct place {
   std::size_t op, access;
 };
@@ -15,7 +15,7 @@ bool is_alike(const access& a, const access& b) {
   return a.end - a.begin == b.end - b.begin && a.type == b.type && a.value != b.value;
 }
 
-/// The op that writes a value; none: the number of ops.
+/// The op that writes a value; the number of ops if none does.
 std::size_t writer_of(const std::vector<op>& ops, int value) {
   const auto writes = [value](const op& o) {
     return std::any_of(o.writes.begin(), o.writes.end(),
@@ -24,13 +24,13 @@ std::size_t writer_of(const std::vector<op>& ops, int value) {
   return static_cast<std::size_t>(std::find_if(ops.begin(), ops.end(), writes) - ops.begin());
 }
 
-/// Whether a result of the op is written over a read.
+/// Whether a result of the op replaces a read.
 bool is_replaced(const op& o, std::size_t read) {
   return std::any_of(o.writes.begin(), o.writes.end(),
                      [read](const access& w) { return w.replaces == static_cast<int>(read); });
 }
 
-/// A read that no result replaces.
+/// Draw a read that no result replaces.
 bool draw_read(mutator& m, place& at) {
   const auto has_read = [](const op& o) {
     for (std::size_t k = 0; computes(o) && k < o.reads.size(); ++k)
@@ -49,7 +49,7 @@ std::string name_of(const std::vector<op>& ops, const place& at) {
   return "\"" + ops[at.op].name + "\" read " + std::to_string(at.access);
 }
 
-/// Two ops read each other's operand; both are written before either runs.
+/// Two ops exchange an operand that is written before either runs.
 fault exchange_reads(mutator& m) {
   place own{};
   if (!draw_read(m, own)) return {};
@@ -71,7 +71,7 @@ fault exchange_reads(mutator& m) {
   return {"operands of two ops", text};
 }
 
-/// An op reads all that an earlier op of its row reads.
+/// An op reads all operands of an earlier op of its row.
 fault take_all_operands(mutator& m) {
   if (!m.turn_to([](const op& o) { return computes(o) && !o.reads.empty(); })) return {};
   const op own = m.at();
@@ -97,7 +97,7 @@ fault take_all_operands(mutator& m) {
   return {"operands of another op", text};
 }
 
-/// All ops from one on read two values in each other's place.
+/// From one op on, exchange two values in all reads.
 fault exchange_values(mutator& m) {
   place own{};
   if (!draw_read(m, own)) return {};

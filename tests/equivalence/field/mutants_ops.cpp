@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of a whole op: left out, done twice, another row, other attributes, another operand.
+// Faults of a whole op: omitted, repeated, another row, other attributes, another operand.
 #include "mutator.hpp"
 
 namespace field {
@@ -8,7 +8,7 @@ namespace {
 
 bool same_bytes(const access& a, const access& b) { return a.begin == b.begin && a.end == b.end; }
 
-/// What the bytes of a write held before op k; -1 where no write had just these.
+/// The value in a write's bytes before op k; -1 if no write had exactly these bytes.
 int value_before(const std::vector<op>& ops, int k, const access& w) {
   for (int n = k - 1; n >= 0; --n)
     for (const access& a : ops[static_cast<std::size_t>(n)].writes)
@@ -16,14 +16,14 @@ int value_before(const std::vector<op>& ops, int k, const access& w) {
   return -1;
 }
 
-/// What read its results reads what lay there before.
+/// Remove an op: readers of its results read the values before it.
 fault leave_out(mutator& m) {
   if (!m.turn_to([](const op& o) { return o.kind == op_kind::compute || o.kind == op_kind::collective; }))
     return {};
   const std::string text = m.text();
   for (const access& w : std::vector<access>(m.at().writes))
     if (const int before = value_before(m.ops(), m.i, w); before >= 0) m.rename(m.rank, w.value, before);
-  std::vector<int> waits = m.at().waits;  // what came after it comes after all that it came after
+  std::vector<int> waits = m.at().waits;  // its successors now wait for all its predecessors
   const int k = m.i, stream = m.at().stream;
   int previous = k - 1, next = k + 1;
   while (previous > 0 && m.ops()[static_cast<std::size_t>(previous)].stream != stream) --previous;
@@ -41,7 +41,7 @@ fault leave_out(mutator& m) {
   return {"leave out", text};
 }
 
-/// The second one reads what the first wrote, where that was made over something.
+/// Run an op twice. The second reads the results of the first where these replaced its operands.
 fault do_twice(mutator& m) {
   if (!m.turn_to([](const op& o) { return computes(o) && !o.writes.empty(); })) return {};
   op again = m.at();
@@ -63,7 +63,7 @@ fault do_twice(mutator& m) {
   return {"do twice", text};
 }
 
-/// What an op wrote is scaled, squashed or cleared in place before it is read.
+/// Scale, squash or clear a result in place before it is read.
 fault insert_op(mutator& m) {
   const auto writes_rows = [](const op& o) {
     return o.kind == op_kind::compute && !o.writes.empty() && !o.views.empty() && o.views[0].written &&
@@ -113,7 +113,8 @@ struct row_with_attributes {
   std::int64_t rows = 0, seq = 0;
   double number = 0;
 };
-/// A row of the program whose operands are of these sizes, with its ports; or one that makes y of x.
+/// Use another row of the program with operands of these sizes; or, for one operand and one result, an
+/// elementwise row.
 fault take_another_row(mutator& m) {
   if (!m.turn_to(computes)) return {};
   const op own = m.at();
@@ -155,7 +156,7 @@ fault change_attention(mutator& m) {
     return o.attention != before;
   }));
 }
-/// Changes the number of an op, or a window, softcap or scale of attention that has one.
+/// Change the number of an op, or a window, softcap or scale of attention that has one.
 fault change_number(mutator& m) {
   const auto has_number = [](const op& o) { return o.number != 0 || !o.attention.is_plain(); };
   if (!m.turn_to([&](const op& o) { return computes(o) && has_number(o); })) return {};
@@ -196,7 +197,7 @@ fault change_replaced(mutator& m) {
   }));
 }
 
-/// Another value of as many bytes that is live: a read of an op near by, on the same stream.
+/// Read another live value of as many bytes, which a nearby op on the same stream reads.
 fault read_another(mutator& m) {
   const bool of_send = m.below(4) == 0;
   if (!m.turn_to(
@@ -224,7 +225,7 @@ fault read_another(mutator& m) {
   return {of_send ? "another message" : "another operand", m.text()};
 }
 
-/// Two ops of one row write where the other would have: gradients of two weights, for example.
+/// Two ops of one row exchange their results' addresses: gradients of two weights, for example.
 fault exchange_results(mutator& m) {
   if (!m.turn_to([](const op& o) { return computes(o) && !o.writes.empty(); })) return {};
   std::vector<int> others;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutants of lowered programs: faults of every kind are seen over the field and in f64, and those that do
-// nothing are not.
+// Mutants of lowered programs: the field and f64 detect faults of every kind, and accept mutants without
+// effect.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ TEST_CASE(
   const report r = judge_mutants(subjects_of(some_of(tiny_plans(), 2)), accept, mutants, 3);
   MESSAGE(to_text(r));
   CHECK(r.wrong_programs.empty());
-  const int enough = rankc::test::plants_all() ? 1 : 10;  // mutants of a kind
+  const int enough = rankc::test::plants_all() ? 1 : 10;  // mutants of each kind
   int kinds = 0;
   for (const auto& [kind, t] : r.by_kind) {
     if (kind.starts_with("order: ")) continue;
@@ -47,8 +47,8 @@ TEST_CASE(
   CHECK(r.total.mutants - r.total.different > mutants / 28);
   const auto in_f64 = [](const std::string& text) { return text.find(": in f64 ") != std::string::npos; };
   CHECK(std::count_if(r.false_accepts.begin(), r.false_accepts.end(), in_f64) * 10 > r.total.mutants * 5);
-  // The field has exp of the target's logit where a kernel has the logit: a multiple of both of a token's
-  // sums is none there.
+  // The field stores exp of the target's logit, and kernels the logit. A common factor of both sums of a
+  // token shows in f64 alone.
   for (const auto& [kind, texts] : r.f64_only)
     for (const std::string& text : texts)
       CHECK_MESSAGE(text.find("exp_sums\" scale") != std::string::npos,

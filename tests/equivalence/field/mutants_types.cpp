@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that pass through a narrower type.
+// Values that are rounded to a narrower type on the way.
 #include "mutator.hpp"
 
 namespace field {
@@ -17,7 +17,7 @@ const access* wide_result(const op& o) {
   return a.type == element_type::f32 || a.type == element_type::f64 ? &a : nullptr;
 }
 
-/// A result is copied to bf16, into new bytes at the end of the arena, and back before any op reads it.
+/// Copy a result to bf16, into new bytes at the end of the arena, and back before any op reads it.
 fault keep_in_bf16(mutator& m) {
   if (!m.turn_to([](const op& o) { return wide_result(o) != nullptr; })) return {};
   const std::string text = m.text();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults of what a kernel is given: operands exchanged, a place, a size or a part that is another.
+// Faults in a kernel's arguments: exchanged operands, another place, another size or another part.
 #include "mutator.hpp"
 
 namespace field {
 
 namespace {
 
-/// A view that suits is changed, on this rank or on all that have the op.
+/// Change a view that satisfies a condition, on this rank or on all that have the op.
 template <class Suits, class Change>
 fault change_view(mutator& m, const char* kind, Suits suits, Change change) {
   if (!m.turn_to([&](const op& o) {
@@ -81,7 +81,7 @@ fault change_shape(mutator& m) {
     else first += 1;
   });
 }
-/// A size of the op is smaller in all its operands, so that they still fit each other.
+/// Shrink a size of the op in all its operands, so that they still fit each other.
 fault shrink_size(mutator& m) {
   if (!m.turn_to([](const op& o) { return o.kind == op_kind::compute && !o.views.empty(); })) return {};
   const view& v = m.one_of(m.at().views);
@@ -110,13 +110,13 @@ fault change_unit(mutator& m) {
     else v.unit = 1;
   });
 }
-/// Rows that are told of one unit: forward and backward of one kind.
+/// The kind of rows that must agree on a unit, such as a forward and its backward.
 std::string_view kind_of(std::string_view row) {
   for (const std::string_view kind : {"attention", "keep_groups", "balance_loss", "z_loss", "statistics"})
     if (row.find(kind) != std::string_view::npos) return kind;
   return row;
 }
-/// All ops of a kind take units twice as large: half as many heads, and statistics of as many.
+/// All ops of a kind use units twice as large: half as many heads, and their statistics.
 fault double_units(mutator& m) {
   const auto has_units = [](const op& o) {
     return computes(o) &&
@@ -186,7 +186,7 @@ fault leave_out_view(mutator& m) {
     return v < o.views.size() && (o.views.erase(o.views.begin() + static_cast<std::ptrdiff_t>(v)), true);
   }));
 }
-/// An access of fewer bytes, or of none.
+/// Shrink an access, or make it empty.
 fault empty_access(mutator& m) {
   if (!m.turn_to([](const op& o) { return !o.reads.empty() || !o.writes.empty(); })) return {};
   const bool all = m.below(2), written = m.at().reads.empty() || (!m.at().writes.empty() && m.below(2));
@@ -203,7 +203,7 @@ fault empty_access(mutator& m) {
 
 }  // namespace
 
-/// The bias of a router moves by another rule, or a weight moves as a bias does.
+/// A router's bias moves by another rule, or a weight moves like a bias.
 fault change_balance(mutator& m) {
   const bool of_bias = m.below(4) > 0, of_rate = m.below(2);
   const auto suits = [&](const op&, const view& v) {

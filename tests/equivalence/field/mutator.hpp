@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One draw of a fault: a rank, an op of it, and what is changed there, on this rank alone or on all that have
-// the op.
+// One random fault: a rank, one of its ops, and the change, on this rank alone or on all ranks that have the
+// op.
 #pragma once
 #include "mutants.hpp"
 
@@ -12,7 +12,7 @@ namespace field {
 
 using namespace rankc::codegen;
 
-/// All that a rank reads and writes of a value is another's.
+/// Replace a value by another one in all reads and writes of a rank.
 inline void rename(program& p, int in_rank, int from, int to) {
   for (op& o : p.ranks[static_cast<std::size_t>(in_rank)].ops)
     for (auto* list : {&o.reads, &o.writes})
@@ -37,7 +37,7 @@ struct mutator {
   op& at() { return ops()[static_cast<std::size_t>(i)]; }
   std::string text() { return "rank " + std::to_string(rank) + ": \"" + at().name + "\""; }
 
-  /// Turn to an op that suits; false: the rank has none.
+  /// Pick an op that satisfies a condition. Returns: false if the rank has no such op.
   template <class Suits>
   bool turn_to(Suits suits) {
     std::vector<int> found;
@@ -46,7 +46,8 @@ struct mutator {
     if (!found.empty()) i = one_of(found);
     return !found.empty();
   }
-  /// Change the op, and in half the draws the same op of all ranks that have it. False where nothing changed.
+  /// Change the op, and in half of the draws the same op on all ranks that have it. Returns: false if nothing
+  /// changed.
   template <class Change>
   bool change(Change change_op) {
     bool changed = false;
@@ -60,7 +61,7 @@ struct mutator {
     return changed ? fault{kind, text() + what} : fault{};
   }
 
-  /// The ranks that have the op at the same place, this one first; in half the draws this one alone.
+  /// The ranks that have the op at the same index, this one first; in half of the draws this one alone.
   std::vector<int> ranks_that_have_it() {
     std::vector<int> all{rank};
     const std::string name = at().name;
@@ -82,7 +83,7 @@ struct mutator {
     return most + 1;
   }
   void rename(int in_rank, int from, int to) { field::rename(p, in_rank, from, to); }
-  /// Insert a copy behind the op, on its stream.
+  /// Insert a copy after the op, on its stream.
   void insert_copy(const access& from, const access& to, const tensor_shape& shape, const std::string& name) {
     op copy;
     copy.name = name;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the elements of an operand lie: what a view says, or all of an access.
+// The places of an operand's elements: those of a view, or of a whole access.
 #pragma once
 #include "memory.hpp"
 
@@ -10,7 +10,7 @@ namespace field {
 
 /// Elements of one type, in row-major order.
 struct operand {
-  std::size_t begin = 0;  // byte of the first element
+  std::size_t begin = 0;  // byte offset of the first element
   element_type type = element_type::bytes;
   extent is;
   std::int64_t stride = 0;
@@ -19,7 +19,7 @@ struct operand {
     return begin + static_cast<std::size_t>(r * stride + c) * size_of(type);
   }
   std::size_t bytes() const { return static_cast<std::size_t>(is.size()) * size_of(type); }
-  /// Whether the two have a byte in common.
+  /// Whether the two share a byte.
   bool meets(const operand& o) const {
     for (std::int64_t r = 0; r < is.rows; ++r)
       if (o.meets(at(r, 0), at(r, is.cols))) return true;
@@ -52,7 +52,7 @@ inline operand operand_of(const rankc::codegen::op& o, const rankc::codegen::vie
   return p;
 }
 
-/// An access as a row of elements.
+/// An access as one row of elements.
 inline operand operand_of(const rankc::codegen::access& a) {
   const std::size_t size = size_of(a.type);
   if (size == 0 || a.end < a.begin || (a.end - a.begin) % size)

@@ -9,10 +9,10 @@ namespace field {
 
 namespace {
 
-/// The ops of a program that end late, each in one interleaving.
+/// The number of ops that end late, each in one interleaving.
 constexpr int late_ops = 64;
 
-/// The result of the checker; that it came to no end is a refusal too.
+/// Ask the checker. An exception counts as a refusal.
 void ask_checker(const judged& j, const opinion& checker, opinions& o) {
   const rankc::codegen::verdict order = rankc::codegen::prove(j.program);
   o.proven = order.ok;

@@ -90,13 +90,13 @@ int ulysses_of(const layout& l) {
   return l.rings ? 2 : l.cp;
 }
 
-/// The attention over cp, for the name of a plan.
+/// The name of the cp attention in a plan's name.
 std::string attention_name(const layout& l) {
   if (l.exchanges_heads) return l.rings ? " pairs" : " heads";
   return l.rings ? " ring" : " cp";
 }
 
-/// The momentum of SGD in the plan of this number; -1: AdamW.
+/// The momentum of SGD in the plan with this number; -1: AdamW.
 double momentum_of(std::size_t plan) {
   if (plan % 5 == 4) return 0.9;
   return plan % 11 == 0 ? 0 : -1;
@@ -130,7 +130,7 @@ std::vector<plan_data> tiny_plans() {
   std::vector<plan_data> all;
   for (const layout& l : layouts) {
     const int layers = std::max(2, l.pp * l.stages_per_rank);
-    const bool is_odd = all.size() / 2 % 2;  // tied or not
+    const bool is_odd = all.size() / 2 % 2;  // odd numbers tie the tables
     const double momentum = momentum_of(all.size());
     training recipe{.seq = 4, .global_batch = 4};
     if (momentum >= 0) recipe.optimizer = sgd{.momentum = momentum};

@@ -13,7 +13,7 @@ namespace {
 using namespace rankc;
 using fuzz::order;
 
-/// Scores by the sigmoid, and an expert that every token goes through.
+/// A block with sigmoid scores and a shared expert.
 struct sigmoid_block {
   static constexpr std::string_view name = "expert_block";
   models::attention_half attention;
@@ -36,7 +36,7 @@ struct sigmoid_model {
   }
 };
 
-/// Two of two groups' four, with a bias.
+/// A router that takes two experts out of one of two groups, with a bias.
 struct biased_block {
   static constexpr std::string_view name = "expert_block";
   models::attention_half attention;
@@ -58,7 +58,7 @@ struct biased_model {
   }
 };
 
-/// `picks` of 4 experts; of every second layer, or of all.
+/// A Qwen3-MoE that picks `picks` of 4 experts, in every second layer or in all.
 models::qwen3_moe qwen(int layers, int picks, const router_losses& losses = {}, bool dense = false) {
   models::qwen3_moe m{.layers = layers,
                       .hidden = 8,
@@ -78,7 +78,7 @@ models::qwen3_moe qwen(int layers, int picks, const router_losses& losses = {}, 
   return m;
 }
 
-/// Experts that take an even share of the picks of so many positions: some are dropped.
+/// Experts with capacity 1 in groups of positions, so that some picks are dropped.
 models::qwen3_moe limited(int layers, int group, const router_losses& losses = {}, bool dense = false) {
   models::qwen3_moe m = qwen(layers, 2, losses, dense);
   m.capacity = 1;
@@ -86,7 +86,7 @@ models::qwen3_moe limited(int layers, int group, const router_losses& losses = {
   return m;
 }
 
-/// Plans whose names begin with a word for what they have in common.
+/// Plans whose names begin with a common word.
 class list {
  public:
   explicit list(std::string of) : of_(std::move(of)) {}
@@ -106,7 +106,7 @@ class list {
 
 const fuzz::schedule_choice once{order::gpipe, 1}, twice{order::gpipe, 2}, by_turns{order::one_f_one_b, 2},
     halves{order::zero_bubble_v, 2, 2};
-// Coefficients so large that these losses are seen beside the model's own.
+// Coefficients so large that these losses show next to the model's.
 constexpr router_losses both{.balance = 0.5, .z = 0.25},
     each{.balance = 0.5, .over = router_losses::each_layer}, local{.balance = 0.5, .z = 0.25, .local = true},
     z{.z = 0.25};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of the table of ops, each by its kernel or by the plain rows that it is.
+// The rows of the table of ops, each by its kernel or by its definition in plain rows.
 #include "rows.hpp"
 
 namespace field {
@@ -43,11 +43,11 @@ static constexpr row table[]{
     {"concat", "y = first second", elements::concat, "", "split d_first d_second = d_y"},
     {"concat_heads", "y = first second", elements::concat_heads, "", "split_heads d_first d_second = d_y"},
 
-    // Conversions: on one device nothing happens. Programs have collectives of them.
+    // Conversions are copies on one device; programs have collectives for them.
     {"replicate", "y = x", elements::copy, "", "copy d_x = d_y"},
     {"all_reduce", "y = x", elements::copy, "", "copy d_x = d_y"},
     {"all_reduce_max", "y = x", elements::copy},
-    {"all_reduce_batch", "y = x", elements::copy},  // of numbers of choices, which have no gradient
+    {"all_reduce_batch", "y = x", elements::copy},  // on counts of choices, which have no gradient
     {"all_gather", "y = x", elements::copy, "", "copy d_x = d_y"},
     {"reduce_scatter", "y = x", elements::copy, "", "copy d_x = d_y"},
     {"all_to_all", "y = x", elements::copy, "", "copy d_x = d_y"},
@@ -155,7 +155,7 @@ static constexpr row table[]{
     {"overflow_loss", "loss = whole s", balance::overflow, "", "overflow_loss_grad d_s = whole"},
     {"overflow_loss_grad", "ds = whole", balance::overflow_grad},
 
-    {"row_max", "top = logits", losses::row_max},  // what it shifts cancels: no gradient
+    {"row_max", "top = logits", losses::row_max},  // the maximum cancels in the softmax: no gradient
     {"exp_sums", "sums = logits top targets", losses::exp_sums, "",
      "exp_sums_grad d_logits = d_sums logits top targets"},
     {"exp_sums_grad", "dlogits = dsums logits top targets", losses::exp_sums_grad, "", "", "dlogits:logits"},

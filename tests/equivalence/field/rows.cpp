@@ -11,7 +11,7 @@ namespace field {
 
 namespace {
 
-/// The next word of a text, which is passed; none at its end.
+/// Take the next word from the beginning of a text; empty at its end.
 std::string_view take_word(std::string_view& text) {
   while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   const std::size_t end = std::min(text.find(' '), text.size());
@@ -43,7 +43,7 @@ std::vector<statement> read_statements(std::string_view text) {
   return all;
 }
 
-/// What is read of a row's text once.
+/// A row's text, parsed once.
 struct read_row {
   signature ports;
   std::optional<std::vector<statement>> definition, backward;
@@ -61,7 +61,7 @@ const std::vector<statement>& read_once(std::optional<std::vector<statement>>& i
   return *into;
 }
 
-/// A fused row as the plain rows that it is.
+/// Run a fused row as the plain rows that define it.
 void run_definition(const row& r, call& c) {
   std::map<std::string_view, const matrix*> known;
   std::vector<call> steps;
@@ -103,7 +103,7 @@ void expect(bool holds, const char* what) {
 
 namespace {
 
-/// Rows and kernels look at the first number, and divide by how many there are.
+/// Rows and kernels read the first number, and divide by the count.
 void expect_some(std::string_view port, const extent& e) {
   if (e.rows == 0 || e.cols == 0) throw malformed("port '" + std::string(port) + "' is of nothing");
 }

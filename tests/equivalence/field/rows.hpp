@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each row of the table of ops computes, over the field. Sums and products are themselves; a function
-// that is no polynomial is drawn, keyed by all that one of its results depends on: the element, the row, the
-// keys of a query. Its gradient is linear in the gradient that it is given, with coefficients that are drawn
-// likewise.
+// Each row of the table of ops, computed over the field. Sums and products are exact. A function that is no
+// polynomial is drawn, keyed by everything that one of its results depends on: the element, the row, the keys
+// of a query. Its gradient is linear in the incoming gradient, with coefficients drawn in the same way.
 #pragma once
 #include "matrix.hpp"
 
@@ -18,31 +17,31 @@ namespace field {
 struct row;
 class model_attributes;
 
-/// An op that runs: its operands by the names of the row's ports.
+/// An op that runs, with its operands by the names of the row's ports.
 class call {
  public:
-  std::int64_t rows = 0, seq = 0;  // the row's attributes
+  std::int64_t rows = 0, seq = 0;  // the op's attributes
   double number = 0;
   rankc::attention_setting attention{};
-  rankc::codegen::specification::rounding rounds{};  // the operands of its products
-  model_attributes* noted_by = nullptr;              // of an op of the model: what notes its attributes
-  const model_attributes* held_to = nullptr;  // of an op of a program: what its attributes must agree with
-  bool agrees = true;                         // false: they did not
+  rankc::codegen::specification::rounding rounds{};  // rounding of its GEMM operands
+  model_attributes* noted_by = nullptr;              // for an op of the model: records its attributes
+  const model_attributes* held_to = nullptr;  // for an op of a program: its attributes must agree with these
+  bool agrees = true;                         // false: the attributes did not agree
 
-  /// Errors: malformed where it has no rows or no columns.
+  /// Set an operand. Errors: malformed if it has no rows or no columns.
   void give(std::string_view port, matrix m, std::int64_t first = 0);
-  /// A result is wanted of this size. Errors: as give.
+  /// Request a result of this size. Errors: as give.
   void want(std::string_view port, extent e, std::int64_t first = 0);
 
   const matrix& in(std::string_view port) const;
-  /// Where a rank's part begins of the dim that the row says so of.
+  /// Where the rank's part begins in the port's sharded dim.
   std::int64_t first(std::string_view port) const;
   bool wants(std::string_view port) const;
   extent wanted(std::string_view port) const;
-  /// A result, zero so far.
-  /// Errors: malformed where another size is wanted.
+  /// Make a result, filled with zeros.
+  /// Errors: malformed if a different size was requested.
   matrix& out(std::string_view port, std::int64_t rows, std::int64_t cols, std::int64_t unit = 1);
-  /// A result of the size wanted.
+  /// Make a result of the requested size.
   matrix& out(std::string_view port);
   const matrix& result(std::string_view port) const;
 
@@ -56,20 +55,20 @@ class call {
   std::vector<operand> given_, wanted_, made_;
 };
 
-/// Errors: malformed.
+/// Errors: malformed if the condition does not hold.
 void expect(bool holds, const char* what);
 
-/// Of an op of chunks: `number` ranks share out each of `rows` sequences, each with a chunk from the front
-/// and its counterpart from the back. The token, among those of whole sequences, that is the n-th of all
-/// ranks' in line.
+/// For an op on chunks: `number` ranks shard each of `rows` sequences; each rank has a chunk from the front
+/// and its mirror image from the back. Returns the index, in whole sequences, of the n-th token when the
+/// ranks' tokens are concatenated.
 std::int64_t token_of_chunks(const call&, std::int64_t n);
 
-/// Where documents begin in their sequences, of the op's whole sequences.
-/// Errors: malformed where one begins after its token.
+/// Where the documents begin in the op's whole sequences.
+/// Errors: malformed if a document begins after its token.
 const matrix& starts_of(const call&);
 
-/// A row in text: its ports, results first, and of a fused row the plain rows that it is; of a forward row
-/// the rows that make the gradients of its operands, those of a value v called d_v.
+/// A row as text. `ports`: results, then operands. `definition`: the plain rows of a fused row. `backward`:
+/// the rows that make the operands' gradients; the gradient of v is called d_v.
 struct row {
   std::string_view name;
   std::string_view ports;  // "y = x w"
@@ -77,11 +76,11 @@ struct row {
   std::string_view definition = "";  // "linear t = x w; bias y = t b"
   std::string_view backward = "";    // "linear_dx d_x = d_y w; linear_dw d_w = d_y x"
   std::string_view over = "";        // "y:x y:residual"
-  std::string_view strided = "";     // ports whose rows may lie apart; the others are in one piece
+  std::string_view strided = "";     // ports whose rows may be strided; the others are contiguous
 };
 
 std::span<const row> all_rows();
-/// Errors: malformed where there is none.
+/// The row with this name. Errors: malformed if there is none.
 const row& find_row(std::string_view name);
 void run(const row&, call&);
 
@@ -96,13 +95,13 @@ struct signature {
 /// The ports of a row.
 const signature& ports_of(const row&);
 const std::vector<statement>& backward_of(const row&);
-/// Whether a result may be written where an operand is read: each element after it was used, and for nothing
-/// else.
+/// Whether a result may replace an operand: each of the operand's elements is read before its address is
+/// written, and by nothing else.
 bool may_lie_over(const row&, std::string_view result, std::string_view operand);
-/// Whether the rows of a port may lie apart.
+/// Whether a port's rows may be strided.
 bool takes_stride(const row&, std::string_view port);
 
-// The kernels, by what they have in common.
+// The kernels, by subject.
 namespace products {
 void linear(call&), linear_dx(call&), linear_dw(call&), bias(call&), bias_grad(call&);
 }
@@ -112,7 +111,7 @@ void embedding(call&), embedding_grad(call&), position(call&), position_grad(cal
 void chunk_position(call&), chunk_position_grad(call&);
 void document_position(call&), document_position_grad(call&), document_chunk_position(call&),
     document_chunk_position_grad(call&);
-/// The cosines and sines of so many positions.
+/// The cosines and sines of positions 0 to `positions` - 1.
 matrix rotary(std::int64_t positions, std::int64_t dim, double theta, const rankc::rope_scaling& = {});
 }  // namespace tables
 namespace elements {
@@ -151,7 +150,7 @@ void all_layers(call&), all_layers_grad(call&), each_layer(call&), each_layer_gr
     z_grad(call&), overflow(call&), overflow_grad(call&);
 }  // namespace balance
 namespace losses {
-/// The label of a token without a loss, which is larger than every vocabulary.
+/// The label of a token without a loss; it is larger than every vocabulary.
 inline constexpr element ignored_label = std::uint64_t{1} << 30;
 
 void row_max(call&), exp_sums(call&), exp_sums_grad(call&), cross_entropy(call&), cross_entropy_grad(call&);

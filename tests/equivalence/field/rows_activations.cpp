@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Activations, which are drawn. Of a product with a drawn factor, such as swiglu = silu(gate) up, only the
-// factor is.
+// Activations, which are drawn. In a product with a drawn factor, such as swiglu = silu(gate) up, only the
+// factor is drawn.
 #include "map.hpp"
 
 namespace field::elements {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention. What the exponential of a query's score with a key would be is drawn, keyed by both; the
-// rest is exact: what a query gets is the mean of the values by these weights, and for the log-sum-exp stands
-// their sum. Of parts over some of the keys, one is made by their sums.
+// Attention. The exponential of a query's score with a key is drawn, keyed by both; the rest is exact: a
+// query's output is the mean of the values with these weights, and the sum of the weights stands for the
+// log-sum-exp. Partial results over subsets of the keys are combined by these sums.
 #include "attention_heads.hpp"
 
 namespace field::attentions {
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t key_of_pair = key_of("query and key");
 
-/// A query with a key, in a head. The exponential of the score depends on the softcap and on the scale.
+/// A query and a key of one head. The exponential of their score is drawn, also from softcap and scale.
 struct pair {
   const element *q, *k;
   std::int64_t dim;
@@ -28,7 +28,7 @@ void add_multiple(element* to, element factor, const element* of, std::int64_t d
   for (std::int64_t j = 0; j < dim; ++j) to[j] = add(to[j], multiply(factor, of[j]));
 }
 
-/// Which token of whole sequences a query is, and a key.
+/// The token of whole sequences that a query or a key belongs to.
 struct whole {
   std::int64_t query(std::int64_t t) const { return t; }
   std::int64_t key(std::int64_t t) const { return t; }
@@ -38,9 +38,9 @@ struct of_chunks {
   std::int64_t query(std::int64_t t) const { return token_of_chunks(c, c.first("q") + t); }
   std::int64_t key(std::int64_t t) const { return token_of_chunks(c, t); }
 };
-/// The keys are those of the rank that is the op's number before that of the queries.
+/// The keys belong to the rank `number` places before the queries' rank in the ring.
 struct of_ring {
-  call c;  // told of the ranks
+  call c;  // a call on chunks with as many ranks
   std::int64_t first, of_keys;
   explicit of_ring(const call& told) : first(told.first("q")) {
     const std::int64_t tokens = told.in("q").is.rows, ranks = told.rows * told.seq / tokens,
@@ -54,8 +54,8 @@ struct of_ring {
   std::int64_t key(std::int64_t t) const { return token_of_chunks(c, of_keys + t); }
 };
 
-/// Visits the keys, by their rows, that a query sees: in its sequence, or in its document, and in its window.
-/// Causal attention sees no key behind the query.
+/// Visit the rows of the keys that a query sees: in its sequence or document, and in its window. Causal
+/// attention sees no later key.
 void each_key(const call& c, const matrix& k, const auto& by, const matrix* starts, std::int64_t t,
               auto visit) {
   const std::int64_t query = by.query(t), sequence = query / c.seq * c.seq,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums of routers, and losses of them. A row is of a group of tokens: of each layer how often each expert was
-// chosen, the sums of their scores, and in a row of their own, the sum of squares and the number of picks
-// that were dropped.
+// Sums over routers, and their losses. A row holds the sums of a group of tokens, in three blocks per layer:
+// how often each expert was chosen; the sum of each expert's scores; the sum of squares and the number of
+// dropped picks.
 #include "rows.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace field::balance {
 
 namespace {
 
-/// What a loss multiplies each number of a group with.
+/// The factors by which a loss multiplies the sums of one group.
 class factors {
  public:
   factors(const matrix& whole, std::int64_t group)
@@ -36,7 +36,8 @@ class factors {
   matrix of_;
 };
 
-/// An expert's scores in a layer with its choices in all layers, or in that one.
+/// An expert's scores in a layer are multiplied by its choices in all layers; in take_each_layer, by those in
+/// that layer.
 void take_all_layers(factors& f) {
   for (std::int64_t e = 0; e < f.experts(); ++e) {
     element sum = 0;
@@ -48,7 +49,7 @@ void take_each_layer(factors& f) {
   for (std::int64_t l = 0; l < f.layers(); ++l)
     for (std::int64_t e = 0; e < f.experts(); ++e) f.of_score(l, e) = f.choices(l, e);
 }
-/// A layer's squares by its choices.
+/// A layer's sum of squares is divided by its number of choices.
 void take_squares(factors& f) {
   for (std::int64_t l = 0; l < f.layers(); ++l) {
     element sum = 0;
@@ -57,7 +58,7 @@ void take_squares(factors& f) {
   }
 }
 
-/// A layer's squares by what it dropped.
+/// A layer's sum of squares is multiplied by its number of dropped picks.
 void take_overflow(factors& f) {
   expect(f.experts() >= 2, "an overflow of less than two experts");
   for (std::int64_t l = 0; l < f.layers(); ++l) f.of_squares(l) = f.dropped(l);
@@ -98,7 +99,7 @@ void z_grad(call& c) { take_gradient(c, take_squares); }
 void overflow(call& c) { take_loss(c, take_overflow); }
 void overflow_grad(call& c) { take_gradient(c, take_overflow); }
 
-/// One more layer behind the others, the first of which make room.
+/// Append a layer's sums; the first layer's sums drop out.
 void push(call& c) {
   const matrix &s = c.in("s"), &own = c.in("own");
   expect(s.is.rows == own.is.rows && own.is.cols <= s.is.cols, "push: no room for a layer's sums");

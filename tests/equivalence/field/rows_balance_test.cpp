@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What routers sum up, and losses of it, over the field: sums of parts add up, groups are apart, and
+// Sums over routers, and their losses, over the field: partial sums add up, groups are separate, and
 // gradients are transposes.
 #include <doctest/doctest.h>
 
@@ -85,7 +85,7 @@ TEST_CASE(
     for (std::int64_t e = 0; e < expert_count; ++e) choices += all.of[static_cast<std::size_t>(e)];
     CHECK(choices == tokens * picks);
     CHECK(std::count(all.of.end() - (expert_count - 1), all.of.end(), 0) ==
-          expert_count - 1);  // squares are one number
+          expert_count - 1);  // the squares are a single number
     CHECK_THROWS_AS(summed_up(row, logits, 5), malformed);
   }
   CHECK(summed_up("softmax_statistics", logits, 1).of != summed_up("sigmoid_statistics", logits, 1).of);
@@ -136,7 +136,7 @@ TEST_CASE(
   const auto at = [](const matrix& m, std::int64_t g, std::int64_t l, std::int64_t kind, std::int64_t e) {
     return m.row(g)[l * of_layer + kind * expert_count + e];
   };
-  element wanted[4]{};  // twice the losses
+  element wanted[4]{};  // both losses together
   for (std::int64_t g = 0; g < 2; ++g)
     for (std::int64_t l = 0; l < layers; ++l) {
       element choices = 0;

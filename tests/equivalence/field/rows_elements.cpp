@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and products an element at a time, and features taken apart and put together.
+// Elementwise sums and products, and splits and concatenations of features.
 #include "map.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace field::elements {
 
 namespace {
 
-/// How many pieces there are of both parts, and how wide they are.
+/// The number of pieces in each of two parts, and their widths.
 struct parts {
   std::int64_t count, left, right;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots of experts, and products with their weights. What lies outside all segments of slots is nobody's:
-// what an op would leave there is drawn.
+// Slots of experts, and GEMMs with their weights. Rows outside all segments of slots belong to no expert; an
+// op's results there are drawn.
 #include "rows.hpp"
 
 #include <algorithm>
@@ -9,17 +9,17 @@ namespace field::experts {
 
 namespace {
 
-/// A number of a table of indices. Errors: malformed where it is none, or not below `count`.
+/// An index in a table. Errors: malformed if it is not an integer below `count`.
 std::int64_t index_of(element e, std::int64_t count) {
   const auto i = static_cast<std::int64_t>(e);
   expect(i >= 0 && i < count && static_cast<element>(i) == e, "an index outside its table");
   return i;
 }
 
-/// The place of a pick that has no slot.
+/// The place of a pick without a slot.
 constexpr element nowhere = negate(1);
 
-/// Visit the slot of each pick of each token that has one.
+/// Visit each pick that has a slot, with its token and slot.
 void each_pick(const matrix& places, std::int64_t slots, auto visit) {
   expect(places.is.size() == slots, "not as many slots as picks");
   for (std::int64_t t = 0; t < places.is.rows; ++t)
@@ -46,7 +46,7 @@ matrix& drawn_out(call& c, std::string_view port, std::int64_t rows, std::int64_
 
 }  // namespace
 
-/// Slots of an expert are in the order of tokens.
+/// An expert's slots are in the order of tokens.
 void arrange(call& c) {
   const matrix& chosen = c.in("chosen");
   matrix &places = c.out("places", chosen.is.rows, chosen.is.cols), &offsets = c.out("offsets");
@@ -60,8 +60,8 @@ void arrange(call& c) {
   }
 }
 
-/// Of each group of c.seq tokens an expert takes its first c.number picks; a model on one device does not say
-/// how many groups there are.
+/// In each group of c.seq tokens, an expert takes its first c.number picks. A model on one device does not
+/// specify the number of groups (c.rows = 0).
 void arrange_limited(call& c) {
   const matrix& chosen = c.in("chosen");
   matrix &places = c.out("places", chosen.is.rows, chosen.is.cols), &offsets = c.out("offsets");
@@ -82,7 +82,7 @@ void arrange_limited(call& c) {
   }
 }
 
-/// Slots of some experts in line, counted from the first of these.
+/// The contiguous slots of some experts, counted from the first of them.
 void own_slots(call& c) {
   const matrix &places = c.in("places"), &offsets = c.in("offsets");
   matrix &own = c.out("own_places", places.is.rows, places.is.cols), &of_own = c.out("own_offsets");
@@ -146,7 +146,7 @@ void combine_grad(call& c) {
   });
 }
 
-/// Of the slots of expert e: y = x w[e]. Shapes: x (slots, in), w (experts * in, out).
+/// y = x w[e], for the slots of expert e. Shapes: x (slots, in), w (experts * in, out).
 void expert_up(call& c) {
   const matrix &x = c.in("x"), &w = c.in("w"), &offsets = c.in("offsets");
   const std::int64_t in = x.is.cols;
@@ -161,7 +161,7 @@ void expert_up(call& c) {
   });
 }
 
-/// Products x w[e]^T, added up, and `residual` where there is one. Shapes: x (slots, out), w (experts * in,
+/// The sum of products x w[e]^T, plus `residual` if there is one. Shapes: x (slots, out), w (experts * in,
 /// out).
 static void sum_of_products(call& c, std::vector<std::pair<const matrix*, const matrix*>> products,
                             const matrix* residual) {
@@ -203,7 +203,7 @@ void expert_dw(call& c) {
   });
 }
 
-/// Of each group, behind its sum of squares, how many picks have no slot.
+/// The number of picks without a slot in each group, stored after its sum of squares.
 void dropped_statistics(call& c) {
   const matrix& places = c.in("places");
   const extent wanted = c.wanted("own");
@@ -228,7 +228,7 @@ void count_choices(call& c) {
   }
 }
 
-/// Rows that add up to `number`.
+/// Scale rows to a sum of `number`.
 void normalize(call& c) {
   const matrix& x = c.in("x");
   matrix& y = c.out("y", x.is.rows, x.is.cols);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Experts over the field: tokens make the same in parts as together, in segments as in one, and gradients are
-// transposes.
+// Experts over the field: parts of the tokens and several segments give the results of the whole, and
+// gradients are transposes.
 #include <doctest/doctest.h>
 
 #include "rows.hpp"
@@ -45,7 +45,7 @@ struct operand {
   std::string_view port;
   const matrix* is;
 };
-/// What a row makes of operands; `made` says the sizes of its results.
+/// Run a row on operands; `made` has the sizes of its results.
 call run_row(std::string_view name, std::initializer_list<operand> given,
              std::initializer_list<std::pair<std::string_view, extent>> made) {
   call c;
@@ -80,7 +80,7 @@ matrix weights_gradient(const matrix& x, const matrix& y, const matrix& offsets)
       .result("dw");
 }
 
-/// All that a layer of experts makes, forward and backward.
+/// All values of a layer of experts, forward and backward.
 struct made {
   matrix y, dx, dlogits, dw;
 };
@@ -168,7 +168,7 @@ TEST_CASE(
   CHECK(weights_gradient(both, made, offsets).of ==
         sum(weights_gradient(first, alone[0], one.offsets), weights_gradient(second, alone[1], two.offsets))
             .of);
-  CHECK_THROWS_AS(multiplied("expert_up", first, w, offsets, wide), malformed);  // slots that are not there
+  CHECK_THROWS_AS(multiplied("expert_up", first, w, offsets, wide), malformed);  // slots that do not exist
 }
 
 TEST_CASE("experts: gradients are transposes, and those of normalised rows change no sum") {

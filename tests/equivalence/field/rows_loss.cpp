@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cross entropy over a vocabulary that may be in parts. e^l is E(l), drawn and not 0; a row's maximum is the
-// largest by the order that is drawn, any number for what the loss is concerned, and e^(l - top) is E(l) /
-// E(top). The sums of a row are S = the sum of E(l) / E(top), and T = E(l) / E(top) of the target, not the
-// target's l - top: sums over parts of the vocabulary are sums of both. The loss of a row, log S - (l - top),
-// is drawn of S / T, from which the maximum has gone; the gradients are as they are: 1 / S for S, of which
-// E(l) / E(top) makes E(l) / sum E, and -1 for the target's logit.
+// Cross entropy over a vocabulary that may be split. e^l is E(l), a drawn number other than 0. A row's
+// maximum is the largest by a drawn order; the loss does not depend on it. e^(l - top) is E(l) / E(top). The
+// sums of a row are S = the sum of E(l) / E(top), and T = E(l) / E(top) of the target, not the target's l -
+// top. So both can be summed over parts of the vocabulary. The loss of a row, log S - (l - top), is drawn
+// from S / T, in which the maximum cancels. The gradients are exact: 1 / S for S, from which E(l) / E(top)
+// gives E(l) / sum E, and -1 for the target's logit.
 #include "rows.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ void expect_rows(const matrix& logits, const matrix& top, const matrix& targets)
          "a loss of operands of other tokens");
 }
 
-/// Whether a rank's part of the vocabulary has the target, and its column.
+/// Whether a rank's part of the vocabulary contains the target, and its column.
 bool has(element target, std::int64_t first, std::int64_t vocab, std::int64_t& column) {
   if (target < static_cast<element>(first) || target >= static_cast<element>(first + vocab)) return false;
   column = static_cast<std::int64_t>(target) - first;
@@ -93,12 +93,12 @@ void count_labels(call& c) {
   c.out("count", 1, 1).of[0] = static_cast<element>(targets.is.size() - ignored);
 }
 
-/// A number that is drawn of the count stands for 0, or for minus infinity.
+/// An element drawn from the count; it stands for 0 or minus infinity.
 void skip_unlabeled(call& c) {
   c.out("total", 1, 1).of[0] = draw(mix(key_of("skipped"), c.in("count").of.at(0)));
 }
 
-/// The factor of the tokens that have a loss.
+/// The factor of tokens that have a loss.
 static element masked_factor(const call& c) {
   return multiply(number(c.number), inverse(c.in("count").of.at(0)));
 }
@@ -146,7 +146,7 @@ void squared_error_grad(call& c) {
     dx.of[i] = multiply(twice, add(x.of[i], negate(targets.of[i])));
 }
 
-/// The tokens of each sequence.
+/// The number of tokens in each sequence.
 static std::int64_t share_of(const call& c, std::int64_t tokens) {
   expect(c.rows > 0 && c.seq > 0 && tokens % c.rows == 0, "sequence_mean: no equal shares of sequences");
   return tokens / c.rows;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms and softmax: what is drawn is keyed by eps and a whole row, or head, of x; gain and shift count as
-// they do. The rows of a head norm are heads, as wide as its gain.
+// Norms and softmax: the drawn function is keyed by eps and a whole row, or head, of x; gain and shift are
+// exact. The rows of a head norm are heads, as wide as its gain.
 #include "rows.hpp"
 
 namespace field::norms {
@@ -11,7 +11,7 @@ constexpr std::uint64_t norm_key = key_of("norm"), statistic_key = key_of("stati
                         slope_key = key_of("norm'"), gain_key = key_of("gain'"),
                         softmax_key = key_of("softmax"), softmax_slope = key_of("softmax'");
 
-/// dx of a row: linear in dy, every element of which counts in each.
+/// dx of a row. It is linear in dy, and every element of dy affects each element of dx.
 void apply_slope(std::uint64_t key, const element* dy, element* dx, std::int64_t width) {
   element sum = 0;
   for (std::int64_t i = 0; i < width; ++i)
@@ -27,7 +27,7 @@ std::int64_t count_parts(const matrix& x, std::int64_t width) {
   return x.is.size() / width;
 }
 
-/// The statistics of part n of the parts of x.
+/// The statistics of part n of x.
 const element* statistics_of(const matrix& statistics, std::int64_t parts, std::int64_t n,
                              std::int64_t& count) {
   expect(parts > 0 && statistics.is.size() % parts == 0, "a norm with statistics of other rows");
@@ -53,7 +53,8 @@ void normalize(call& c, std::int64_t statistics_of_part, const matrix* shift) {
   }
 }
 
-/// dgain takes of each part dy times what is drawn of the element and the part's statistics; dshift takes dy.
+/// Each part adds to dgain dy times an element drawn from the index and the part's statistics, and to dshift
+/// dy.
 void sum_gains(call& c, matrix& dgain, matrix* dshift) {
   const matrix &dy = c.in("dy"), &x = c.in("x"), &statistics = c.in("statistics");
   expect(dy.is.rows == x.is.rows && dy.is.cols == x.is.cols, "a norm's gradient of another size than x");

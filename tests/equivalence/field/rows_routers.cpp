@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Routers over the field: experts by an order that is drawn, and weights that are drawn. By the softmax a
-// weight is keyed by the logits of all experts, by the sigmoid by its own. What is summed up of routers is
-// drawn too, but for the choices, which are counted: scores and squares, keyed by the logits of all experts.
+// Routers over the field: the order of experts and their weights are drawn. A softmax weight is keyed by the
+// logits of all experts, a sigmoid weight by its own logit. Sums over routers are drawn too, keyed by the
+// logits of all experts (scores and squares), except for the choices, which are counted.
 #include "rows.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ std::uint64_t key_of_own(const matrix& logits, std::int64_t t, std::int64_t e) {
   return mix(key_of("sigmoid"), logits.row(t)[e]);
 }
 
-/// Experts of a token, those of larger logits first.
+/// The experts of a token, in descending order of logits.
 std::vector<std::int64_t> by_logit(const element* logits, std::int64_t experts) {
   std::vector<std::int64_t> all(static_cast<std::size_t>(experts));
   std::iota(all.begin(), all.end(), 0);
@@ -44,7 +44,7 @@ void take_top(call& c, auto key_of_score) {
   }
 }
 
-/// Each weight's gradient counts in those of the logits that the weight is made of.
+/// A weight's gradient contributes to the gradients of all logits that determine the weight.
 void take_top_back(call& c, bool of_all, auto key_of_score) {
   const matrix &dweights = c.in("dweights"), &logits = c.in("logits"), &chosen = c.in("chosen");
   expect(dweights.is.rows == logits.is.rows && chosen.is.rows == logits.is.rows &&
@@ -64,8 +64,8 @@ void take_top_back(call& c, bool of_all, auto key_of_score) {
     }
 }
 
-// ---- choices by other scores than the logits': scores are drawn and never 0, which is that of an expert
-// that cannot be chosen
+// ---- choices by drawn scores instead of logits; a drawn score is never 0, the score of an expert that
+// cannot be chosen
 
 void take_scores(call& c, auto key_of_score) {
   const matrix& logits = c.in("logits");
@@ -78,7 +78,7 @@ void take_scores(call& c, auto key_of_score) {
           draw_nonzero(mix(mix(key_of_score(logits, t, e), key_of("score")), static_cast<std::uint64_t>(e)));
 }
 
-/// A row's scores, with a bias where there is one.
+/// A token's scores, with a bias if there is one.
 std::vector<element> biased(const element* scores, std::int64_t experts, const matrix* bias) {
   std::vector<element> all(scores, scores + experts);
   if (!bias) return all;
@@ -87,7 +87,7 @@ std::vector<element> biased(const element* scores, std::int64_t experts, const m
     if (all[e] != 0) all[e] = draw_nonzero(mix(mix(key_of("biased"), all[e]), bias->of[e]));
   return all;
 }
-/// The first of a row, those that cannot be chosen last.
+/// Experts in descending order of scores; those that cannot be chosen come last.
 std::vector<std::int64_t> by_score(const std::vector<element>& scores) {
   std::vector<std::int64_t> all = by_logit(scores.data(), static_cast<std::int64_t>(scores.size()));
   std::stable_partition(all.begin(), all.end(),
@@ -95,7 +95,7 @@ std::vector<std::int64_t> by_score(const std::vector<element>& scores) {
   return all;
 }
 
-/// Groups by a number that is drawn for their best experts.
+/// Keep the groups whose elements, drawn from their best experts' scores, come first.
 void keep(call& c, const matrix* bias) {
   const matrix& scores = c.in("scores");
   matrix &y = c.out("y"), &kept = c.out("kept");
@@ -140,13 +140,13 @@ void take_top_by(call& c, const matrix* bias, auto key_of_score) {
   }
 }
 
-/// A token's score of an expert, or its square, which is no expert's.
+/// The key of a token's score for an expert, or of its square, which does not belong to an expert.
 std::uint64_t key_of_sum(std::string_view what, const matrix& logits, std::int64_t t, std::int64_t e) {
   return mix(field::key_of(key_of(what), logits.row(t), logits.is.cols), static_cast<std::uint64_t>(e));
 }
 constexpr std::string_view square = "square of a logarithm";
 
-/// Groups of equally many tokens.
+/// The number of tokens in a group; groups are equally large.
 std::int64_t tokens_of_group(const matrix& logits, std::int64_t groups) {
   expect(groups > 0 && logits.is.rows % groups == 0, "tokens that do not divide into groups");
   return logits.is.rows / groups;
@@ -171,7 +171,7 @@ void sum_up(call& c, std::string_view score) {
   }
 }
 
-/// Each sum's gradient counts in those of all logits of a token.
+/// A sum's gradient contributes to the gradients of all logits of a token.
 void sum_up_back(call& c, std::string_view score) {
   const matrix &down = c.in("down"), &logits = c.in("logits");
   const std::int64_t experts = logits.is.cols, tokens = tokens_of_group(logits, down.is.rows);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables that a row of is taken by a token's id or by its position, and rotary positions.
+// Tables with a row for each token id or position, and rotary positions.
 #include "rows.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace field::tables {
 
 namespace {
 
-/// The row of a table that a token has; null where another rank has it, or none.
+/// The row of a token in the rank's part of a table; null if it is not there.
 template <class Matrix>
 auto held(Matrix& table, element id, std::int64_t first) -> decltype(table.row(0)) {
   const auto begin = static_cast<element>(first), end = static_cast<element>(first + table.is.rows);
@@ -21,7 +21,7 @@ std::int64_t position_of(const call& c, std::int64_t token) {
   return at < 0 ? at + c.seq : at;
 }
 
-/// Pairs (j, j + dim / 2) of each head times the position's pair of numbers, or times its transpose.
+/// Multiply pairs (j, j + dim / 2) of each head by the position's rotation, or by its transpose.
 void rotate(call& c, std::string_view from, std::string_view to, bool back) {
   const matrix &x = c.in(from), &table = c.in("table");
   const std::int64_t dim = table.is.cols, half = dim / 2;
@@ -103,7 +103,7 @@ void chunk_position_grad(call& c) {
 
 namespace {
 
-/// The position in its document of a token, among those of whole sequences.
+/// A token's position in its document; the token is an index in whole sequences.
 std::int64_t position_in_document(const call& c, const matrix& starts, std::int64_t token) {
   expect(token >= 0 && token < starts.is.size(), "a token of no sequence");
   return token % c.seq - static_cast<std::int64_t>(starts.of[static_cast<std::size_t>(token)]);

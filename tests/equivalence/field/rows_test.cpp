@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows over the field: the same rows and ports as the table of ops, gradients linear in what they are
-// given, results of a part the part of the results, and a loss that no shift of the maximum changes.
+// The rows over the field: the rows and ports are those of the table of ops, and gradients are linear in
+// their inputs. A part of the operands gives that part of the results. A shift of the maximum does not change
+// the loss.
 #include <doctest/doctest.h>
 
 #include "memory.hpp"
@@ -42,7 +43,7 @@ using operands = std::map<std::string_view, matrix>;
 constexpr std::int64_t tokens = 8, seq = 4, width = 12, unit = 4;
 constexpr double factor = 0.375;
 
-/// Operands of a row by their names: tokens are two sequences.
+/// The operands of a row by name; tokens are two sequences.
 matrix operand_of(const row& r, std::string_view port) {
   const std::uint64_t key = mix(key_of(r.name), key_of(port));
   const auto has = [&](std::string_view ending) { return port.ends_with(ending); };
@@ -87,7 +88,7 @@ call call_with(const row& r, const operands& given, std::int64_t of_tokens = tok
   if (r.name.find("ring") != r.name.npos) {
     c.seq = 2 * seq;
     c.number = 0;
-  }  // the first of two ranks, and its own keys
+  }  // the queries of the first of two ranks, with their own keys
   for (std::string_view p : ports_of(r).in) c.give(p, given.at(p));
   const bool of_heads = r.name.starts_with("head");
   for (std::string_view p : ports_of(r).out) {
@@ -104,7 +105,7 @@ operands operands_of(const row& r) {
   for (std::string_view p : ports_of(r).in) given[p] = operand_of(r, p);
   return given;
 }
-/// Results of a row by their names.
+/// The results of a row by name.
 operands results_of(const row& r, const operands& given, std::int64_t of_tokens = tokens) {
   call c = call_with(r, given, of_tokens);
   run(r, c);
@@ -113,14 +114,13 @@ operands results_of(const row& r, const operands& given, std::int64_t of_tokens 
   return made;
 }
 
-/// Exchanges of slots, which a program has as collectives, and a model on one device not at all.
+/// Whether a row exchanges slots: a collective in programs, and absent in a model on one device.
 bool exchanges_slots(const rankc::op_row* r) {
   return r->converts >= rankc::conversion::to_experts || r == &rankc::ops::gather_slots ||
          r == &rankc::ops::scatter_slots;
 }
 
-/// Routers and experts, whose operands are of slots, of choices and of sums of groups: rows_experts_test.cpp,
-/// rows_balance_test.cpp.
+/// Rows on slots, choices or sums of groups, tested in rows_experts_test.cpp and rows_balance_test.cpp.
 bool is_of_experts(const rankc::op_row* r) {
   namespace ops = rankc::ops;
   const rankc::op_row* const all[]{&ops::softmax_top,
@@ -312,7 +312,7 @@ TEST_CASE("of an operand in which a row is linear the gradient is the transpose"
       moved[operand] = sum(given.at(operand), 1, drawn(given.at(operand).is, 5));
       const operands before = results_of(r, given), after = results_of(r, moved);
       std::list<std::string> gradient_names;
-      operands known = given;  // and results, and gradients of these: "d_y"
+      operands known = given;  // operands, results, and the results' gradients "d_y"
       element in_results = 0, in_operand = 0;
       for (const auto& [port, y] : before) {
         known[port] = y;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs by hand whose parameters are in shards that may end past them: they leave what the model does,
-// over the field and in f64, and the checker accepts none of their mutants that does not.
+// Handmade programs with sharded parameters, whose last shard may be padded: they end in the model's state,
+// over the field and in f64, and the checker accepts no mutant that does not.
 #include <doctest/doctest.h>
 
 #include <shards_by_hand.hpp>

@@ -15,14 +15,13 @@ std::int64_t offset_of(element e) {
   return n;
 }
 
-/// Slots of one expert: where they lie among those of their member's tokens, and where the expert's member
-/// has them.
+/// The slots of one expert: their rows in the sending member's tensor and in the receiving member's.
 struct segment {
-  std::int64_t column;  // of the table of what the expert's member has received
+  std::int64_t column;  // in the offset table of the receiving member
   std::int64_t first, received, count;
 };
 
-/// Visit the segments of a member's slots that are of another's experts.
+/// Visit the segments that a member's slots have at another member's experts.
 void each_segment(const slot_exchange& x, std::size_t of_tokens, std::size_t of_experts, auto visit) {
   const matrix& offsets = x.offsets[of_tokens];
   const auto members = static_cast<std::int64_t>(x.offsets.size()),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exchanges of slots: each arrives where the offsets that are sent along say, comes back where it was, and is
+// Exchanges of slots: each slot arrives where the offsets sent with it say, returns to its origin, and is
 // never dropped.
 #include <doctest/doctest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t members = 3, each = 2, experts = members * each, slots = 12, width = 3;
 
-/// Slots of a member's tokens in the order of their experts, whose numbers are drawn.
+/// The slots of a member's tokens in the order of their experts; each expert's number of slots is drawn.
 slot_exchange drawn(std::int64_t slab) {
   slot_exchange x{{}, {}, slab};
   for (std::int64_t m = 0; m < members; ++m) {

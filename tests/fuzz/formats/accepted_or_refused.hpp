@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The frame of a fuzz target: a reader takes a file or refuses it with a sentence that has an id. Any other
-// exception, and whatever the sanitizers find, ends the target.
+// The frame of a fuzz target: a reader accepts a file, or refuses it with a message that has an id. Any other
+// exception, and every finding of the sanitizers, ends the target.
 #pragma once
 #include "../../scratch_folder.hpp"
 
@@ -18,7 +18,7 @@ inline std::string_view text_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }
 
-/// Write a file into the folder of this process. Returns: its path.
+/// Write a file into this process's folder. Returns: its path.
 inline std::filesystem::path file_with(std::string_view bytes, const char* name) {
   static const scratch_folder folder;
   const std::filesystem::path path = folder.path / name;
@@ -26,7 +26,7 @@ inline std::filesystem::path file_with(std::string_view bytes, const char* name)
   return path;
 }
 
-/// Run a reader. Errors: any exception but a refusal.
+/// Run a reader. Errors: any exception except a refusal.
 template <class Read>
 void accept_or_refuse(const Read& read) {
   try {

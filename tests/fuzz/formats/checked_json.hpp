@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of JSON that carry a checksum of themselves: a fuzzer cannot guess it.
+// JSON files with a checksum of their own contents, which a fuzzer cannot guess.
 #pragma once
 #include "json/json_checksum.hpp"
 
@@ -8,7 +8,7 @@
 
 namespace rankc::fuzz {
 
-/// A text with its checksum mended where it is an object of JSON; otherwise the text as it is.
+/// A text with its checksum corrected if it is a JSON object; otherwise the text itself.
 inline std::string with_checksum(std::string_view text) {
   auto root = nlohmann::ordered_json::parse(text, nullptr, false);
   if (!root.is_object()) return std::string(text);

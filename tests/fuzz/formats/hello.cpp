@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes from a client of the coordinator: as frames, as the body of a hello, and as a frame that has been
-// altered.
+// Bytes from a client of the coordinator: as frames, as the body of a hello, and as an altered frame.
 #include <rankc/launch/frame.hpp>
 #include <rankc/launch/hello.hpp>
 
@@ -12,7 +11,7 @@ namespace {
 
 const runtime::mac_key key{1, 2, 3};
 
-/// Errors: any exception but that of bytes that are no frame.
+/// Run a reader. Errors: any exception except the one for malformed frames.
 template <class Read>
 void read_or_refuse(const Read& read) {
   try {
@@ -21,7 +20,7 @@ void read_or_refuse(const Read& read) {
   }
 }
 
-/// A frame that has one other bit is never taken for one.
+/// A frame with one flipped bit must not be accepted.
 void alter_frame(std::string_view text) {
   std::string sent = runtime::frame_writer(key).encode(runtime::frame_kind::hello, text.substr(1));
   sent[static_cast<unsigned char>(text[0]) % sent.size()] ^= 1;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the corpus of the fuzz targets, a folder for each: small files, or real ones with shorter lists.
+"""Writes the corpus of the fuzz targets, one folder for each: small files, or real files with shorter lists.
 
     make_corpus.py --checkpoint DIR/step_N --certificate FILE --configs tests/oracles/hf
 """
@@ -21,7 +21,7 @@ def put(target, name, content):
 
 
 def cut(value, most):
-    """JSON with `most` elements at most in lists of lists or objects, and in objects of over 24 members."""
+    """JSON with at most `most` elements in lists of lists or objects, and in objects of more than 24 members."""
     if isinstance(value, dict):
         kept = list(value.items()) if len(value) <= 24 else list(value.items())[:most]
         return {k: cut(v, most) for k, v in kept}
@@ -105,7 +105,7 @@ def put_option_texts():
 
 
 def put_tokenizers():
-    """The tokenizers of oracles/tokenizers with 60 tokens, each with a text behind it."""
+    """The tokenizers of oracles/tokenizers with 60 tokens, each followed by a text."""
     for file in sorted((HERE.parent.parent / "oracles/tokenizers").glob("*.json")):
         root = json.loads(file.read_text())
         if "model" not in root:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The texts of options and of launchers' variables that have a grammar of their own.
+// The texts of options and of launchers' variables with a grammar.
 #include <rankc/launch/nodelist.hpp>
 #include <rankc/trainer/data_spec.hpp>
 #include <rankc/trainer/learning_rate.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// run.json of a checkpoint: what is read can be written, and is read again as the same.
+// run.json of a checkpoint: a file that is read can be written, and is read again as the same.
 #include <rankc/trainer/run_state.hpp>
 
 #include "accepted_or_refused.hpp"

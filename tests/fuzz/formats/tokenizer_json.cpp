@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tokenizer.json, and a text by the tokenizer that it makes. The text is what follows the first zero byte.
+// tokenizer.json, and a text to tokenize with it: the bytes after the first zero byte.
 #include <tokenizer/tokenizer.hpp>
 #include <tokenizer/utf8.hpp>
 

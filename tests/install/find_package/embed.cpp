@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding a step: this program links gpt_program, gives it memory, weights and batches, and trains. What it
-// prints is its own.
+// Embeds a step: this program links gpt_program, gives it memory, weights and batches, and trains. It prints
+// its own output.
 #include <gpt_program/program.hpp>
 #include <rankc/runtime/host/embedded.hpp>
 
@@ -65,7 +65,7 @@ int main() {
     }
     need(rank.set_batch(0, tokens, next));
     tokens[7] = gpt::about.vocab;
-    if (rank.set_batch(0, tokens, next).code != 1) return 1;  // refused, and said to the log
+    if (rank.set_batch(0, tokens, next).code != 1) return 1;  // refused, with a line in the log
 
     const recipe& r = gpt::about.train;
     for (int step = 1; step <= 20; ++step) {

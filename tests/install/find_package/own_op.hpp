@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan whose layers use an op of the user's own.
+// A plan whose layers use a user's own op.
 #pragma once
 #include <rankc/rankc.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan of the outside projects: one layer, so that it is built and trained in a moment.
+// The plan of the outside projects: one layer, for a short build and a short training.
 #pragma once
 #include <rankc/rankc.hpp>
 

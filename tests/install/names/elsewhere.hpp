@@ -1,4 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this declares is in a folder that is not searched before the compiler does.
+// The plan comes from an included header, in a folder that only the compiler searches.
 #pragma once
 #include "install/names/included.hpp"

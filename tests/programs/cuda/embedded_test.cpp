@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks on GPUs that an application steps, on its streams, in its memory and over its communicators, make the
-// losses and weights of a trainer's ranks; what is the application's is left as it was.
+// Ranks on GPUs that an application steps, on its streams, in its memory and over its communicators, give the
+// losses and weights of a trainer's ranks. The application's resources stay unchanged.
 #include <rankc/runtime/cuda/embedded.hpp>
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ namespace {
 using namespace rankc::runtime;
 using namespace rankc::cuda;
 
-/// What an application's allocator gives, and what of it is still out.
+/// An application's allocator, which counts the bytes that are allocated now and at most.
 class counted final : public std::pmr::memory_resource {
  public:
   explicit counted(bool pinned) : pinned_(pinned) {}
@@ -42,7 +42,7 @@ class counted final : public std::pmr::memory_resource {
 };
 
 struct outcome {
-  std::vector<double> losses;                // of three steps, then of an evaluation
+  std::vector<double> losses;                // three steps, then an evaluation
   std::vector<std::vector<double>> weights;  // by rank
 };
 
@@ -58,7 +58,7 @@ outcome of_engine(const registered& program) {
   return out;
 }
 
-/// By rank and communicator, as an application might make them.
+/// Communicators by rank and number, as an application might make them.
 std::vector<std::vector<ncclComm_t>> make_communicators(const description& about) {
   std::vector<std::vector<ncclComm_t>> all(static_cast<std::size_t>(about.world()),
                                            std::vector<ncclComm_t>(about.communicators.size()));
@@ -81,8 +81,8 @@ std::vector<std::vector<ncclComm_t>> make_communicators(const description& about
 }
 
 struct given {
-  std::vector<double> weights;  // of the rank
-  std::vector<batch> batches;   // of three steps
+  std::vector<double> weights;  // the rank's weights
+  std::vector<batch> batches;   // the batches of three steps
 };
 
 status one_rank(const program& p, const surroundings& s, const given& from, outcome& out) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the memory tests where there are two GPUs, or says "skipped" (77). With --hold first it is a process
-// of a program's ranks: it takes steps of each kind, writes a byte to stdout, and keeps what it holds until
-// stdin ends.
+// Runs the memory tests if there are two GPUs, or says "skipped" (77). With --hold first, it is a process of
+// a program's ranks: it runs steps of each kind, writes a byte to stdout, and keeps its resources until stdin
+// ends.
 #include "../../run_tests.hpp"
 #include "run.hpp"
 
@@ -18,7 +18,7 @@
 namespace {
 
 /// Shapes: words: the plan's job and layout, rank (-1: all), device, and the port where two processes meet
-/// ("" without).
+/// ("" for one process).
 int hold_program(const std::vector<std::string>& words) try {
   const int rank = std::stoi(words.at(2)), device = std::stoi(words.at(3));
   for (const registered& program : cuda_registry) {

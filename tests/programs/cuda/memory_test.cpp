@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the processes of a program really take of each GPU, from their contexts to their communicators,
-// against what the plan counts with. This process has its own contexts before it begins to measure.
+// The memory that a program's processes really take on each GPU, from their contexts to their communicators,
+// against the plan's count. This process has its own contexts before it begins to measure.
 #include "plans.hpp"
 
 #include <cuda_runtime_api.h>
@@ -52,7 +52,7 @@ struct child {
     ready = out[0];
   }
   child(const child&) = delete;
-  /// Let it end. Processes of one program end together.
+  /// Let the child end. Processes of one program end together.
   void release() {
     if (end >= 0) close(end);
     end = -1;
@@ -73,7 +73,7 @@ struct child {
   int end, ready;
 };
 
-/// The most that the children take of each GPU until all are ready.
+/// The most memory that the children use on each GPU until all are ready.
 std::vector<std::size_t> most_taken(const std::vector<std::vector<std::string>>& all) {
   std::vector<std::size_t> before, most(gpus);
   for (int d = 0; d < gpus; ++d) before.push_back(free_memory(d));
@@ -89,7 +89,7 @@ std::vector<std::size_t> most_taken(const std::vector<std::vector<std::string>>&
   return most;
 }
 
-/// Bytes that the plan counts for a rank: its arena, and the bound of the rest.
+/// The bytes that the plan counts for a rank: its arena, and the bound for everything else.
 struct counted {
   std::size_t arena, beside;
 };
@@ -148,6 +148,6 @@ TEST_CASE("a rank takes no more of its GPU than the plan counts, launched either
 TEST_CASE("a rank on GPU 1 takes nothing of GPU 0") {
   const auto taken = most_taken({{"gpt2_8", "one", "0", "1", ""}});
   MESSAGE("taken of GPU 0: " << taken[0] / mib << " MiB, of GPU 1: " << taken[1] / mib);
-  CHECK(taken[0] < 64 * mib);  // a context takes half a GiB
+  CHECK(taken[0] < 64 * mib);  // a CUDA context takes half a GiB
   CHECK(taken[1] >= 256 * mib);
 }

@@ -40,7 +40,7 @@ void reproduce_losses(int gpus) {
                   << worst.late << " after");
 }
 
-/// The gradients of a first step; of the host's: by one rank, in f64.
+/// The gradients of a first step; `host`: on one rank in f64.
 tensors first_gradients(const registered& program) {
   run r = start(program);
   r.step();
@@ -101,7 +101,7 @@ void compare_gradients(int gpus, const std::string& type, double element, double
                << " (element), " << worst.tensor << " (tensor)");
 }
 
-/// What a rank takes of its GPU beside the arena, once CUDA has its context there: workspaces, graphs,
+/// The GPU memory that a rank may use outside the arena and the CUDA context: workspaces, graphs and
 /// communicators.
 std::size_t beside_the_arena(const rankc::runtime::description& about, const rankc::runtime::rank_row& rank) {
   const auto lanes = about.layouts[rank.pp].lanes;
@@ -130,7 +130,8 @@ std::pair<std::vector<double>, tensors> three_steps(const registered& program) {
   return {seen, r.tensors(region::weights)};
 }
 
-/// A rank's actions on other lanes that compute, and how many of them ran while one on lane 0 did.
+/// The number of a rank's actions on other computing lanes, and how many of them ran while an action ran on
+/// lane 0.
 struct actions_beside {
   int all = 0, overlapping = 0;
 };
@@ -147,7 +148,7 @@ actions_beside count_overlaps(const rankc::runtime::layout& where,
   return counted;
 }
 
-/// What a rank did, and when. Units: microseconds since the step began.
+/// A rank's actions with their times. Units: microseconds since the step began.
 std::string times_of(const std::vector<rankc::runtime::traced>& did, int rank) {
   std::ostringstream text;
   for (const auto& t : did)
@@ -155,9 +156,9 @@ std::string times_of(const std::vector<rankc::runtime::traced>& did, int rank) {
   return text.str();
 }
 
-/// Of a rank with one pair of actions alone, the second may come when the first is done: a rank that begins a
-/// step before the other, by more than a tiny action takes, waits for the other's message. The other rank
-/// then does not.
+/// Check that actions overlap. If a rank has a single pair of actions, these may run one after the other: a
+/// rank that begins a step earlier than its peer, by more than a tiny action takes, waits for the peer's
+/// message. The peer's pair overlaps then.
 void check_overlaps(const registered& program, const std::vector<rankc::runtime::traced>& did) {
   int ranks = 0, ranks_that_overlap = 0;
   for (int rank = 0; rank < program.about->world(); ++rank) {

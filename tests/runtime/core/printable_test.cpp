@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of strangers in lines for a terminal.
+// Names from strangers in lines for a terminal.
 #include <rankc/launch/say_error.hpp>
 #include <rankc/runtime/printable.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two tensors in shards of every kind, and an update of them that is exact in f32, so that what is left in
-// bf16 depends on random bits alone: for the kernels of both targets.
+// Two tensors in shards of every kind, and an update of them that is exact in f32, so that bf16 results
+// depend on random bits alone. For the kernels of both targets.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/random_bits.hpp>
@@ -10,7 +10,8 @@
 
 namespace rankc::test {
 
-/// How ranks share a matrix of `rows` x `columns`; beside it a vector as long as its rows is whole over tp.
+/// How ranks shard a matrix of `rows` x `columns`. The vector next to it, with an element per row, is whole
+/// over tp.
 struct sharing {
   const char* name;
   int tp, shards, shard_dim;
@@ -19,11 +20,11 @@ inline constexpr sharing sharings[]{
     {"whole", 1, 1, -1},    {"rows over tp", 3, 1, 0},      {"columns over tp", 5, 1, 1},
     {"dp_shard", 1, 4, -1}, {"columns, dp_shard", 5, 4, 1}, {"rows, dp_shard", 3, 2, 0}};
 
-/// One rank's tables, and the elements of the whole tensors that it keeps: -1 past their end.
+/// One rank's tables, and which elements of the whole tensors it keeps; -1 past their end.
 class tensor_shards {
  public:
   static constexpr int rows = 18, columns = 35;
-  static constexpr std::size_t gap = 5;  // between the two
+  static constexpr std::size_t gap = 5;  // between matrix and vector
 
   tensor_shards(const sharing& s, int dp, int tp) {
     about.tp = s.tp;
@@ -44,7 +45,7 @@ class tensor_shards {
   runtime::rank_row row{};
   std::vector<runtime::parameter> parameters;
   std::vector<runtime::range> ranges;
-  std::vector<long> elements;  // of their tensor, by place in the regions
+  std::vector<long> elements;  // by position in the regions: the element's index in its tensor
   bool is_vector(std::size_t i) const { return i >= parameters[1].element; }
   bool is_gap(std::size_t i) const { return i >= counts[0] && i < parameters[1].element; }
 
@@ -63,7 +64,7 @@ class tensor_shards {
   std::vector<std::size_t> counts;
 };
 
-/// Call f(sharing, dp, tp) for every rank of every sharing; of two replicas.
+/// Call f(sharing, dp, tp) for every rank of every sharing, with two replicas.
 void for_each_rank(auto&& f) {
   for (const sharing& s : sharings)
     for (int dp = 0; dp < 2 * s.shards; ++dp)
@@ -81,7 +82,8 @@ inline constexpr runtime::step_input exact_step{.lr = 0x1p-7,
                                                 .momentum = 0.5,
                                                 .rounding_seed = 11};
 
-/// Of an element that lies somewhere: in bf16 and f32, with few bits. Past the end all are 0.
+/// The values before the step of an element at some position, in bf16 and f32 with few bits; all 0 past the
+/// end.
 struct given {
   float weight = 0, gradient = 0, moment = 0;
 };
@@ -97,7 +99,7 @@ inline given given_of(bool vector, long element) {
   return {draw(0, 0x1p-7f), draw(1, 0x1p-6f), draw(2, 0x1p-7f)};
 }
 
-/// What is left of an element: bf16.
+/// The values of an element after the step, in bf16.
 struct left {
   runtime::bf16_bits weight, moment;
 };

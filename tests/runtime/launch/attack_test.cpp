@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job of --launch processes that eight strangers attack from its first step to its end is compared with the
-// same job without an attack.
+// A job of --launch processes under attack by eight strangers, from its first step to its end, compared with
+// the same job without an attack.
 #include "strangers.hpp"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace rankc::test;
 
-constexpr double most_longer = 1.5;  // the mean step under attack, to one that is not
+constexpr double most_longer = 1.5;  // ratio of mean step times, under attack and without
 
 int port_of(pid_t rank_zero) {
   const std::string environment = contents("/proc/" + std::to_string(rank_zero) + "/environ");
@@ -35,7 +35,7 @@ struct measured {
   std::string losses, err;
   double step_ms;    // the mean
   long kilobytes;    // the peak of rank 0
-  long connections;  // of the strangers
+  long connections;  // opened by the strangers
 };
 
 measured train(long steps, bool attacked) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose ranks are threads. Each has its connection to one coordinator.
+// Jobs with ranks as threads, each with its own connection to one coordinator.
 #pragma once
 #include <rankc/launch/coordinator.hpp>
 #include <rankc/launch/frame.hpp>
@@ -76,7 +76,7 @@ struct job {
     also.times = times;
     return std::make_unique<member>(who, std::move(also));
   }
-  /// A connection that has proven the key, on which the test sends frames itself.
+  /// A connection that has proven the key. The test itself sends frames on it.
   coordinator_link link() { return join_coordinator(host, middle.port(), key, in(1)); }
 };
 
@@ -84,7 +84,7 @@ inline void send(coordinator_link& link, frame_kind kind, std::string_view body 
   send_all(link.socket, link.to_coordinator.encode(kind, body), in(1));
 }
 
-/// Run one function per rank at the same time; what each throws.
+/// Run one function per rank concurrently. Returns: each rank's exception.
 template <class Act>
 std::vector<std::string> together(int world, const Act& act) {
   std::vector<std::string> thrown(static_cast<std::size_t>(world));

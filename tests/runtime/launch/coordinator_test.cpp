@@ -91,7 +91,7 @@ TEST_CASE("a rank that is there twice, one that does not come and one of another
           {.join = scaled_ms(30), .silence = scaled_ms(1.5), .end = scaled_ms(1), .exchange = scaled_ms(1)});
     const auto start = clock_of_test::now();
     const std::string thrown = refusal_of([&] { j.join(rank_of(0, 5)); });
-    CHECK(seconds_since(start) < scaled(5).count());  // not the whole time to join
+    CHECK(seconds_since(start) < scaled(5).count());  // less than the time to join
     CHECK(said_in(thrown, 5317).arguments.front() == "1");
   }
 }
@@ -114,7 +114,8 @@ TEST_CASE("a port where nobody listens, and a program that is no coordinator, ar
   const std::string unanswered = refusal_of([&] { connect_to("127.0.0.1", 1, in(0.3)); });
   CHECK(seconds_since(start) < scaled(1).count());
   CHECK(unanswered.starts_with("75: RC5337: "));
-  const auto arguments = said_in(unanswered).arguments;  // the fourth and fifth: how long, and how often
+  // Arguments 3 and 4: how long it tried, and how often.
+  const auto arguments = said_in(unanswered).arguments;
   REQUIRE(arguments.size() == 6);
   CHECK(arguments[0] == "127.0.0.1");
   CHECK(arguments[1] == "1");
@@ -144,7 +145,7 @@ TEST_CASE("a port where nobody listens, and a program that is no coordinator, ar
   over = true;
   closes.join();
   CHECK(ended.starts_with("75: RC"));
-  const auto named = said_in(ended, 5325).arguments;  // then for how long, and how often
+  const auto named = said_in(ended, 5325).arguments;  // arguments 2 and 3: for how long, and how often
   REQUIRE(named.size() == 4);
   CHECK(named[0] == "127.0.0.1");
   CHECK(named[1] == std::to_string(port_of(other)));
@@ -212,7 +213,7 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
   job j(2);
   const auto start = clock_of_test::now();
   const auto thrown = together(2, [&](int r) {
-    if (r == 1) {  // joins, and says nothing more
+    if (r == 1) {  // joins, and sends nothing more
       coordinator_link silent = j.link();
       send(silent, frame_kind::hello, pack(rank_of(1, 2)));
       std::this_thread::sleep_for(scaled(1.5));
@@ -221,7 +222,7 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
     j.join(r)->leave();
   });
   CHECK(thrown[0].starts_with("77: RC5327: "));
-  const auto silent = said_in(thrown[0], 5347).arguments;  // the second: for how long
+  const auto silent = said_in(thrown[0], 5347).arguments;  // argument 1: for how long
   REQUIRE(silent.size() == 3);
   CHECK(silent[0] == "rank 1 (here, process 1001)");
   CHECK(silent[2] == "unknown");
@@ -242,8 +243,8 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
 
 TEST_CASE("when the coordinator's process goes, or is silent, the others know") {
   auto j = std::make_unique<job>(2);
-  // Rank 0's process is the coordinator's: here its destructor, which closes all connections after two
-  // seconds.
+  // The coordinator lives in rank 0's process. Here its destructor ends that, and closes all connections
+  // after two seconds.
   const std::string port = std::to_string(j->middle.port());
   std::vector<std::unique_ptr<member>> members(2);
   together(2, [&](int r) { members[static_cast<std::size_t>(r)] = j->join(r); });
@@ -253,7 +254,7 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
   CHECK(said_in(thrown, 5328) == said{5328, {"rank 0 at 127.0.0.1 port " + port}});
   CHECK(seconds_since(start) < scaled(5).count());
   ends.join();
-  // One that answers hello and says nothing more.
+  // A coordinator that answers hello and sends nothing more.
   const socket_handle silent = listen_on_loopback();
   std::thread answers([&] {
     socket_handle s;
@@ -273,7 +274,7 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
   });
   member m(rank_of(1, 2),
            {.host = "127.0.0.1", .port = port_of(silent), .job = key_of_test, .times = short_limits});
-  const auto silence = said_in(refusal_of([&] { m.leave(); }), 5329).arguments;  // the second: for how long
+  const auto silence = said_in(refusal_of([&] { m.leave(); }), 5329).arguments;  // argument 1: for how long
   REQUIRE(silence.size() == 2);
   CHECK(silence[0] == fmt::format("rank 0 at 127.0.0.1 port {}", port_of(silent)));
   answers.join();
@@ -305,7 +306,8 @@ TEST_CASE(
 }
 
 TEST_CASE("ranks that are told to stop at different moments all stop after the same step") {
-  constexpr int most = 100000;  // steps of no time: a busy machine takes many until the coordinator has heard
+  // Steps take no time: on a busy machine many pass before the coordinator hears.
+  constexpr int most = 100000;
   for (int round = 0; round < 50; ++round) {
     CAPTURE(round);
     job j(3);
@@ -314,7 +316,7 @@ TEST_CASE("ranks that are told to stop at different moments all stop after the s
     const auto thrown = together(3, [&](int r) {
       const auto m = j.join(r);
       for (int step = 1; step < most; ++step) {
-        ++done[step];  // a step ends when all have taken it
+        ++done[step];  // a step ends when all ranks have taken it
         while (done[step] < 3) std::this_thread::yield();
         const bool told = (r == 1 && step >= 5 + round) || (r == 2 && step >= 6);
         signals[static_cast<std::size_t>(r)] = m->agreed_stop(step, told ? 10 + r : 0);

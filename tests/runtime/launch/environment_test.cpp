@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place of a process by the variables of launchers: recorded ones of real launchers, and changed ones.
+// A process's rank from launchers' environment variables: recorded ones of real launchers, and changed ones.
 #include <rankc/launch/session.hpp>
 
 #include "../../said.hpp"
@@ -71,7 +71,7 @@ TEST_CASE("what real launchers set gives each rank its place, and all the same m
   struct row {
     const char *file, *family, *host;
     std::vector<int> local_rank, local_size, node;
-    int port;  // 0: from the job
+    int port;  // 0: derived from the job
   };
   const row rows[]{
       {"torchrun", "torchrun", "localhost", {0, 1}, {2, 2}, {0, 0}, 29501},
@@ -130,7 +130,7 @@ TEST_CASE("of two launchers' variables the inner one's count, and where they dif
   CHECK(said_in(place->warning) ==
         said{5314,
              {"torchrun", "RANK", "2", "WORLD_SIZE", "4", "SLURM_PROCID", "1", "SLURM_STEP_NUM_TASKS", "2"}});
-  values pmi2 = srun;  // srun --mpi=pmi2
+  values pmi2 = srun;  // by srun --mpi=pmi2
   for (const auto& [name, value] : mpich) pmi2[name] = value;
   CHECK(read(pmi2)->family == std::string("Slurm"));
   CHECK(read(pmi2)->rank == 1);
@@ -145,7 +145,7 @@ TEST_CASE("of two launchers' variables the inner one's count, and where they dif
                                           {"RANKC_LISTENS_ON", "5"}})
     ours[name] = value;
   CHECK(read(ours)->family == std::string("rankc"));
-  CHECK(read(ours)->port == 4567);  // torchrun's agent does not listen there
+  CHECK(read(ours)->port == 4567);  // not torchrun's port offset: its agent is not here
   CHECK(read(ours)->listens_on == 5);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small plans whose ranks have faults on purpose: 4 and 8 ranks, with messages and collectives.
+// Small plans for injected faults: 4 and 8 ranks, with messages and collectives.
 #pragma once
 #include <rankc/rankc.hpp>
 

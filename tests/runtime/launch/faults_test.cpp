@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults on purpose: each kind, in every phase of a step, after it and in a save, on each rank in turn.
-// Every run must name its cause in the first line, end with its code in time, leave no process, and leave a
+// Injected faults: each kind, in every phase of a step, after it and in a save, on each rank in turn. Every
+// run must name its cause in the first line, end with its code in time, leave no process, and leave a
 // checkpoint that loads.
 #include "../../said.hpp"
 #include "../../slowness.hpp"
@@ -28,7 +28,7 @@ using rankc::runtime::scratch;
 using rankc::test::said_in;
 namespace fs = std::filesystem;
 
-constexpr int faulty_step = 3;  // two checkpoints are there by then
+constexpr int faulty_step = 3;  // two checkpoints have been saved before
 
 struct program {
   std::string file;
@@ -39,7 +39,7 @@ const program programs[]{{RANKC_FAULTS_FOUR, 4}, {RANKC_FAULTS_EIGHT, 8}};
 struct trial {
   const program* of;
   int rank;
-  std::string at, fault;  // as --inject has them
+  std::string at, fault;  // the values for --inject
 };
 
 struct result {
@@ -49,7 +49,7 @@ struct result {
   bool left_a_process = false, loads = false;
 };
 
-/// The files of shared memory of this machine.
+/// The files in this machine's shared memory.
 std::set<std::string> shared_memory() {
   std::set<std::string> names;
   if (fs::exists("/dev/shm"))
@@ -58,14 +58,14 @@ std::set<std::string> shared_memory() {
   return names;
 }
 
-/// Words that end in a limit of the clock, in seconds.
+/// Words followed by a time limit in seconds.
 std::string within(const std::string& words, double seconds) {
   return words + std::to_string(rankc::test::scaled(seconds).count()) + " ";
 }
 
 std::string quoted(const std::string& text) { return "'" + text + "'"; }
 
-/// The words that a process was started with; empty where it has ended meanwhile.
+/// The command line of a process; empty if it has ended meanwhile.
 std::string words_of(const fs::path& process) {
   try {
     return contents(process / "cmdline");
@@ -74,7 +74,7 @@ std::string words_of(const fs::path& process) {
   }
 }
 
-/// Whether a process lives that was started with this text among its words.
+/// Whether a process with this text in its command line is alive.
 bool is_there(const std::string& word) {
   for (const auto& entry : fs::directory_iterator("/proc")) {
     const std::string name = entry.path().filename().string();
@@ -108,12 +108,12 @@ result run(const trial& t) {
   return r;
 }
 
-/// The code, and what the first line must say.
+/// The expected exit code, and parts of the first line.
 struct expectation {
   int code, id;
-  std::map<std::size_t, std::string> arguments{};           // by their number
-  std::map<std::size_t, std::vector<std::string>> parts{};  // of arguments
-  std::string place{};                                      // before the sentence
+  std::map<std::size_t, std::string> arguments{};           // by number
+  std::map<std::size_t, std::vector<std::string>> parts{};  // parts of arguments, by number
+  std::string place{};                                      // text before the sentence
   double seconds = 5;
 };
 
@@ -141,7 +141,7 @@ expectation expected(const trial& t) {
   return {.code = 70, .id = 5052, .place = rank + ", " + step, .seconds = 10};  // corrupt
 }
 
-/// What is wrong with a run; empty where nothing is.
+/// The faults of a run; empty if there are none.
 std::string complaint(const trial& t, const result& r) {
   const expectation e = expected(t);
   std::string wrong;
@@ -165,8 +165,8 @@ std::string complaint(const trial& t, const result& r) {
   return wrong.empty() ? "" : wrong + "\n    " + r.err;
 }
 
-/// The action in which a rank issues a call of a step, by where an exception on purpose comes from; empty
-/// behind the last.
+/// The action in which a rank issues a call of a step, from the place in an injected exception; empty past
+/// the last call.
 std::string action_at(const program& p, int rank, int op) {
   const scratch files;
   const std::string err = files.path("err"),
@@ -180,11 +180,12 @@ std::string action_at(const program& p, int rank, int op) {
   return said.substr(begin, said.find(": RC5055: ") - begin);
 }
 
-/// The calls of a rank's step by phase: forward, backward, the gradients' sums, the step. `0F2` is of phase
-/// F.
+/// The calls of a rank's step by phase: forward, backward, gradient reductions and optimizer step. `0F2` is
+/// in phase F.
 using phases = std::map<std::string, std::vector<int>>;
 
-/// An action's calls are neighbours: where both ends of a stretch are of one, all are.
+/// Add the calls [first, last) by bisection: calls of one action are contiguous, so if both ends are in one
+/// action, all are.
 void add_phases(phases& into, const program& p, int rank, int first, int last, const std::string& at_first,
                 const std::string& at_last) {
   if (at_first == at_last || last - first < 2) {
@@ -210,8 +211,8 @@ phases phases_of(const program& p, int rank) {
 const std::vector<std::string> kinds{"kill", "exit=0",   "abort", "throw",  "exit=3",
                                      "stop", "delay=60", "drop",  "corrupt"};
 
-/// How many of the phases F, B, REDUCE_GRAD, STEP, after and save can show a fault. Communication must follow
-/// one that does not end the process, and a replica writes nothing in a save.
+/// How many of the phases F, B, REDUCE_GRAD, STEP, after and save can show a fault. A fault that does not end
+/// the process shows in later communication alone. A replica writes nothing in a save.
 std::size_t count_phases(const std::string& fault, bool is_replica) {
   if (fault == "drop" || fault == "corrupt") return 2;
   const bool ends_at_once = fault == "kill" || fault == "abort" || fault.starts_with("exit");
@@ -219,8 +220,8 @@ std::size_t count_phases(const std::string& fault, bool is_replica) {
   return is_replica ? 5 : 6;
 }
 
-/// As many of all as are wanted: kinds, phases and ranks in turn, and within a phase calls spread over it.
-/// Ranks of a pipeline stage issue the same calls.
+/// Draw the wanted number of trials: kinds, phases and ranks alternate, and calls are spread over their
+/// phase. Ranks of one pipeline stage issue the same calls.
 std::vector<trial> draw(int wanted) {
   std::vector<std::vector<phases>> of(std::size(programs));  // by stage
   for (std::size_t p = 0; p < std::size(programs); ++p)
@@ -273,7 +274,7 @@ TEST_CASE("faults on purpose: the cause is named, all end in time, nothing is le
       }
     });
   for (std::thread& t : workers) t.join();
-  // Ports are their processes', of which none is left. Other tests beside this one may have shared memory.
+  // No process is left, so no port is open. Other tests that run concurrently may have shared memory.
   if (wanted != nullptr) CHECK(shared_memory() == at_first);
   std::printf("fault      runs  median s  longest s\n");
   for (auto& [kind, seconds] : times) {

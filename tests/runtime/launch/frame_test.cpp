@@ -15,7 +15,7 @@ namespace {
 
 const mac_key one = key_of_job("one", "job"), other = key_of_job("other", "job");
 
-/// The answer of a reader to some bytes.
+/// A reader's answer to some bytes.
 std::string answer(frame_reader& reader, std::string_view bytes) {
   reader.add(bytes);
   try {
@@ -56,7 +56,7 @@ TEST_CASE("other bytes, a changed bit anywhere and a length above the limit are 
     std::string bad = good;
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << bit % 8));
     frame_reader reader(one);
-    refused += answer(reader, bad) != "a frame";  // "not yet" of a longer frame, which does not arrive
+    refused += answer(reader, bad) != "a frame";  // "not yet" means a longer frame, whose rest does not come
   }
   CHECK(refused == 8 * good.size());
   frame_reader small(one);

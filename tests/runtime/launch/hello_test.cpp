@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verdict over what ranks say of themselves.
+// The verdict over the facts that ranks send about themselves.
 #include <rankc/launch/hello.hpp>
 
 #include "../../said.hpp"
@@ -27,7 +27,7 @@ hello of(int rank, int world = 3) {
 
 using sentences = std::vector<said>;
 
-/// All that is wrong, in its order.
+/// All sentences about a start, in their order.
 sentences verdict(const std::vector<hello>& all, const std::map<int, std::string>& listings = {}) {
   std::string left = differences(all, 3, listings).text;
   sentences found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Preloaded into a program: the machine has 32 cores, for libraries that ask how many threads to start.
+// Preloaded into a program: reports a machine with 32 cores to libraries that ask how many threads to start.
 #include <dlfcn.h>
 #include <sched.h>
 #include <unistd.h>

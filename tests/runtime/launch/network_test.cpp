@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rank 0 listens, and that clients without the key of the job neither learn nor disturb anything.
+// The addresses on which rank 0 listens. Clients without the job's key neither learn nor disturb anything.
 #include "control_jobs.hpp"
 
 #include <rankc/launch/file_limit.hpp>
@@ -102,7 +102,7 @@ TEST_CASE("of clients that say nothing 16 stay, and ranks find their place all t
   const auto closed =
       std::count_if(idle.begin(), idle.end(), [](const socket_handle& s) { return is_closed(s, 0.01); });
   CHECK(closed >= 44);
-  CHECK(closed <= 46);  // a rank may take the place of one for a moment
+  CHECK(closed <= 46);  // a joining rank may take the place of one for a moment
   CHECK(is_closed(idle.front(), 0.01));
   CHECK_FALSE(is_closed(idle.back(), 0.01));
 }
@@ -120,7 +120,7 @@ TEST_CASE("a client that sends byte after byte is closed after its time, and one
     ++sent;
     std::this_thread::sleep_for(50ms);
   }
-  CHECK(sent > 24);  // the header of a frame is not the end
+  CHECK(sent > 24);  // the connection stays open past a frame's header
   CHECK(sent < bytes.size());
   CHECK(seconds_since(start) > 4);
   CHECK(seconds_since(start) < scaled(9).count());
@@ -216,7 +216,7 @@ TEST_CASE("rank 0 listens at the addresses that a name has here, and nowhere els
 }
 
 TEST_CASE("a name that is the loopback interface here is of no use to other machines") {
-  const std::string name = "0x7f000001";  // it resolves to 127.0.0.1, as Debian has it of the machine's name
+  const std::string name = "0x7f000001";  // it resolves to 127.0.0.1, like the machine's own name on Debian
   const listening here = listen_at(name, 0, false, in(1)), far = listen_at(name, 0, true, in(1));
   CHECK_FALSE(here.everywhere);
   for (const socket_handle& s : here.sockets) CHECK(is_loopback(local_address(s)));
@@ -226,7 +226,8 @@ TEST_CASE("a name that is the loopback interface here is of no use to other mach
 
 TEST_CASE("an address of another machine means the interface that reaches it") {
   listening there;
-  if (refusal_of([&] { there = listen_at("192.0.2.1", 0, true, in(1)); }) != nothing) return;  // no network
+  // Without a network.
+  if (refusal_of([&] { there = listen_at("192.0.2.1", 0, true, in(1)); }) != nothing) return;
   CHECK_FALSE(there.everywhere);
   REQUIRE(there.sockets.size() == 1);
   CHECK(local_address(there.sockets.front()) != "192.0.2.1");

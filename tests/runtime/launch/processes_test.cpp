@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on the host whose ranks are processes, as users start it: by itself, by mpirun, srun and
-// torchrun. The losses are those of threads, and a process that ends is reported.
+// A program on the host with ranks as processes, as users start it: by itself, by mpirun, srun and torchrun.
+// The losses equal those of threads, and the end of a process is reported.
 #include "../../said.hpp"
 #include "program_runs.hpp"
 
@@ -17,7 +17,7 @@ bool is_there(const std::string& tool) {
   return std::system(("command -v " + tool + " >/dev/null 2>&1").c_str()) == 0;
 }
 
-/// End the test as skipped where a launcher is not there.
+/// End the test as skipped if a launcher is missing.
 void need(std::initializer_list<const char*> tools) {
   for (const char* tool : tools)
     if (!is_there(tool)) std::_Exit(77);
@@ -77,7 +77,7 @@ TEST_CASE("own launcher: the same losses, checkpoints and evaluations as threads
 
 TEST_CASE("mpirun: the same losses") {
   need({"mpirun"});
-  // As root too, and where there is no ssh, which one machine does not need.
+  // The variables allow root, and a machine without ssh, which is not needed for one machine.
   check_losses(
       "mpirun --oversubscribe -np 2",
       "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm_rsh_agent=true\n");
@@ -92,13 +92,14 @@ TEST_CASE("srun: the same losses") {
   const bool up = run(slurm, ports + script + " start " + folder).code == 0;
   if (up) check_losses("srun -n 2", "export SLURM_CONF=" + slurm.path("s/slurm.conf") + "\n");
   run(slurm, script + " stop " + folder);
-  if (!up) std::_Exit(77);  // a machine that Slurm does not start on
+  if (!up) std::_Exit(77);  // Slurm does not start on this machine
 }
 
 TEST_CASE("torchrun: the same losses, and it shows the text of the rank that failed") {
   need({"torchrun"});
   const std::string works = "torchrun --standalone --nproc_per_node 1 --no_python true >/dev/null 2>&1";
-  if (std::system(works.c_str()) != 0) std::_Exit(77);  // Debian's own does not, with its Python
+  // Debian's torchrun does not work with Debian's Python.
+  if (std::system(works.c_str()) != 0) std::_Exit(77);
   const std::string torchrun = "torchrun --standalone --nproc_per_node 2 --no_python";
   check_losses(torchrun);
   const scratch files;
@@ -141,8 +142,8 @@ TEST_CASE("faults: a rank that is stopped is named, and all end in ten seconds")
   REQUIRE(silent.size() == 3);
   CHECK(silent[0].starts_with("rank 1 ("));
   CHECK(silent[1] == "6");
-  CHECK(
-      (silent[2].starts_with("in step ") || silent[2] == "unknown"));  // it may be stopped before it has told
+  // It may have been stopped before its first report.
+  CHECK((silent[2].starts_with("in step ") || silent[2] == "unknown"));
 }
 
 TEST_CASE("faults: ranks end with their launcher, and when it is told to") {
@@ -186,7 +187,7 @@ TEST_CASE("faults: one rank that is told to stop ends all after the same step") 
     CHECK(e.code == 128 + SIGTERM);
     CHECK(e.took < scaled(5));
     CHECK(e.all_gone);
-    const std::string steps = contents(files.path("metrics"));  // of rank 0, a line each
+    const std::string steps = contents(files.path("metrics"));  // rank 0's metrics, a line per step
     const std::string last = std::to_string(std::count(steps.begin(), steps.end(), '\n'));
     CHECK(e.err.starts_with("gpt_pp2: RC"));
     CHECK(std::count(e.err.begin(), e.err.end(), '\n') == 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on the host as users start it: to its end, or on and on until it is stopped.
+// Runs a program on the host as users start it: to its end, or until it is stopped.
 #pragma once
 #include "../../said.hpp"
 #include "../../slowness.hpp"
@@ -43,10 +43,10 @@ inline outcome run(const scratch& files, const std::string& command) {
   return {WEXITSTATUS(status), contents(out), contents(err)};
 }
 
-/// A port that is free now: of this test's own part of the range.
+/// A port that is free now, from this process's part of the range.
 inline int free_port() { return 20000 + static_cast<int>(getpid() % 10000); }
 
-/// How the text says that a rank was killed.
+/// Check the sentence about a rank that was killed.
 inline void check_killed(const std::string& text, std::size_t rank, pid_t process, const char* signal,
                          const char* name) {
   CAPTURE(text);
@@ -59,8 +59,8 @@ inline void check_killed(const std::string& text, std::size_t rank, pid_t proces
   CHECK(arguments[5].starts_with("in step "));
 }
 
-/// How the text says that a signal has stopped a run of 1000000 steps, which is saved in `save`; nowhere
-/// where that is empty.
+/// Check the sentence about a run of 1000000 steps that a signal has stopped. `save`: where it was saved;
+/// empty: it was not.
 inline void check_stopped_by(const std::string& signal, const std::string& text,
                              const std::string& save = "") {
   CAPTURE(text);
@@ -72,7 +72,7 @@ inline void check_stopped_by(const std::string& signal, const std::string& text,
   if (!save.empty()) CHECK(told.arguments[3] == save);
 }
 
-/// The lines of metrics up to the times, which differ from run to run.
+/// The metrics' lines up to the times, which differ from run to run.
 inline std::string losses(const std::string& metrics) {
   std::istringstream in(contents(metrics));
   std::string all;
@@ -80,17 +80,17 @@ inline std::string losses(const std::string& metrics) {
   return all;
 }
 
-/// How a run is started that goes on until it is stopped.
+/// How to start a run that continues until it is stopped.
 struct start {
   std::vector<std::string> words = {"train", "--steps", "1000000"};
   bool processes = true;                 // --launch processes
-  std::function<void()> before = [] {};  // in the child, before the program
+  std::function<void()> before = [] {};  // runs in the child, before the program
   std::string file = program;
 };
 
 class running {
  public:
-  /// Returns when the run has taken its first steps, or printed its first lines where it takes none.
+  /// Returns when the run has taken its first steps, or has printed its first lines if it takes none.
   explicit running(const scratch& files, const start& how = {}) : files_(files) {
     std::vector<std::string> words{how.file};
     words.insert(words.end(), how.words.begin(), how.words.end());
@@ -118,12 +118,12 @@ class running {
   }
   running(const running&) = delete;
 
-  /// The process that was started: the launcher, or the one that has all ranks.
+  /// The started process: the launcher, or the one with all ranks.
   pid_t launcher() const { return child_; }
   pid_t rank(std::size_t r) const { return ranks_[r]; }
 
-  /// 128 + n where signal n ended the launcher; how long that took from now, and whether all ranks have gone
-  /// with it.
+  /// How the launcher ended: its code, 128 + n if signal n ended it; how long that took from now; and whether
+  /// all ranks have ended with it.
   struct end {
     int code;
     std::chrono::duration<double> took;

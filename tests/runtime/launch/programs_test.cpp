@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generated programs whose ranks are joined by the control plane and by Gloo, as processes are, compute the
-// same losses, norms and weights to the last bit as the same programs with their ranks as threads.
+// Generated programs with ranks joined by the control plane and by Gloo, as processes are, compute the same
+// losses, norms and weights to the last bit as with ranks as threads.
 #include <rankc/launch/coordinator.hpp>
 #include <rankc/launch/listen.hpp>
 #include <rankc/launch/member.hpp>
@@ -43,7 +43,7 @@ trained train(const registered& program, const placement& where) {
   return t;
 }
 
-/// The same with every rank in a thread that knows the others by their connections alone.
+/// The same with each rank in a thread that reaches the others through its connections alone.
 std::vector<trained> train_apart(const registered& program) {
   const int world = program.about->world();
   constexpr limits times{.join = std::chrono::seconds(20),
@@ -83,7 +83,7 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
 }  // namespace
 
 TEST_CASE("ranks in processes of their own compute what ranks in threads compute") {
-  const char* every = std::getenv("RANKC_TEST_EVERY");  // of the programs, this many-th alone
+  const char* every = std::getenv("RANKC_TEST_EVERY");  // run one in this many programs
   const int stride = every != nullptr ? std::atoi(every) : 1;
   int programs = 0, compared = 0, ranks = 0;
   for (const registered& program : host_registry) {

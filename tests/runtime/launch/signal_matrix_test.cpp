@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals x moments x launches. Each run ends in time with an exit code of runtime/launch/README.md, leaves no
-// process, and has saved a whole checkpoint if it had begun to train. RANKC_TEST_EVERY=N takes each N-th run.
+// process, and has saved a complete checkpoint if training had begun. RANKC_TEST_EVERY=N selects each N-th
+// run.
 #include "program_runs.hpp"
 
 #include <doctest/doctest.h>
@@ -22,7 +23,7 @@ enum class launch { threads, processes, torchrun };
 constexpr const char* moment_names[]{"start", "rendezvous", "step", "save", "end"};
 constexpr const char* launch_names[]{"threads", "processes", "torchrun"};
 
-/// Signals that are sent one right after the other.
+/// Signals that are sent in quick succession.
 struct telling {
   const char* name;
   std::vector<int> signals;
@@ -31,16 +32,16 @@ const std::vector<telling> tellings{
     {"INT", {SIGINT}},   {"TERM", {SIGTERM}}, {"HUP", {SIGHUP}},   {"USR1", {SIGUSR1}},
     {"XCPU", {SIGXCPU}}, {"PIPE", {SIGPIPE}}, {"QUIT", {SIGQUIT}}, {"TERM and INT", {SIGTERM, SIGINT}}};
 
-/// The processes of one run that the test itself starts: one, or a rank each as torchrun does.
+/// The processes of one run that the test itself starts: a single one, or one per rank as torchrun does.
 class job {
  public:
   job(const scratch& files, std::vector<std::string> words, launch how, moment when) : files_(files) {
     words.insert(words.begin(), program);
     if (how == launch::processes) words.insert(words.end(), {"--launch", "processes"});
-    // Rank 0 alone waits for the other one.
+    // At the rendezvous, rank 0 alone waits for the other one.
     const int ranks = how == launch::torchrun && when != moment::rendezvous ? 2 : 1;
     const std::string port = std::to_string(free_port());
-    int executed[2];  // open in a child until it runs the program
+    int executed[2];  // stays open in a child until it runs the program
     REQUIRE(pipe2(executed, O_CLOEXEC) == 0);
     for (int rank = 0; rank < ranks; ++rank) {
       const pid_t child = fork();
@@ -63,8 +64,8 @@ class job {
     for (const pid_t p : processes_) ::kill(p, signal);
   }
 
-  /// Wait for the ends of all. Returns: their codes, 128 + n where signal n ended one; nothing where one goes
-  /// on.
+  /// Wait until all processes have ended. Returns: their codes, 128 + n if signal n ended one; empty if one
+  /// is still running.
   std::set<int> wait(std::chrono::duration<double> limit) {
     std::set<int> codes;
     const auto until = clock_of_test::now() + limit;
@@ -89,7 +90,7 @@ class job {
     });
   }
 
-  /// Whether a process of the run is left, a second after its end.
+  /// Whether a process of the run is alive a second after its end.
   bool left_a_process() const {
     const auto until = clock_of_test::now() + scaled(1);
     const auto is_left = [](pid_t group) { return ::kill(-group, 0) == 0; };
@@ -127,10 +128,10 @@ class job {
   }
 
   const scratch& files_;
-  std::vector<pid_t> processes_, groups_;  // groups_: of those that have ended
+  std::vector<pid_t> processes_, groups_;  // groups_: process groups of ended processes
 };
 
-/// The arguments of a run in which the moment lasts. A save is held up by a fault on purpose.
+/// The arguments of a run in which the moment lasts long enough. An injected delay holds up a save.
 std::vector<std::string> words_for(const scratch& files, moment when) {
   const std::string step = when == moment::end ? "3" : "2",
                     held = "rank=0,op=save,step=" + step + ",delay=" + std::to_string(scaled(0.5).count());
@@ -164,7 +165,7 @@ std::set<int> codes_of(const trial& t) {
   for (const int signal : t.told->signals) codes.insert(128 + signal);
   if (t.told->signals.front() == SIGPIPE && t.when != moment::start) codes = {128 + SIGTERM};
   if (t.told->signals.front() == SIGPIPE && t.when == moment::start) codes.insert(128 + SIGTERM);
-  // Launchers that are not rankc's send SIGTERM where another rank has failed.
+  // Other launchers than rankc's send SIGTERM if another rank has failed.
   if (t.how == launch::torchrun && t.when <= moment::rendezvous) codes.insert(77);
   if (t.when == moment::end) codes.insert(0);
   return codes;
@@ -176,7 +177,7 @@ std::string text_of(const std::set<int>& codes) {
   return text;
 }
 
-/// The faults of a run; empty for a run without faults.
+/// The faults of a run; empty if there are none.
 std::string complaint(const trial& t) {
   const scratch files;
   job r(files, words_for(files, t.when), t.how, t.when);

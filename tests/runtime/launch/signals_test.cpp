@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals to a program, to its launcher and to its ranks: a run that is told to stop saves, one that dies
-// reports how, and a failed write loses only what was to be written.
+// Signals to a program, to its launcher and to its ranks: a run saves when it must stop, and reports how it
+// dies, and a failed write loses only the data that it was to write.
 #include "program_runs.hpp"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ std::vector<std::string> trains(const std::vector<std::string>& also = {}) {
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// The run has been told by `signal` to stop, and has saved.
+/// Check that `signal` has stopped the run, and that it was saved.
 void check_stopped(const scratch& files, running& r, int signal, const std::string& name) {
   const running::end e = r.wait();
   CAPTURE(e.err);
@@ -44,7 +44,7 @@ std::string with_launch(const std::string& words, bool processes) {
 }  // namespace
 
 TEST_CASE("signals: each that asks a run to stop makes it save") {
-  // The matrix of signals, moments and launches has every signal with both launches.
+  // signal_matrix_test.cpp has every signal, moment and launch.
   for (const auto& [signal, name, processes] : {std::tuple{SIGTERM, "SIGTERM", false},
                                                 {SIGTERM, "SIGTERM", true},
                                                 {SIGINT, "SIGINT", true},
@@ -66,7 +66,7 @@ TEST_CASE("signals: two of them within a second count as one") {
     const scratch files;
     running r(files, {.words = trains({"--save", files.path("save")}), .processes = processes});
     kill(r.launcher(), SIGTERM);
-    std::this_thread::sleep_for(100us);  // as by `timeout`
+    std::this_thread::sleep_for(100us);  // as `timeout` does
     kill(r.launcher(), SIGTERM);
     std::this_thread::sleep_for(20ms);
     kill(r.launcher(), SIGINT);
@@ -119,7 +119,7 @@ TEST_CASE("signals: nohup keeps a run from ending with its terminal") {
 }
 
 #ifdef RANKC_INJECT
-// Rank 0 holds the save after step 3 up.
+// Rank 0's save after step 3 is delayed.
 TEST_CASE("signals: in a save the second one is answered, and the third one ends the program") {
   for (const bool processes : both_launches)
     for (const bool third : {false, true}) {
@@ -231,7 +231,7 @@ TEST_CASE("signals: a file past the limit costs what a full disk costs") {
   for (const bool processes : both_launches) {
     CAPTURE(processes);
     const scratch files;
-    const std::string save = files.path("save"), limit = "ulimit -f 1\n";  // KiB
+    const std::string save = files.path("save"), limit = "ulimit -f 1\n";  // in KiB
     const outcome saved = run(files, limit + with_launch("train --steps 3 --save " + save, processes));
     CAPTURE(saved.err);
     CHECK(saved.code == 65);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The processes that a program starts of itself.
+// A program that starts itself once for each rank.
 #include <rankc/launch/spawn.hpp>
 
 #include "../../slowness.hpp"
@@ -27,7 +27,7 @@ void wait_for_everyone(const std::string& folder) {
 
 }  // namespace
 
-// What spawn_ranks starts is this executable again, with this test case alone; RANKC_TEST_LAUNCH says what it
+// spawn_ranks starts this executable again with this test case alone; RANKC_TEST_LAUNCH says what each rank
 // does.
 TEST_CASE("one of the processes" * doctest::skip()) {
   for (const int signal : {SIGTERM, SIGINT}) std::signal(signal, SIG_DFL);
@@ -47,7 +47,7 @@ TEST_CASE("one of the processes" * doctest::skip()) {
     if (what == "leave") _exit(0);
     if (what == "stop") raise(SIGSTOP);
   }
-  if (what == "fail" && rank == "0") _exit(77);  // a victim, that ends before its cause
+  if (what == "fail" && rank == "0") _exit(77);  // a victim that ends before its cause
   if (what == "stop" || what == "leave") _exit(77);
   std::this_thread::sleep_for(std::chrono::seconds(60));
   _exit(0);
@@ -58,7 +58,7 @@ namespace {
 struct launched {
   int code;
   double seconds;
-  std::vector<std::string> said;  // by each rank
+  std::vector<std::string> said;  // by rank
 };
 launched launch(const char* what, int stop_with = 0) {
   const scratch files;
@@ -105,7 +105,7 @@ TEST_CASE("the process that failed gives the exit code, whoever ended first, and
     CAPTURE(what);
     const launched l = launch(what);
     CHECK(l.code == code);
-    CHECK(l.seconds < rankc::test::scaled(5).count());  // they sleep for 60
+    CHECK(l.seconds < rankc::test::scaled(5).count());  // the ranks would sleep for 60 s
   }
   for (const int signal : {SIGTERM, SIGINT}) {
     const launched l = launch("wait", signal);

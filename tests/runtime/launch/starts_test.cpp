@@ -15,8 +15,8 @@ namespace {
 using namespace rankc::test;
 namespace fs = std::filesystem;
 
-/// While this lives, programs that are started have one core: OpenBLAS threads that spin for each other take
-/// seconds for a step on a busy machine.
+/// While it lives, started programs use one core. On a busy machine, OpenBLAS threads that spin for each
+/// other would take seconds for a step.
 class one_core {
  public:
   one_core() {
@@ -34,7 +34,7 @@ class one_core {
   cpu_set_t all_;
 };
 
-/// Both ranks by hand, each with what is put before it.
+/// Start both ranks by hand, each with a prefix.
 std::string by_hand(const std::string& first, const std::string& second, const std::string& words, int port) {
   const std::string common =
       "export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 RANKC_JOIN_TIMEOUT=10 "
@@ -44,15 +44,14 @@ std::string by_hand(const std::string& first, const std::string& second, const s
          "\ncode=$?\nwait $!\necho $? >&2\nexit $code";
 }
 
-/// The sanitizers reserve terabytes of address space, and must be loaded before other libraries.
+/// Sanitizers reserve terabytes of address space, and must be loaded before other libraries.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool is_sanitized = true;
 #else
 constexpr bool is_sanitized = false;
 #endif
 
-/// One step under a limit of `kib` KiB of address space. It trains, or ends with one line that names the
-/// limit.
+/// Run one step with `kib` KiB of address space. It must train, or end with one line that names the limit.
 outcome run_limited(const scratch& files, const std::string& kib, const std::string& started) {
   const outcome limited =
       run(files, "ulimit -v " + kib + "\ntimeout -s KILL 30 " + started + " train --steps 1");
@@ -92,7 +91,7 @@ TEST_CASE("starts: another world, plan, binary or job is refused, and what diffe
   CHECK(of_file[0] == "the proven program");
   CHECK(of_file[1].starts_with("rank 1 ("));
   CHECK(plan.err.ends_with("\n2\n"));
-  CHECK(std::count(plan.err.begin(), plan.err.end(), '\n') == 2);  // one message, and the other's code
+  CHECK(std::count(plan.err.begin(), plan.err.end(), '\n') == 2);  // one message, and rank 1's code
 
   const std::string late = "TORCHELASTIC_RESTART_COUNT=1 RANKC_JOIN_TIMEOUT=5 " + program,
                     other = "RANKC_JOIN_TIMEOUT=3 " + program;
@@ -186,7 +185,7 @@ TEST_CASE("starts: a plan of one rank has one process, which starts no other, fo
   CHECK(evaluated.code == 0);
   CHECK(evaluated.out == of_threads);
   CHECK(run(files, limited + "describe --measured" + apart).code == 0);
-  for (const char* words : {"generate --load x", "export --load x --out y"})  // they start no ranks
+  for (const char* words : {"generate --load x", "export --load x --out y"})  // these commands start no ranks
     CHECK(run(files, limited + words + apart).code == 2);
 
   const outcome inner = run(files, "RANKC_SPAWNED=1 " + limited + "train --steps 1" + apart);

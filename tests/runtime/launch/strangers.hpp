@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Eight processes that flood the port of a job, and the measures of the job: memory of a process, times of
-// steps.
+// Eight processes that flood the port of a job, and measurements of the job: the memory of a process, the
+// times of steps.
 #pragma once
 #include "program_runs.hpp"
 
@@ -16,8 +16,8 @@
 
 namespace rankc::test {
 
-/// Eight processes, which exist as long as this does. Each disturbs a port in another way while `attack` says
-/// so.
+/// Eight processes that live as long as the object. While `attack` is on, each disturbs a port in a different
+/// way.
 class strangers {
  public:
   explicit strangers(int port) : shared_(make_shared()) {
@@ -72,7 +72,7 @@ class strangers {
       if (closes) held.clear();
     }
     std::this_thread::sleep_for(2ms);
-  } catch (const rankc::runtime::failure&) {  // the queue of the port is full
+  } catch (const rankc::runtime::failure&) {  // the port's queue is full
   }
 
   /// The bytes that each process sends; two processes send none.
@@ -120,6 +120,6 @@ inline std::vector<double> step_times(const std::string& metrics) {
   return all;
 }
 
-inline constexpr long most_more_kilobytes = 16 * 1024;  // memory of rank 0 under attack
+inline constexpr long most_more_kilobytes = 16 * 1024;  // additional memory of rank 0 under attack
 
 }  // namespace rankc::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A job under attack by eight strangers starts, keeps its memory and the time of its steps, and has the
-// losses of a job that is left alone. The attack begins before the job, and is on and off by the second.
+// losses of an undisturbed job. The attack begins before the job, and is on and off by the second.
 #include "strangers.hpp"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace rankc::test;
 
-constexpr double most_longer = 2;  // a step under attack, to one that is not
+constexpr double most_longer = 2;  // ratio of step times, under attack and without
 
 double median(std::vector<double> values) {
   REQUIRE_FALSE(values.empty());
@@ -20,7 +20,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Start a rank of a job that meets at a port, with its metrics in a file where it is rank 0.
+/// Start a rank of a job that meets at a port. Rank 0 writes its metrics to a file.
 pid_t start_rank(const scratch& files, int rank, int port) {
   const pid_t child = fork();
   if (child != 0) return child;
@@ -94,7 +94,7 @@ TEST_CASE("strangers: a job starts and runs under attack as if it were left alon
   CHECK(losses(metrics).substr(0, wanted.size()) == wanted);
   const std::string err = contents(files.path("err0"));
   CHECK(said_in(err).id == 5344);
-  CHECK(std::count(err.begin(), err.end(), '\n') == 2);  // and that the signal has stopped it
+  CHECK(std::count(err.begin(), err.end(), '\n') == 2);  // the second line: the signal has stopped it
 }
 
 }  // namespace strangers_test

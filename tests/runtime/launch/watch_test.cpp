@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who holds a step up, by what the ranks say of themselves.
+// Finds the rank that delays a step, by the ranks' own reports.
 #include "../../../runtime/launch/watch.hpp"
 
 #include "../../said.hpp"
@@ -38,7 +38,7 @@ standing waiting(standing s, std::vector<int> with, int communicator = 0, std::u
 struct job {
   const deadline start = std::chrono::steady_clock::now();
   watch w{limits{.step = 2s}, [](int rank) { return "rank " + std::to_string(rank); }};
-  /// All say the same at 0 s, 1 s, ... 3 s; what is found then.
+  /// The verdict after all ranks have reported the same at 0 s, 1 s, ... 3 s.
   std::string told(const std::vector<standing>& all) {
     for (int second = 0; second <= 3; ++second)
       for (std::size_t r = 0; r < all.size(); ++r)
@@ -95,7 +95,7 @@ TEST_CASE(
   standing idle = at(3, 9, "");
   idle.in_step = false;
   CHECK(job().told({idle, idle}) == "");
-  CHECK(job().told({idle, waiting(at(4, 1, "x"), {0})}) == "");  // a rank that saves may take long
+  CHECK(job().told({idle, waiting(at(4, 1, "x"), {0})}) == "");  // a rank may take long to save
   const std::vector<standing> stuck{waiting(at(3, 9, "x"), {1}), at(3, 7, "y")};
   job moving;
   CHECK(moving.told(stuck) != "");
@@ -143,7 +143,7 @@ TEST_CASE("an install may take as long as an exchange, and does not count as a s
   later.hear(0, installing("together"), start + 50s);
   later.hear(0, at(1, 1, "0F0"), start + 51s);
   later.hear(0, at(1, 1, "0F0"), start + 600s);
-  CHECK_FALSE(later.judge(start + 600s));  // the first step has the limit of exchanges
+  CHECK_FALSE(later.judge(start + 600s));  // the first step has the exchanges' limit
   later.hear(0, at(2, 1, "0F0"), start + 601s);
   later.hear(0, at(3, 1, "0F0"), start + 602s);
   later.hear(0, at(3, 1, "0F0"), start + 20'000s);
@@ -165,7 +165,7 @@ TEST_CASE(
 
   watch slow{limits{}, [](int rank) { return "rank " + std::to_string(rank); }};
   slow.hear(0, at(1, 1, "0F0"), start);
-  slow.hear(0, at(1, 2, "0B0"), start + 4s);  // an op of 4 s
+  slow.hear(0, at(1, 2, "0B0"), start + 4s);  // the op before took 4 s
   slow.hear(0, at(2, 1, "0F0"), start + 5s);
   CHECK_FALSE(found_after(slow, at(2, 1, "0F0"), start + 5s, 79s));
   CHECK(found_after(slow, at(2, 1, "0F0"), start + 5s, 80s));
@@ -175,7 +175,7 @@ TEST_CASE(
   standing saved = at(1, 9, "");
   saved.in_step = false;
   quick.hear(0, saved, start + 1s);
-  quick.hear(0, at(2, 1, "0F0"), start + 50s);  // between steps, in a save
+  quick.hear(0, at(2, 1, "0F0"), start + 50s);  // the time between steps belongs to a save
   CHECK_FALSE(found_after(quick, at(2, 1, "0F0"), start + 50s, 29s));
   CHECK(found_after(quick, at(2, 1, "0F0"), start + 50s, 30s));
 }

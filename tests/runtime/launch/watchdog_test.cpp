@@ -16,8 +16,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Two ranks in a step: rank 0 has done its part, rank 1 does not get on. Of the step before, rank 1 was seen
-/// in it, or not.
+/// Two ranks in step 4: rank 0 has done its part, and rank 1 makes no progress. `was_seen`: the watchdog has
+/// seen them in step 3.
 class stuck_engine : public fake_engine {
  public:
   stuck_engine(const fake_program& p, bool was_seen) : fake_engine(p), was_seen_(was_seen) {}
@@ -35,7 +35,7 @@ class stuck_engine : public fake_engine {
   bool was_seen_;
 };
 
-/// What is said within some time.
+/// The watchdog's text, if it comes within some time.
 std::string text_of(bool was_seen, const limits& times, double patience) {
   const fake_program two(2, 1, 1);
   stuck_engine e(two, was_seen);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that the program's own launcher shares with the ranks it has started: where each of them is, and how
-// those have ended that have. It has no name, and goes with the last process.
+// Memory that the program's own launcher shares with the ranks that it starts: the state of each rank, and
+// how it ended. The memory has no name, and is freed with the last process.
 #pragma once
 #include <rankc/launch/socket.hpp>
 #include <rankc/runtime/progress.hpp>
@@ -13,9 +13,9 @@ namespace rankc::runtime {
 
 class board {
  public:
-  /// Errors: failure (75) where this machine gives no such memory.
+  /// Errors: failure (75) if this machine provides no such memory.
   explicit board(int world);
-  /// That of a parent process, which has it at this descriptor.
+  /// Map a parent's board from this descriptor.
   board(int world, int descriptor);
   ~board();
   board(const board&) = delete;
@@ -23,12 +23,12 @@ class board {
   int descriptor() const { return memory_.fd(); }
   progress_words& words(int rank) { return slots_[rank].words; }
   void begin(int rank, int pid) { slots_[rank].pid.store(pid); }
-  /// How a rank's process has ended, as waitpid says.
+  /// Record how a rank's process has ended, as waitpid reports it.
   void end(int rank, int status) { slots_[rank].ended.store(status + 1); }
 
   bool has_ended(int rank) const { return slots_[rank].ended.load() != 0; }
-  /// "rank 3 (node1, process 1234) was killed by signal 9 (Killed) in step 12 at 1B3, op 57"; empty where it
-  /// has not ended, or ended because of another.
+  /// "rank 3 (node1, process 1234) was killed by signal 9 (Killed) in step 12 at 1B3, op 57"; empty while it
+  /// runs, or if it ended because of another rank.
   std::string end_of(int rank) const;
   int world() const { return world_; }
 
@@ -44,7 +44,8 @@ class board {
   slot* slots_ = nullptr;
 };
 
-/// All that have ended of themselves, in one text, once that rank has, or none where that is not known soon.
+/// The ends of all ranks that ended by themselves, in one text, as soon as `rank` has ended; empty if its end
+/// is not known within `patience`.
 /// Units: milliseconds.
 std::string wait_for_end(const board&, int rank, int patience);
 

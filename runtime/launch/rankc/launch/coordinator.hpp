@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The center of the control plane, a thread of rank 0's process, to which all ranks are connected, rank 0
-// too. It decides whether they can start together, forwards their exchanges, detects ranks that end or are
+// The center of the control plane: a thread in rank 0's process, to which all ranks connect, rank 0 too. It
+// decides whether the ranks can start together, forwards their exchanges, detects ranks that end or are
 // silent, and tells all ranks of the first failure.
 #pragma once
 #include <rankc/launch/board.hpp>
@@ -20,10 +20,10 @@ namespace rankc::runtime {
 
 class coordinator {
  public:
-  /// `log` receives notes for the user. `ends`: memory of the launcher, if it has any.
+  /// `log` receives notes for the user. `ends`: the launcher's shared memory, if it has any.
   coordinator(std::vector<socket_handle> listeners, int world, const mac_key& job, const limits&,
               std::function<void(const std::string&)> log, std::shared_ptr<board> ends = nullptr);
-  /// Waits until the other ranks have left, two seconds at most; after a failure they leave at once.
+  /// Waits until the other ranks have left, for two seconds at most. After a failure they leave at once.
   ~coordinator();
   coordinator(const coordinator&) = delete;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What torchrun shows of a rank that has failed: a file that it names in TORCHELASTIC_ERROR_FILE.
+// The file named by TORCHELASTIC_ERROR_FILE, from which torchrun reports a failed rank.
 #pragma once
 #include <rankc/launch/environment.hpp>
 
@@ -8,8 +8,9 @@
 
 namespace rankc::runtime {
 
-/// Write the text, if the variable is set; what cannot be written is left out. torchrun takes the earliest
-/// second for the cause, so that a victim's counts one more, and does not take the place of another's.
+/// Write the text to TORCHELASTIC_ERROR_FILE if that is set. Errors of writing are ignored. torchrun takes
+/// the report with the earliest second for the cause, so a victim's report gets one second more, and does not
+/// replace another rank's.
 void write_error_file(const environment&, const std::string& text, bool is_victim);
 
 }  // namespace rankc::runtime

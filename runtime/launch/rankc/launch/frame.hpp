@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The messages of the control plane: frames {magic, kind, number, length, body, code}. The code authenticates
-// the rest of the frame by the key of the connection and direction, so that a frame counts at one place only.
+// the rest of the frame with the key of its connection and direction, so that a copied frame is valid nowhere
+// else.
 #pragma once
 #include <rankc/launch/keys.hpp>
 
@@ -13,17 +14,17 @@
 namespace rankc::runtime {
 
 enum class frame_kind : std::uint32_t {
-  open,      // the nonce of a rank, and then of the coordinator, from which the connection's keys follow
-  hello,     // a rank joins, with the facts that all ranks must have in common
-  show,      // to a rank whose plan differs: send the description
+  open,      // the nonces of a rank and of the coordinator, which determine the connection's keys
+  hello,     // a rank joins, with the facts that all ranks must share
+  show,      // to a rank whose plan differs: send your description
   shown,     // the description
   verdict,   // all ranks have joined and agree, or the reason why they cannot start
-  gather,    // a rank's bytes under a name
+  gather,    // a rank's bytes in a named exchange
   gathered,  // the bytes of all ranks
-  alive,     // every second, with the rank's progress words
+  alive,     // every second: the rank's progress
   failed,    // a rank has failed
   ask_stop,  // a signal asks a rank to stop
-  begun,     // to all: report the step that has begun, and begin no other; also the answer
+  begun,     // to all: report the current step, and begin no other; also the answer
   stop,      // to all: the last step
   bye,       // a rank has ended well; to all: every rank has
 };
@@ -47,26 +48,27 @@ class frame_writer {
   std::uint64_t sent_ = 0;
 };
 
-/// The bytes are not a frame that is due on this connection.
+/// The bytes are not a valid frame at this point of the connection.
 struct not_a_frame : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Finds the frames of one direction in bytes that arrive in pieces.
+/// Splits one direction's bytes, which arrive in pieces, into frames.
 class frame_reader {
  public:
   explicit frame_reader(const mac_key& key) : key_(key) {}
-  /// The frames that follow have another key, and are counted from 0.
+  /// Expect later frames with another key, counted from 0.
   void use(const mac_key& key) {
     key_ = key;
     received_ = 0;
   }
-  /// Set the length of the longest body that is accepted.
+  /// Set the longest body that is accepted.
   void allow(std::size_t body_bytes) { most_ = body_bytes; }
-  /// The number of bytes that may still be added before `next` is called.
+  /// How many bytes may be added before `next` is called.
   std::size_t room() const;
   void add(std::string_view bytes) { bytes_ += bytes; }
-  /// Errors: not_a_frame, also for a frame of another key, connection, direction or number.
+  /// Take the next complete frame. Errors: not_a_frame, also for a frame with another key, connection,
+  /// direction or number.
   std::optional<frame> next();
 
  private:
@@ -88,7 +90,7 @@ class body_writer {
 };
 
 /// Reads the fields of a body.
-/// Errors: not_a_frame where the body is shorter than its fields.
+/// Errors: not_a_frame if the body is shorter than its fields.
 class body_reader {
  public:
   explicit body_reader(std::string_view bytes) : left_(bytes) {}

@@ -30,25 +30,26 @@ hello hello_of(const description&, int rank, int world);
 std::string pack(const hello&);
 hello unpack_hello(const std::string& body);
 
-/// All that ranks of one plan must agree on, a line each: dims, stages, parameters, communicators, and the
-/// text of describe.
+/// The listing on which the ranks of a plan must agree, one item per line: dims, stages, parameters,
+/// communicators, and the text of describe.
 std::string listing_of(const description&);
 
 /// The ranks of the world that have not joined.
 std::vector<int> missing_ranks(const std::vector<hello>& joined, int world);
 
-/// Why ranks cannot start together. The code is 75 where ranks are missing and all others agree, 2 otherwise.
+/// The reason why ranks cannot start together. The code is 75 if ranks are missing and all others agree, and
+/// 2 otherwise.
 struct start_fault {
   int code = 0;
-  std::string text{};  // empty where they can start
+  std::string text{};  // empty if they can start
 };
 
 /// Find ranks that joined twice, that are missing, or whose world, plan or facts differ from rank 0's.
-/// `listings`: by rank, of rank 0 and of ranks whose plan differs, to name the first line that differs.
+/// `listings`: by rank, for rank 0 and for ranks whose plan differs; the first line that differs is named.
 start_fault differences(const std::vector<hello>& joined, int world,
                         const std::map<int, std::string>& listings);
 
-/// A note where the ranks have more than one build of the program; empty where they have one.
+/// A note if the ranks have more than one build of the program; empty if they have one.
 std::string builds_note(const std::vector<hello>& joined);
 
 /// "0, 3..7 and 12"

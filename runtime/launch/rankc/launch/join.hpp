@@ -14,8 +14,8 @@ struct coordinator_link {
   frame_writer to_coordinator;
 };
 
-/// Connect to the coordinator; try again until the deadline where it closes the connection, as it does with
-/// ranks of other jobs, and with the oldest clients of which it knows nothing when there are too many.
+/// Connect to the coordinator. If it closes the connection, try again until the deadline: it does that with
+/// ranks of other jobs, and, when there are too many clients, with the oldest unidentified ones.
 /// Errors: failure (75) naming the address and the last reason.
 coordinator_link join_coordinator(const std::string& host, int port, const mac_key& job, deadline,
                                   const on_failed_try& = {});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the processes of a program wait for each other.
+// Timeouts of the processes of a program.
 #pragma once
 #include <rankc/launch/environment.hpp>
 #include <rankc/runtime/time_limit.hpp>
@@ -11,24 +11,25 @@
 namespace rankc::runtime {
 
 struct limits {
-  static constexpr std::chrono::seconds before_a_note{3};  // that a rank waits for others at the start
-  std::chrono::milliseconds join{120'000};                 // until all ranks have joined
-  std::chrono::milliseconds silence{6'000};                // of a rank, which then counts as lost
+  // How long a rank waits at the start before it prints a note.
+  static constexpr std::chrono::seconds before_a_note{3};
+  std::chrono::milliseconds join{120'000};   // until all ranks have joined
+  std::chrono::milliseconds silence{6'000};  // time without a sign of life before a rank counts as lost
   std::chrono::milliseconds end{
-      2'500};  // from another rank's failure to the end of a process that does not notice
+      2'500};  // from another rank's failure until a process that does not notice it is ended
   std::chrono::milliseconds exchange = usual_exchange;
-  std::chrono::milliseconds step{0};  // in a step, until a rank makes progress; 0: from earlier steps
-  /// The time between two signs of life of a rank.
+  std::chrono::milliseconds step{0};  // without progress of any rank in a step; 0: derived from earlier steps
+  /// The interval between a rank's signs of life.
   std::chrono::milliseconds sign_of_life() const {
     return std::min(std::chrono::milliseconds(1000), silence / 4);
   }
 };
 
-/// A time as sentences contain it.
+/// A time in whole seconds, as sentences print it.
 inline long whole_seconds(std::chrono::duration<double> d) { return std::lround(d.count()); }
 
-/// The limits, as far as RANKC_JOIN_TIMEOUT, RANKC_SILENCE_TIMEOUT, RANKC_STEP_TIMEOUT and
-/// RANKC_EXCHANGE_TIMEOUT set them.
+/// The default limits, changed by RANKC_JOIN_TIMEOUT, RANKC_SILENCE_TIMEOUT, RANKC_STEP_TIMEOUT and
+/// RANKC_EXCHANGE_TIMEOUT.
 /// Units: the variables are in seconds.
 /// Errors: those of time_limit.
 limits read_limits(const environment&);

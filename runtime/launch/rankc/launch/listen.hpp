@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rank 0 listens: at the addresses by which the other ranks reach it, and at no others.
+// The addresses on which rank 0 listens: those by which the other ranks reach it, and no others.
 #pragma once
 #include <rankc/launch/socket.hpp>
 
@@ -9,8 +9,8 @@
 namespace rankc::runtime {
 
 struct listening {
-  std::vector<socket_handle> sockets;  // one for each address, with one port
-  bool everywhere = false;             // at all addresses of this machine
+  std::vector<socket_handle> sockets;  // one per address, all at one port
+  bool everywhere = false;             // whether they listen at all addresses of this machine
 };
 
 /// Listen at the addresses of `host` that this machine has. If it has no such address, listen at the address
@@ -24,7 +24,7 @@ listening listen_at(const std::string& host, int port, bool for_other_machines, 
 /// Listen at any port of 127.0.0.1.
 socket_handle listen_on_loopback();
 
-/// Make a socket that listens already one that does not block.
+/// Take over a listening socket, and make it non-blocking.
 socket_handle adopt_listener(int fd);
 int port_of(const socket_handle& listener);
 

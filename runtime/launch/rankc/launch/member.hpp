@@ -29,7 +29,7 @@ struct root_cause {
   std::string text;
 };
 
-/// The verdict that ranks cannot start together, which rank 0 reports for all.
+/// The verdict that ranks cannot start together; rank 0 reports it for all.
 struct refused_start : failure {
   explicit refused_start(failure f) : failure(std::move(f)) {}
 };
@@ -40,20 +40,20 @@ failure stopped_by(const root_cause&);
 class member final : public peers {
  public:
   struct settings {
-    std::string host{};  // of the coordinator
+    std::string host{};  // the coordinator's host
     int port = 0;
     mac_key job{};
     limits times{};
     std::function<std::string()>
-        listing{};                  // the description, which the coordinator asks for if plans differ
-    std::shared_ptr<board> ends{};  // memory of the launcher, if it has any
-    /// Ends the process where it is still there `times.end` after a failure that it did not tell.
+        listing{};                  // this rank's description; the coordinator asks for it if plans differ
+    std::shared_ptr<board> ends{};  // the launcher's shared memory, if it has any
+    /// Ends the process if it is still alive `times.end` after a failure that it did not report.
     std::function<void(const root_cause&)> too_late{};
     on_failed_try waits{};  // called while the coordinator cannot be reached
   };
 
   /// Join, and return once all ranks have joined and agree.
-  /// Errors: refused_start with the verdict; failure (75) where the coordinator does not answer, or is of
+  /// Errors: refused_start with the verdict; failure (75) if the coordinator does not answer, or belongs to
   /// another job.
   member(const hello&, settings);
   ~member() override;
@@ -62,7 +62,7 @@ class member final : public peers {
   /// Implements placement::exchange.
   std::vector<std::string> gather(const std::string& name, const std::string& mine);
   /// Implements placement::agreed_stop.
-  /// Errors: failure (77) where another rank has failed, or the ranks do not agree in time.
+  /// Errors: failure (77) if another rank has failed, or if the ranks do not agree in time.
   int agreed_stop(std::int64_t step, int signal);
 
   std::unique_ptr<transport> connect() override;
@@ -74,11 +74,11 @@ class member final : public peers {
   void on_look(std::function<standing()>) override;
 
   /// Report that this rank has failed, unless that is reported already. Returns: the first failure of the
-  /// job, this one or another rank's.
+  /// job, which may be another rank's.
   root_cause report(int code, const std::string& text);
 
   /// Report that this rank has ended well, and wait until all ranks have.
-  /// Errors: failure (77) where another has failed.
+  /// Errors: failure (77) if another has failed.
   void leave();
 
   /// End the connection. Engines that still know this member find it failed.
@@ -90,7 +90,7 @@ class member final : public peers {
   struct start_verdict {
     int code = 0;
     std::string text;
-    bool is_shared = false;  // all ranks have the same one
+    bool is_shared = false;  // all ranks receive the same verdict
   };
   void serve();
   void take(const frame&);
@@ -115,14 +115,14 @@ class member final : public peers {
   std::map<std::string, std::vector<std::string>> gathered_;
   std::map<std::string, std::uint64_t> times_gathered_;
   std::optional<root_cause> cause_;
-  std::int64_t begun_ = 0;  // the step that has begun; 0: the first one, or no step
+  std::int64_t begun_ = 0;  // the current step; 0: the first one, or no step
   bool has_asked_to_stop_ = false, stop_is_proposed_ = false;
   std::optional<std::pair<std::int64_t, int>> stop_;  // the last step, and the signal that asked for it
   std::mutex telling_;                                // guards on_failure_ and on_look_, also while they run
   std::function<void(const std::string&)> on_failure_;
   std::function<standing()> on_look_;
   progress_words words_;
-  std::string exchange_;  // the one that this rank waits for
+  std::string exchange_;  // the exchange that this rank waits for
   std::optional<deadline> too_late_at_;
   std::atomic<bool> has_told_failure_ = false;
   bool is_over_ = false;  // all ranks have left

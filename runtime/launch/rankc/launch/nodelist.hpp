@@ -8,12 +8,12 @@
 namespace rankc::runtime {
 
 /// The hosts of a list, in its order; numbers keep their leading zeros.
-/// Errors: failure (2) naming the list, where it is malformed, has more than 100,000 hosts, or a host whose
-/// name is longer than 255 characters.
+/// Errors: failure (2) naming the list, if it is malformed, has more than 100,000 hosts, or a host name with
+/// more than 255 characters.
 std::vector<std::string> expand_hosts(std::string_view list);
 
-/// The number of each node, in the order of the nodes.
-/// Errors: failure (2) naming the list, where it is malformed or has more than 100,000 nodes.
+/// The count of each node, in the order of the nodes.
+/// Errors: failure (2) naming the list, if it is malformed or has more than 100,000 nodes.
 std::vector<int> expand_counts(std::string_view list);
 
 }  // namespace rankc::runtime

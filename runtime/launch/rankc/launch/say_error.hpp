@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Standard error. Nothing here throws: a program goes on where standard error cannot be written.
+// Writes to standard error. Nothing here throws: the program continues if standard error cannot be written.
 #pragma once
 #include <rankc/runtime/printable.hpp>
 
@@ -11,7 +11,7 @@
 
 namespace rankc::runtime {
 
-/// Write a text to standard error, as far as that can be written. It may be called in a signal handler.
+/// Write a text to standard error, and ignore errors. Safe in a signal handler.
 void write_error(std::string_view text) noexcept;
 
 /// Fill in the values of a text and write it as an `error_line`. The text ends with a line break.
@@ -24,8 +24,8 @@ void say_error(fmt::format_string<Values...> text, Values&&... values) noexcept 
   write_error("out of memory while an error was being told\n");
 }
 
-/// Open /dev/null as each standard descriptor that is closed. Otherwise a file that is opened later would get
-/// its number, and receive the lines that are printed.
+/// Open /dev/null as each standard descriptor that is closed. Otherwise the next opened file would get its
+/// number, and would receive printed lines.
 void reserve_standard_files() noexcept;
 
 }  // namespace rankc::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process's part in a job of several: the launcher's variables, the start with all ranks, and the end.
+// A process's part in a job of several processes: the launcher's variables, the common start, and the end.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/launch/coordinator.hpp>
@@ -12,15 +12,16 @@
 
 namespace rankc::runtime {
 
-/// The place that a launcher has given to this process; nothing where no launcher has started several.
-/// Errors: failure (2) where the variables contradict the plan, or one is missing.
+/// The place that a launcher has given to this process; empty if no launcher has started several.
+/// Errors: failure (2) if the variables contradict the plan, or one is missing.
 std::optional<launched> launched_place(const description&, const environment&);
 
 class session {
  public:
-  /// Meet the other ranks. Rank 0 has the coordinator. Raises the limit of open files to its hard limit.
-  /// Errors: refused_start (2) where the ranks do not agree, (75) where some are missing; failure (75) where
-  /// rank 0 cannot be reached; failure (1) where the limit of open files is too low.
+  /// Join the other ranks; rank 0 also runs the coordinator. Raises the limit of open files to its hard
+  /// limit.
+  /// Errors: refused_start (2) if the ranks do not agree, (75) if some are missing; failure (75) if rank 0
+  /// cannot be reached; failure (1) if the limit of open files is too low.
   session(const description&, const launched&, const environment&);
   ~session() { member_->close(); }
   session(const session&) = delete;
@@ -28,11 +29,11 @@ class session {
   const placement& where() const { return where_; }
 
   /// End a rank that has failed: print a line, unless another rank prints the same one. Returns: the exit
-  /// code, which is 77 where another rank is the cause.
+  /// code, which is 77 if another rank is the cause.
   int end(const failure&);
 
   /// End a rank without a failure, when all ranks have ended.
-  /// Errors: failure (77) where another has failed.
+  /// Errors: failure (77) if another has failed.
   void leave() { member_->leave(); }
 
  private:

@@ -25,40 +25,40 @@ class socket_handle {
   ~socket_handle();
   int fd() const { return fd_; }
   explicit operator bool() const { return fd_ >= 0; }
-  /// Give the file away, open.
+  /// Return the open file, which this handle no longer closes.
   int release() { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;
 };
 
-/// Called after a try that has failed, before the next one.
+/// Called after a failed try, before the next one.
 using on_failed_try = std::function<void(const std::string& why)>;
 
 /// Connect to the first address of a name that answers; try again until the deadline.
-/// Errors: failure (75) naming host, port, addresses, the last error and how long was tried.
+/// Errors: failure (75) naming host, port, addresses, the last error, and how long it tried.
 socket_handle connect_to(const std::string& host, int port, deadline, const on_failed_try& = {});
 
-/// A connection that waits at a listener; empty, with errno, where none can be accepted.
+/// Accept a waiting connection; empty, with errno set, if there is none.
 socket_handle accept_from(const socket_handle& listener);
 
-/// The addresses of a connection's two ends, without ports.
+/// The local address of a connection, and below the remote one, without ports.
 std::string local_address(const socket_handle&);
 std::string remote_address(const socket_handle&);
 
-/// End a connection, so that a thread that waits for it wakes.
+/// Shut a connection down, so that a thread that waits for it wakes.
 void stop_waiting(const socket_handle&);
 
-/// Wait for bytes, or the end, of a connection. Returns: false where the deadline comes.
+/// Wait for bytes on a connection, or for its end. Returns: false if the deadline passes.
 bool wait_for_bytes(const socket_handle&, deadline);
 
 enum class received { something, nothing_yet, end };
-/// Append the bytes that have arrived, `most` of them at most. An error counts as the end.
+/// Append the bytes that have arrived, up to `most`. An error counts as the end.
 received receive_into(const socket_handle&, std::string& bytes, std::size_t most);
 
-/// Send as many bytes as the socket has room for. Returns: their number; -1 where the connection has ended.
+/// Send as many bytes as the socket accepts. Returns: their number; -1 if the connection has ended.
 long send_some(const socket_handle&, std::string_view bytes);
-/// Send all bytes. Returns: false where the connection ends, or the deadline comes.
+/// Send all bytes. Returns: false if the connection ends, or if the deadline passes.
 bool send_all(const socket_handle&, std::string_view bytes, deadline);
 
 }  // namespace rankc::runtime

@@ -5,22 +5,22 @@
 
 namespace rankc::runtime {
 
-/// What is done about a signal that counts, in its handler; `times`: how many have counted, this one
-/// included.
+/// Called in the signal handler for each signal that counts. `times`: how many have counted, including this
+/// one.
 using on_stop = void (*)(int signal, int times);
 
-/// Count these signals from here to the end of the process. Signals within a second count as one: `timeout`
-/// signals its child and then the child's group. SIGXCPU, which comes every second, counts if it is the
-/// first. SIGHUP stays ignored where it is, as under nohup.
+/// Count these signals from now to the end of the process. Signals within a second count as one, because
+/// `timeout` signals its child and then the child's group. SIGXCPU, which comes every second, counts only if
+/// it is the first. SIGHUP stays ignored if it is ignored, as under nohup.
 void take_stop_signals(on_stop act = nullptr);
 
-/// What they do to a process that does not take them.
+/// Restore the signals' default actions.
 void release_stop_signals();
 
-/// What has come so far.
+/// The signals counted so far.
 struct stops {
-  int first;  // signal; 0: none
-  int last;   // that counted
+  int first;  // the first signal; 0: none
+  int last;   // the last signal that counted
   int times;
 };
 stops stops_so_far();
@@ -28,7 +28,7 @@ stops stops_so_far();
 /// End the process by a signal, at once.
 void end_by(int signal);
 
-/// "SIGTERM"
+/// The name of a signal: "SIGTERM".
 const char* stop_signal_name(int signal);
 
 }  // namespace rankc::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends a process whose ranks are threads where a step hangs: code that does not return cannot be stopped
-// otherwise. Where ranks are processes, the coordinator does that (launch/).
+// Ends a process with ranks as threads if a step hangs: no other way stops code that does not return. If
+// ranks are processes, the coordinator does that (launch/).
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/launch/limits.hpp>
@@ -13,8 +13,8 @@ namespace rankc::runtime {
 
 class watchdog {
  public:
-  /// Look at the engine until this goes, which is before the engine does. `end` is called, from another
-  /// thread and once, with who is stuck and where.
+  /// Watch the engine until this object is destroyed, which must be before the engine. `end` is called once,
+  /// from another thread, with the rank that is stuck and its position.
   watchdog(engine&, const limits&, std::function<void(const std::string&)> end);
 
  private:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The modules of train_baseline.py. torch reads these variables when it is imported, which no module does before this one."""
+"""The modules of train_baseline.py. torch reads these variables at its import, and no module imports it before this one."""
 import os
 import sys
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line, and the combinations of it that are refused."""
+"""The command line, and refused combinations of its options."""
 import argparse
 
 from baseline.configs import PRESETS

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attention with RoPE, grouped queries and, over context-parallel ranks, heads exchanged for positions (Ulysses)."""
+"""Attention with RoPE, GQA and, over context-parallel ranks, an all-to-all from positions to heads (Ulysses)."""
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
@@ -23,7 +23,7 @@ def seq_to_head(q, k, v):
 
 
 def head_to_seq(o):
-    """Inverse for the attention output: [B, T, H/P, D] -> [B, T/P, H, D]."""
+    """The inverse, for the attention output: [B, T, H/P, D] -> [B, T/P, H, D]."""
     import torch.distributed._functional_collectives as funcol
 
     P = Ctx.ulysses_size
@@ -86,7 +86,7 @@ class Attention(nn.Module):
 
 
 def mask_of_documents(x, token):
-    """The block mask of the documents in x, each of which ends with the token."""
+    """The block mask of the documents in x; each document ends with the token."""
     ends = x == token
     ids = ends.cumsum(1) - ends.long()
     return create_block_mask(lambda b, h, q, k: (q >= k) & (ids[b, q] == ids[b, k]), x.shape[0], None, x.shape[1],

@@ -53,7 +53,7 @@ class Block(nn.Module):
 
 
 class MoEBlock(Block):
-    """Returns x, and for the auxiliary loss the tokens each expert got (no gradient) and its summed probability."""
+    """Returns x and, for the auxiliary loss, each expert's token count (no gradient) and summed probability."""
 
     second_half = MoE
 

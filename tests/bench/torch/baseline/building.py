@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""This rank's parts of the model, one for each pipeline stage, and what is applied to them: in this order."""
+"""This rank's parts of the model, one for each pipeline stage, and the wrappers applied to them, in order."""
 import torch
 
 from baseline.compiling import apply_block_compile

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.compile: what of the model it takes, and with which settings."""
+"""torch.compile: the compiled parts of the model, and the settings."""
 import contextlib
 import os
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ def configure_torch(a, p):
 
 
 def apply_block_compile(model, kw):
-    if Ctx.ep_size > 1:  # the pieces between the exchanges; the experts' rows vary in number
+    if Ctx.ep_size > 1:  # only the parts between the exchanges: the number of the experts' rows varies
         ffn = torch.compile(experts_ffn, **{k: v for k, v in kw.items() if k != "dynamic"})
 
         def run_ffn(x, p, offs, *w):

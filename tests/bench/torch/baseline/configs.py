@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The models there are, and what of them a run trains."""
+"""The models, and the configuration of a run."""
 from dataclasses import dataclass, replace
 
 from baseline.settings import BF16, F32
@@ -18,9 +18,9 @@ class Cfg:
     tied: bool = False
     theta: float = 500000.0
     vtok: int = 0
-    hd: int = 0  # head size, where it is not C / H
+    hd: int = 0  # head size, if it is not C / H
     eps: float = 1e-5
-    E: int = 0  # experts (FF is then the width of one), of which each token takes K
+    E: int = 0  # number of experts, each of width FF; a token takes K of them
     K: int = 0
     aux: float = 0.001
 

@@ -48,7 +48,7 @@ class Data:
 
 
 class Batches:
-    """The micro-steps' batches of any step, for one data-parallel rank."""
+    """The micro-step batches of any step, for one data-parallel rank."""
 
     def __init__(self, data, accum, dp, dp_rank, B, device):
         self.data, self.accum, self.dp, self.dp_rank, self.B, self.device = data, accum, dp, dp_rank, B, device

@@ -18,7 +18,7 @@ E4M3, E5M2 = torch.float8_e4m3fn, torch.float8_e5m2
 
 
 def f8_cast(x, dtype, dim=None, pow2=False):
-    """x in float8 and its scale: along dim (kept, size 1), or one for the whole tensor."""
+    """x in float8 and its scales: one per slice along dim (kept, size 1), or one for the whole tensor."""
     amax = x.abs().amax() if dim is None else x.abs().amax(dim, keepdim=True)
     top = torch.finfo(dtype).max
     s = top / amax.to(torch.float32).clamp(min=1e-12)
@@ -28,7 +28,7 @@ def f8_cast(x, dtype, dim=None, pow2=False):
 
 
 def f8_mm(a, sa, b, sb, out, fast):
-    """a [M, K] times b [N, K]^T; sa and sb are the scales that were multiplied in: [M, 1] and [N, 1], or single ones."""
+    """a [M, K] times b [N, K]^T. sa and sb are the scales already applied to a and b: [M, 1] and [N, 1], or scalars."""
     sa, sb = sa.reciprocal(), sb.reciprocal()
     if sb.dim():
         sb = sb.t()

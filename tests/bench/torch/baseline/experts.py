@@ -3,10 +3,10 @@
 
 p = softmax(router x) over all experts in fp32; the k largest, divided by their sum (norm_topk_prob), then
 rounded to x's dtype; y = sum over them of p_e * w2_e(silu(w1_e x) * w3_e x); dropless (p_e multiplies before w2_e).
-One rank: sorted by expert, offsets on the device, torch._grouped_mm, no host sync (a loop in fp32/fp64).
+One rank: tokens sorted by expert, offsets on the device, torch._grouped_mm, no host sync (a loop in fp32/fp64).
 --ep N: experts split over N data-parallel ranks (rank r of a group holds experts r*E/N .. (r+1)*E/N-1), tokens sent by
-all_to_all_single. The split sizes must be host integers there (NCCL takes host counts; torch has no device-side
-ones): the counts are exchanged first and read back, one host sync a layer in forward, as torchtitan does.
+all_to_all_single. Its split sizes must be host integers (NCCL takes host counts; torch has no device-side
+ones): the counts are exchanged first and read back, with one host sync per layer in forward, as torchtitan does.
 With --ddp (bf16 parameters, fp32 master) or --fsdp (experts sharded over the dp/ep ranks that hold the same ones).
 """
 import torch
@@ -18,7 +18,7 @@ from baseline.settings import F32, Ctx
 
 
 class Spread(torch.autograd.Function):
-    """[tokens, C] -> [tokens*k, C] in the order of the experts. Backward is a gather and a sum: no atomics."""
+    """[tokens, C] -> [tokens*k, C], ordered by expert. Backward is a gather and a sum, without atomics."""
 
     @staticmethod
     def forward(ctx, x, order, inv, k):
@@ -34,7 +34,7 @@ class Spread(torch.autograd.Function):
 
 
 class Collect(torch.autograd.Function):
-    """The inverse: [tokens*k, C] -> [tokens, C], summing the k rows of a token."""
+    """The inverse: [tokens*k, C] -> [tokens, C], the sum of the k rows of each token."""
 
     @staticmethod
     def forward(ctx, y, order, inv, k):
@@ -50,7 +50,7 @@ class Collect(torch.autograd.Function):
 
 
 def grouped_mm(x, w, offs):
-    """Rows offs[e-1]..offs[e] of x times w[e]^T."""
+    """Grouped GEMM: rows offs[e-1]..offs[e] of x times w[e]^T."""
     if x.dtype == torch.bfloat16:
         return torch._grouped_mm(x, w.transpose(-2, -1), offs=offs)
     ends = offs.tolist()  # fp32, fp64: tests only
@@ -58,7 +58,7 @@ def grouped_mm(x, w, offs):
 
 
 def experts_ffn(x, p, offs, wa, wb, w2):
-    """p * w2(silu(w1 x) * w3 x), with w1 and w3 stacked in wa where wb is None."""
+    """p * w2(silu(w1 x) * w3 x), with w1 and w3 stacked in wa if wb is None."""
     if wb is None:
         a, b = grouped_mm(x, wa, offs).chunk(2, dim=-1)
     else:
@@ -97,7 +97,7 @@ class MoE(nn.Module):
         self.experts = Experts(cfg, fused, **kw)
 
     def route(self, x):
-        """Rows sorted by expert, their weights, the sort and its inverse, end offsets, and per expert the sum of p."""
+        """Rows sorted by expert, their weights, the sort and its inverse, end offsets, and the sum of p per expert."""
         x = x.flatten(0, 1)
         prob = F.softmax(self.router(x).to(F32), dim=-1)
         p, e = torch.topk(prob, self.K, dim=-1)
@@ -112,7 +112,7 @@ class MoE(nn.Module):
 
 @torch._dynamo.disable
 def ep_exchange(rows, p, offs):
-    """To the ranks that hold the experts. Returns rows and weights there, sorted by expert, and what brings them back."""
+    """Sends rows to their experts' ranks. Returns received rows and weights, sorted by expert, and the way back."""
     import torch.distributed._functional_collectives as funcol
 
     n, g = Ctx.ep_size, Ctx.ep_group

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reproducible numbers by hashes, as numpy and as torch: FNV-1a of names, splitmix64, uniform numbers of tensors."""
+"""Reproducible random numbers from hashes, in numpy and in torch: FNV-1a of names, splitmix64, uniform tensors."""
 import math
 
 import numpy as np
@@ -36,7 +36,7 @@ def _lsr(z, n):  # logical shift right on int64
 
 @torch.no_grad()
 def hash_uniform_(t, name, std, seed, chunk=1 << 24):
-    """Fill the contiguous tensor t (any float dtype) with uniform numbers, as the top of weights.py describes."""
+    """Fill the contiguous tensor t (any float dtype) with uniform numbers, as the docstring of weights.py specifies."""
     key = fnv1a64(name) ^ (seed & MASK64)
     scale = float(np.float32(std * math.sqrt(3.0) * 2.0**-24))
     if not t.is_contiguous():

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is trained: mean token cross-entropy in fp32 from bf16 logits.
+"""The loss: mean token cross-entropy in fp32 from bf16 logits.
 
 MoE adds 0.001 * aux, as Hugging Face's load_balancing_loss_func does over all layers at once: aux = E * sum_e f_e P_e,
-f_e = (how many of the k*tokens*L choices fell on e) / (tokens*L), P_e = mean of p_e over tokens and layers; no gradient
-through f. "tokens" are those of one forward call, that is of one data-parallel rank and one micro-step. `losses` hold the
-sum that is trained, `aux_losses` aux alone.
+f_e = (number of the k*tokens*L choices that are e) / (tokens*L), P_e = mean of p_e over tokens and layers; no gradient
+through f. "tokens" are those of one forward call, on one data-parallel rank in one micro-step. `losses` holds the
+trained sum, `aux_losses` aux alone.
 """
 import torch
 import torch.distributed as dist
@@ -88,5 +88,5 @@ def loss_function(a, p, cfg, compiling):
 
 
 def plain(t):
-    """The number alone, to report it."""
+    """The loss as a number, for the report."""
     return t.detach().to(F32).clone()

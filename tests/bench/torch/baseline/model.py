@@ -4,8 +4,8 @@
 gpt2: learned positions, LayerNorm(eps 1e-5, bias), biases everywhere but lm_head, tanh-GELU, tied head,
 vocab padded to 50304 (padded logits take part in the softmax, as in nanoGPT).
 llama: RMSNorm(eps 1e-5), RoPE half-split (rotate_half as in Hugging Face), GQA, SwiGLU w2(silu(w1 x)*w3 x).
-qwen3: llama with RMSNorm eps 1e-6, theta 1e6, head_dim of its own (wq [H*D, C], wo [C, H*D]) and an RMSNorm over
-head_dim, one weight for all heads, on q and on k before RoPE.
+qwen3: llama with RMSNorm eps 1e-6, theta 1e6, a separate head_dim (wq [H*D, C], wo [C, H*D]) and an RMSNorm over
+head_dim, with one weight for all heads, on q and on k before RoPE.
 qwen3 MoE: experts instead of the MLP.
 """
 import torch
@@ -16,7 +16,7 @@ from baseline.settings import F32, Ctx
 
 
 class Model(nn.Module):
-    """All of the network or one pipeline stage of it: `ids` names the layers held here."""
+    """The whole network or one pipeline stage: `ids` lists the layers of this rank."""
 
     def __init__(self, cfg, T, ids, first, last, fused, tied, device, dtype):
         super().__init__()
@@ -48,7 +48,7 @@ class Model(nn.Module):
             cos, sin = cos[pos], sin[pos]
         if self.wte is not None:
             x = self.wte(x)
-            if Ctx.tp:  # a plain tensor, not the lazy result of the collective: torch.compile mishandles that one
+            if Ctx.tp:  # a plain tensor: torch.compile mishandles the collective's lazy result
                 x = x.clone()
             if self.wpe is not None:
                 x = x + self.wpe((self.pos if pos is None else pos)[None])

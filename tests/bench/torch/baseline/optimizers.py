@@ -83,13 +83,13 @@ class MasterAdamW:
 
 
 class PlainAdamW:
-    """torch.optim.AdamW straight on the model's parameters (FSDP2 DTensors, or plain tensors)."""
+    """torch.optim.AdamW directly on the model's parameters (FSDP2 DTensors, or plain tensors)."""
 
     def __init__(self, params, a, capturable, reduce_groups, expert_ids):
         self.params = list(params)
         self.clip = a.clip
         self.groups = reduce_groups
-        ep = [p for p in self.params if id(p) in expert_ids]  # on a mesh of their own
+        ep = [p for p in self.params if id(p) in expert_ids]  # on a separate mesh
         rest = [p for p in self.params if id(p) not in expert_ids]
         self.sets = [rest, ep] if ep else [self.params]
         d = [p for p in rest if p.dim() >= 2]
@@ -126,7 +126,7 @@ class PlainAdamW:
 
 
 def parameters_of(parts, ep):
-    """Every parameter once, and those of them that are experts split over ranks."""
+    """All parameters, each once, and the parameters of expert-parallel experts."""
     params, seen, experts = [], set(), []
     for m in parts:
         for n, p in m.named_parameters():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensor parallelism with sequence parallelism, FSDP2 and DDP of a model or of one pipeline stage."""
+"""Tensor parallelism with sequence parallelism, FSDP2 and DDP, for a model or one pipeline stage."""
 
 
 def apply_tp(model, mesh):
@@ -19,7 +19,7 @@ def apply_tp(model, mesh):
         plan["wpe"] = RowwiseParallel(input_layouts=Replicate(), output_layouts=Shard(1))
     if model.norm is not None:
         plan["norm"] = SequenceParallel()
-        plan["lm_head"] = ColwiseParallel(input_layouts=Shard(1))  # local logits; VocabParallelCE takes them
+        plan["lm_head"] = ColwiseParallel(input_layouts=Shard(1))  # local logits, which VocabParallelCE takes
     parallelize_module(model, mesh, plan)
     for blk in model.layers.values():
         bp = {
@@ -38,7 +38,7 @@ def apply_tp(model, mesh):
         }
         if not blk.mlp.gelu:
             bp["mlp.w3"] = ColwiseParallel()
-        if blk.attn.qk_norm:  # on the local heads; makes the weight's gradient a sum over the ranks
+        if blk.attn.qk_norm:  # on local heads; sums the weight's gradient over the ranks
             bp["attn.q_norm"] = SequenceParallel(sequence_dim=2, use_local_output=True)
             bp["attn.k_norm"] = SequenceParallel(sequence_dim=2, use_local_output=True)
         parallelize_module(blk, mesh, bp)

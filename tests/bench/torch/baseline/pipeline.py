@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pipeline parallelism: which stages of the model a rank holds, and the step by torch's schedules."""
+"""Pipeline parallelism: the stages of each rank, and the step by torch's schedules."""
 import inspect
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ def split_layers(L, S, spec):
 
 @dataclass(frozen=True)
 class Stages:
-    """`held`: of each stage of this rank its number, its layers, and whether it is the first and the last."""
+    """`held`: for each stage of this rank, its number, its layers, and whether it is the first and the last."""
 
     held: list
     number: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of a run: this one's device, the meshes that all of them form, and the groups in which they communicate."""
+"""The processes of a run: this process's device, the meshes of all processes, and their communication groups."""
 import os
 import sys
 
@@ -68,7 +68,7 @@ class Processes:
             torch.cuda.synchronize()
 
     def leave(self):
-        """Without the teardown that can hang on captured collectives."""
+        """Exit without the teardown, which can hang on captured collectives."""
         if self.par:
             dist.barrier()
             sys.stdout.flush()

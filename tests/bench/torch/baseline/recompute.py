@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--ac: backward computes blocks again; selective keeps what attention, every other matmul and reduce-scatters gave."""
+"""--ac: backward recomputes blocks; selective keeps the outputs of attention, every other matmul and reduce-scatters."""
 import contextlib
 
 import torch

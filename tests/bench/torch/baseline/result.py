@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The line that is printed.
+"""The printed line.
 
 FLOPs per token: 6*N_matmul + 12*L*(H*D)*T (nanoGPT/PaLM count) -> mfu_*; mfu_causal_* halves the attention term.
 """
@@ -22,8 +22,8 @@ def group_size(g):
 class Measured:
     losses: list  # the first steps', and the last timed step's
     aux_losses: list
-    ms: list  # median, least and ninth decile
-    bytes: list  # peak of what was allocated and of what was reserved
+    ms: list  # median, minimum and ninth decile
+    bytes: list  # peaks of allocated and of reserved memory
 
 
 def over_ranks(a, p, first, timed):
@@ -50,7 +50,7 @@ def over_ranks(a, p, first, timed):
 
 @dataclass(frozen=True)
 class Arithmetic:
-    n_mm: int  # parameters that multiply a token
+    n_mm: int  # GEMM parameters per token
     n_all: int
     f_tok: int
     f_causal: int
@@ -59,7 +59,7 @@ class Arithmetic:
 def arithmetic(cfg, T, tied):
     C, HD, KD = cfg.C, cfg.H * cfg.D, cfg.KV * cfg.D
     ffn = (2 if cfg.arch == "gpt2" else 3) * C * cfg.FF
-    if cfg.E:  # what a token passes through
+    if cfg.E:  # only the parameters that a token uses
         ffn = cfg.K * ffn + cfg.E * C
     per_layer = C * (HD + 2 * KD) + HD * C + ffn
     n_mm = cfg.L * per_layer + cfg.V * C

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run from its arguments to its line."""
+"""A run, from its arguments to its printed line."""
 import json
 import time
 

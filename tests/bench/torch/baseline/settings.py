@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for a whole process: the number formats, and choices that layers read when they are built and run."""
+"""Process-wide settings: number formats, and choices that layers read when they are built and run."""
 import os
 
 import torch
@@ -11,7 +11,7 @@ BF16 = F32 if os.environ.get("BASELINE_TEST_FP32") or F32 is torch.float64 else 
 
 
 class Ctx:
-    """Run-time choices (groups of context and expert parallelism, GQA expansion), made when the meshes are."""
+    """Run-time choices (groups of context and expert parallelism, GQA expansion), set together with the meshes."""
 
     ulysses_group = None
     ulysses_size = 1

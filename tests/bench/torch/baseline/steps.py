@@ -38,14 +38,14 @@ class PlainStep:
         return x, y, pos, ctx
 
     @torch.no_grad()
-    def reduce_experts(self):  # the exchanges summed over the ep ranks; their mean over all dp ranks is wanted
+    def reduce_experts(self):  # turns the exchanges' sums over the ep ranks into means over all dp ranks
         for e in self.experts:
             if self.p.dp > self.a.ep:
                 dist.all_reduce(e.grad, group=self.p.ep_mesh["edp"].get_group())
         torch._foreach_mul_([e.grad for e in self.experts], 1.0 / self.p.dp)
 
     def take_aux(self):
-        """The auxiliary losses since it was last taken."""
+        """The auxiliary losses since the last call."""
         aux = self.aux_sum.clone()
         self.aux_sum.zero_()
         return aux

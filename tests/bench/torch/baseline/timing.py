@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a run: the first ones for their losses, then timed ones, then those of a profile."""
+"""The steps of a run: first steps for their losses, then timed steps, then steps for a profile."""
 import gc
 import os
 import sys
@@ -19,8 +19,8 @@ def log(*a):
 class FirstSteps:
     losses: list
     auxs: list
-    step: object  # the form in which the steps go on: captured, where that is asked for and succeeds
-    seconds: float = None  # the first step's
+    step: object  # the form of all further steps: captured, if requested and successful
+    seconds: float = None  # of the first step
 
 
 def first_steps(a, p, work, step, graph, batches, notes):
@@ -33,7 +33,7 @@ def first_steps(a, p, work, step, graph, batches, notes):
             try:
                 graph.capture(xs, ys)
                 first.step = graph
-            except Exception as e:  # capture failed: go on eagerly and say so
+            except Exception as e:  # capture failed: continue eagerly, with a note
                 notes.append("whole-step graph capture failed: " + repr(e)[:300])
                 a.graph = False
                 torch.cuda.synchronize()
@@ -73,7 +73,7 @@ def timed_steps(a, p, step, batches):
             e1.record()
             evs.append((e0, e1))
         walls.append(time.perf_counter() - w0)
-        if i % 5 == 4 or i == a.steps - 1:  # bound the queue and agree on stopping
+        if i % 5 == 4 or i == a.steps - 1:  # bound the queue, and agree whether to stop
             p.sync()
             stop = torch.tensor([1.0 if time.time() - t0 > a.max_seconds else 0.0], device=p.device)
             if p.par:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The first weights of a model, so that another program can be compared number for number.
+"""The initial weights of a model, specified so that another program can be compared number for number.
 
 w[i] = float32( k * (a * 2^-24) ), k = 2*(z >> 40) + 1 - 2^24 (odd, |k| < 2^24, exact in float32),
 z = splitmix64(key + i) (wrapping uint64), key = fnv1a64(name) ^ seed, i = row-major flat index in the
@@ -7,7 +7,7 @@ UNSHARDED, UNFUSED tensor; a = std*sqrt(3), (a * 2^-24) rounded once to float32.
 std = 0.02; 0.02/sqrt(2*L) for layers.N.wo and layers.N.w2.  Norm weights 1, biases 0.
 Names: wte, wpe, layers.N.{norm1,wq,wk,wv,wo,norm2,w1,w3,w2}, norm, lm_head (all [out, in] row-major).
 Qwen3 adds layers.N.{q_norm,k_norm} (head_dim values, 1). MoE: layers.N.router [experts, C] (std 0.02) and, each
-hashed on its own, layers.N.experts.E.{w1,w3} [FF, C] (std 0.02; w1 gate, w3 up) and layers.N.experts.E.w2 [C, FF]
+hashed separately, layers.N.experts.E.{w1,w3} [FF, C] (std 0.02; w1 gate, w3 up) and layers.N.experts.E.w2 [C, FF]
 (std 0.02/sqrt(2*L)) instead of layers.N.{w1,w3,w2}.
 With bf16 parameters the same float32 value is rounded to nearest even.
 """

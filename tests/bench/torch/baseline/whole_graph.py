@@ -6,7 +6,7 @@ import torch
 
 
 class WholeGraph:
-    """Replays the step on the batch it is called with, once captured."""
+    """Replays the captured step on the batch that it is called with."""
 
     def __init__(self, step, xs, ys):
         self.step, self.xs, self.ys = step, xs, ys
@@ -20,7 +20,7 @@ class WholeGraph:
             d.copy_(s)
 
     def warm_up(self, xs, ys):
-        """An eager step on a side stream, as capture asks for."""
+        """An eager step on a side stream, which capture requires."""
         st = torch.cuda.Stream()
         st.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(st):
@@ -33,7 +33,7 @@ class WholeGraph:
         self.fill(xs, ys)
         torch.cuda.synchronize()
         gc.collect()
-        torch.cuda.empty_cache()  # the graph gets a pool of its own; give the eager one's memory back
+        torch.cuda.empty_cache()  # the graph gets a separate pool; free the memory of the eager one
         with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
             self.out = self.step(self.xs, self.ys)
         torch.cuda.synchronize()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a search looks at, against the Python's candidates.
+// The candidates of a search, against those of the Python original.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@ using namespace oracle;
 
 namespace {
 
-/// As the Python writes a candidate of this strategy.
+/// A candidate of this strategy, in the form that the Python writes.
 std::vector<int> tuple_of(const problem& q, const plan& p) {
   if (q.by == strategy::tp1d) return {p.dp, p.tp1, p.pp, p.mbs, p.nv_tp1, p.nv_dp, p.nv_pp};
   std::vector<int> tuple{p.dp, p.tp1, p.tp2, p.pp, p.mbs};
@@ -43,7 +43,8 @@ TEST_CASE("searches look at the Python's candidates") {
     fields f(line);
     const transformer model = model_of(f.word());
     const strategy by = strategy_of(f.word());
-    const gpu_system gpu = b200.with_domain(f.integer());  // candidates do not depend on its other numbers
+    // Candidates do not depend on the GPU's other numbers.
+    const gpu_system gpu = b200.with_domain(f.integer());
     const problem q{{model, gpu}, by, f.integer(), f.integer()};
     std::vector<std::vector<int>> ours;
     visit_plans(q, [&](const placement& p, int mbs, int nb, const step_estimate&) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of collectives and messages against the Python's.
+// Times of collectives and messages, against those of the Python original.
 #include <doctest/doctest.h>
 
 #include "oracle.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole searches while compiling, and that a run finds the same bits.
+// Complete searches at compile time. A run gives the same bits.
 #include <doctest/doctest.h>
 
 #include <bit>
@@ -11,7 +11,7 @@ using namespace oracle;
 
 namespace {
 
-/// All that a search says, in one constant.
+/// All results of a search as one constant.
 struct findings {
   int candidates = 0, feasible = 0;
   std::array<double, 8> numbers = {};
@@ -45,7 +45,7 @@ static_assert(in_seqp.candidates == 18114);
 static_assert(in_seqp.top[0].plan ==
               plan{.dp = 2, .tp1 = 2, .tp2 = 2, .pp = 128, .nv_tp1 = 2, .nv_tp2 = 2, .nv_pp = 2});
 
-// What a user asks of a plan: is there a faster one?
+// A plan's user asks: is there a faster one?
 constexpr problem small{
     {{.l = 2048, .e = 2048, .h = 16, .depth = 24}, h200.with_domain(8)}, strategy::tp1d, 8, 512};
 static_assert(cost_of_step(small.on, small.by, fastest(small).plan, small.global_batch).t ==
@@ -69,7 +69,7 @@ void check_same_bits(const findings& compiled, const findings& run) {
 }  // namespace
 
 TEST_CASE("a run has the bits of the constant expression") {
-  volatile int gpus = 1024;  // so that it runs
+  volatile int gpus = 1024;  // volatile, so that the search runs at run time
   const auto run = [&](strategy by) {
     problem q = of_1024(by);
     q.gpus = gpus;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corrections one by one, against what they must give by other means, and where they change the best
-// plan.
+// The corrections one by one: their results against other derivations, and the cases in which they change the
+// best plan.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -29,12 +29,12 @@ std::vector<plan> plans_of(const problem& q) {
   return all;
 }
 
-/// The end of the last product, panel after panel: a panel travels while the one before is multiplied.
+/// When the last GEMM ends: each panel is transferred while the one before it is multiplied.
 double end_of_products(int panels, double transfer, double product) {
   double arrived = 0, done = 0;
   for (int i = 0; i < panels; ++i) {
     arrived = std::max(arrived, i < 2 ? 0 : done - product) +
-              transfer;  // it has one buffer beside that of the product
+              transfer;  // one buffer receives while the GEMM reads the other
     done = std::max(done, arrived) + product;
   }
   return done;
@@ -56,7 +56,7 @@ TEST_CASE("D2, hops between domains: other plans and placements win") {
   q.on.fix = {.norm_width = true, .slow_hops = true};
   CHECK(best_of(q).best == plan{.dp = 8, .tp1 = 2, .pp = 64, .nv_tp1 = 2, .nv_dp = 2, .nv_pp = 2});
   CHECK(best_of(q).t == doctest::Approx(30.57).epsilon(1e-4));
-  q.on.fix.slowest_hop = true;  // pipelines through many domains lose more
+  q.on.fix.slowest_hop = true;  // pipelines across many domains lose more
   CHECK(best_of(q).best == plan{.dp = 16, .tp1 = 4, .pp = 16, .nv_tp1 = 4, .nv_dp = 2});
   CHECK(best_of(q).t > 30.57);
 
@@ -95,7 +95,7 @@ TEST_CASE("D4: SUMMA ends when its last panel is multiplied") {
       CHECK(same(computing + exposed_transfers(on, panels, 1.0 / panels, computing), end));
       on.fix.summa_pipeline = false;
       const double theirs = computing + exposed_transfers(on, panels, 1.0 / panels, computing);
-      CHECK((theirs > end * (1 + 1e-9)) == (product < 1.0 / panels));  // too long where panels are waited for
+      CHECK((theirs > end * (1 + 1e-9)) == (product < 1.0 / panels));  // too long if GEMMs wait for panels
     }
   }
 }
@@ -155,14 +155,14 @@ TEST_CASE("D9: domains need not be full, but no axis has room for more") {
       const int used = p.nv_tp1 * p.nv_dp * p.nv_pp;
       CHECK(used <= domain);
       for (const int left : {p.tp1 / p.nv_tp1, p.dp / p.nv_dp, p.pp / p.nv_pp}) {
-        int least = 2;  // divisor of what is in other domains
+        int least = 2;  // smallest divisor of the ranks in other domains
         while (least <= left && left % least != 0) ++least;
         if (left > 1) CHECK(used * least > domain);
       }
     }
   }
   CHECK(plans_of({{gpt3, b200.with_domain(72)}, strategy::tp1d, 128, 2304}).empty());
-  // Full domains, where they can be, are what the Python has too.
+  // If full domains are possible, the candidates are the Python's.
   for (const strategy by : {strategy::tp1d, strategy::tp2d, strategy::seqp}) {
     CHECK(plans_of({{gpt3, b200.with_domain(8), partial}, by, 64, 2048}) ==
           plans_of({{gpt3, b200.with_domain(8)}, by, 64, 2048}));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of the ops of a layer, and what a step makes of them, against the Python's: fused and other
-// attention, recomputation, data parallelism with and without overlap.
+// Tables of the ops of a layer, and the steps computed from them, against the Python original: fused and
+// other attention, recomputation, data parallelism with and without overlap.
 #include <doctest/doctest.h>
 
 #include "oracle.hpp"
@@ -45,7 +45,7 @@ module_case read_case(fields f) {
   return c;
 }
 
-/// An op's row of the Python's table.
+/// An op's row in the Python's table.
 std::vector<double> row_of(const module_case& c, const op& x) {
   const axis_times axes = times_of_axes(c.on, {c.at.tp1, c.at.nv_tp1}, {c.at.tp2, c.at.nv_tp2});
   const work_time forward = time_of_work(c.on, x, x.forward), backward = time_of_work(c.on, x, x.backward);

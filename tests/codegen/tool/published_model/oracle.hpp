@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results of transformer-perf-estimates, in tests/oracles/planner: how they are read and compared.
+// Reads and compares the results of transformer-perf-estimates in tests/oracles/planner.
 #pragma once
 #include <published_model/search.hpp>
 
@@ -14,7 +14,7 @@ namespace oracle {
 
 using namespace rankc::published_model;
 
-/// The fields of a line, taken one after the other.
+/// The fields of a line, read one after the other.
 class fields {
  public:
   explicit fields(std::string_view line) : left_(line) {}
@@ -73,7 +73,7 @@ inline gpu_system system_of(std::string_view name, int nvs) {
   throw std::runtime_error("no system " + std::string(name));
 }
 
-/// To 1e-9 of the larger one.
+/// Equal to 1e-9 of the larger number.
 inline bool same(double ours, double theirs) {
   return std::abs(ours - theirs) <= 1e-9 * std::max(std::abs(ours), std::abs(theirs));
 }

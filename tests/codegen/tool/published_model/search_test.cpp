@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole searches against the Python's: sums over every candidate, and the ten best.
+// Complete searches against the Python original: sums over all candidates, and the ten best.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -18,7 +18,7 @@ void compare_plan(const problem& q, const best_plan& theirs) {
   }
 }
 
-/// Plans of the same time are a set; of those tied with the tenth, ten are any.
+/// Plans of equal time are compared as sets. Of the plans tied with the tenth, any may be listed.
 void compare_top(const search_result& ours, const recorded_search& theirs) {
   const std::size_t listed = theirs.top.size();
   const auto of_tie = [&](int tie, const auto& list) {
@@ -51,7 +51,7 @@ TEST_CASE("searches find what the Python finds") {
   const std::vector<recorded_search> all = read_searches();
   for (const recorded_search& theirs : all) {
     CAPTURE(theirs.line);
-    const search_result ours = search(theirs.of, 30);  // ties with the tenth among them
+    const search_result ours = search(theirs.of, 30);  // with room for the plans that tie with the tenth
     CHECK(ours.candidates == theirs.candidates);
     CHECK(ours.feasible == theirs.feasible);
     const double sums[] = {ours.sum_t, ours.sum_mem, ours.sum_t_feasible, ours.sum_mem_feasible};

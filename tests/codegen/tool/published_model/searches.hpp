@@ -6,16 +6,17 @@
 namespace oracle {
 
 struct best_plan {
-  int tie = 0;  // the same of plans whose times differ by rounding
+  int tie = 0;  // equal for plans whose times differ by rounding
   rankc::published_model::plan plan = {};
-  std::vector<double> stats = {};  // as step_cost_fields
+  std::vector<double> stats = {};  // in the order of step_cost_fields
 };
 
 struct recorded_search {
   std::string line;
   problem of = {};
   int candidates = 0, feasible = 0, tied_with_tenth = 0;
-  double sums[4] = {}, ends[4] = {};  // of t and mem: all, feasible; of t: least and most, of mem
+  // Sums of t and mem over all and over feasible plans; least and most of t and of mem.
+  double sums[4] = {}, ends[4] = {};
   std::vector<best_plan> top = {};
 };
 
@@ -34,7 +35,7 @@ inline recorded_search read_search(const std::string& line) {
   s.feasible = f.integer();
   for (double& sum : s.sums) sum = f.number();
   for (double& end : s.ends) {
-    const std::string_view text = f.word();  // empty of no candidates
+    const std::string_view text = f.word();  // empty if there are no candidates
     if (!text.empty()) end = fields::parsed<double>(text);
   }
   s.tied_with_tenth = f.integer();

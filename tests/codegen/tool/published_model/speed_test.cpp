@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long searches take on one core. The Python: 12 s for 1d and 366 s for 2d at 1,024 GPUs, 618 s for 2d at
-// 16,384.
+// How long searches take on one core. The Python original: 12 s for 1d and 366 s for 2d at 1,024 GPUs, 618 s
+// for 2d at 16,384.
 #include <doctest/doctest.h>
 
 #include <chrono>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A search of 1,024 GPUs while compiling, of the strategy SEARCH if there is one: how long it takes is timed.
+// A search for 1,024 GPUs at compile time, with the strategy SEARCH if it is defined. A test measures the
+// time.
 #include <published_model/search.hpp>
 
 #ifdef SEARCH

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bench on which a kernel is tested: a rank alone on device 0, operands put into its arena, results taken
-// out. Inputs are random but rounded to the kernel's type, so that the f64 reference sees the very same
-// numbers, and room for outputs is filled with NaN, so that an element left out shows.
+// The bench on which kernels are tested: a single rank on device 0, operands in its arena, and access to the
+// results. Inputs are random but rounded to the kernel's type, so that the f64 reference sees the same
+// numbers. Outputs begin as NaN, so that a missing element shows.
 #pragma once
 #include <rankc/runtime/cuda/context.hpp>
 #include <rankc/runtime/cuda/kernels.hpp>
@@ -22,7 +22,7 @@ namespace rankc::runtime::cuda::test {
 
 using numbers = std::vector<double>;
 
-/// What rounding to T may cost: half a unit in the last place of f32's 24 bits, or bf16's 8.
+/// The error of rounding to T: half a unit in the last place of f32's 24 bits, or bf16's 8.
 template <class T>
 inline constexpr double half_unit = std::is_same_v<T, float> ? 0x1p-24 : 0x1p-9;
 
@@ -55,11 +55,11 @@ class bench {
   rank& of() { return context_.of(); }
   const lane& on() { return context_.of()[0]; }
 
-  /// From here on every operand lies 4 bytes past a multiple of 256: wide loads would fault.
+  /// From here on every operand begins 4 bytes past a multiple of 256: wide loads would fault.
   void misplace() { used_ += 4; }
   context& owner() { return context_; }
 
-  /// Where AdamW of a bf16 program writes the rounded weights.
+  /// Set where AdamW of a bf16 program writes the rounded weights.
   void working_copy_at(at where) { alone_.layout.working_copy = where; }
 
   /// Put numbers into the arena as type T.
@@ -71,7 +71,7 @@ class bench {
   }
   at put(const std::vector<std::int32_t>& ids) { return put_raw(ids); }
 
-  /// Room for an output of `count` elements, full of NaN.
+  /// Room for an output of `count` elements, filled with NaN.
   template <class T>
   at room(std::size_t count) {
     return put<T>(numbers(count, std::numeric_limits<double>::quiet_NaN()));
@@ -105,7 +105,9 @@ class bench {
   context context_;
 };
 
-/// Every element within `absolute` + `relative` * |wanted|; the first that is not is told.
+/// Check every element within `absolute` + `relative` *
+/// wanted
+/// ; the first wrong one is printed.
 inline void check_close(const char* what, const numbers& got, const numbers& wanted, double relative,
                         double absolute) {
   INFO(what);
@@ -120,8 +122,8 @@ inline void check_close(const char* what, const numbers& got, const numbers& wan
   CHECK(!got.empty());
 }
 
-/// An output that the kernel computes in f32 and rounds once to T: `terms` is the size of the numbers summed
-/// into an element, of which f32's own rounding is a share.
+/// Check an output that the kernel computes in f32 and rounds once to T. `terms`: the magnitude of the
+/// numbers summed into an element, to which f32's rounding is relative.
 template <class T>
 void check_rounded(const char* what, const numbers& got, const numbers& wanted, double terms = 1.0) {
   check_close(what, got, wanted, std::is_same_v<T, float> ? 1e-5 : 2 * half_unit<T>, 2e-6 * terms);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a program of one rank that has an arena and nothing in it: what a context needs where a
-// kernel is tested or timed by itself.
+// The tables of a program of one rank with an empty arena: the minimum that a context needs to test or time a
+// single kernel.
 #pragma once
 #include <rankc/runtime/program.hpp>
 
@@ -8,7 +8,7 @@
 
 namespace rankc::runtime::cuda::test {
 
-/// Must outlive the context made of `about`.
+/// It must outlive the context made of `about`.
 struct lone_rank {
   static constexpr runtime::lane_row compute[]{{"compute", true}};
   runtime::layout layout{};

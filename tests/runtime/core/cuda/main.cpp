@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the tests of one executable on a machine with the GPUs that they need. Elsewhere it prints "skipped"
+// Runs the tests of one executable on a machine with the GPUs that they need. Otherwise it prints "skipped"
 // and ends with 77.
 #include "../../../run_tests.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions as raw storage: numbers of any type put into a rank and taken out of it through the engine, whose
-// read and write know f32 alone and carry its bits.
+// Regions as raw storage: copies numbers of any type to and from a rank through the engine's read and write,
+// which know f32 alone and keep its bits.
 #pragma once
 #include "tables.hpp"
 
@@ -11,7 +11,7 @@
 
 namespace rankc::runtime::cuda::test {
 
-/// Lay the four regions out with `count` floats each, tokens and results behind them.
+/// Lay out the four regions with `count` floats each, followed by tokens and results.
 inline void enlarge(tables& t, std::size_t count) {
   const std::size_t bytes = (count * sizeof(float) + 255) / 256 * 256;
   for (layout& l : t.layouts) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentence of a rank's failure, before which its place stands.
+// The message of a rank's failure, after its place.
 #pragma once
 #include "../../../said.hpp"
 
@@ -9,7 +9,8 @@
 
 namespace rankc::runtime::cuda::test {
 
-/// What a call says that must fail with code 70; `place`: as the text begins, "rank 0, step 1".
+/// The sentence of a call that must fail with code 70. `place`: the text's beginning, such as "rank 0, step
+/// 1".
 template <class Call>
 rankc::test::said said_by_rank(Call call, const std::string& place = "rank ") {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small programs for the engine's tests: the tables that generated code would hold, for ranks that differ in
-// one coordinate, with the four regions, the tokens and room for values at fixed places.
+// Small programs for the engine's tests: the tables of generated code, for ranks that differ in one
+// coordinate, with the four regions, the tokens and space for values at fixed places.
 #pragma once
 #include <rankc/runtime/cuda/kernels.hpp>
 
@@ -14,7 +14,7 @@ inline constexpr at weights{0}, gradients{1024}, first_moment{2048}, second_mome
 inline constexpr std::size_t test_arena = 65536;
 inline constexpr range all_parameters[]{{0, parameters, true}};
 
-/// The lanes of every rank; the last where a test asks for it.
+/// The lanes of every rank; the last one only if a test asks for it.
 enum : int { compute, reduce, to_next, from_prev, to_prev, from_next, overlap };
 inline constexpr lane_row all_lanes[]{{"compute", true},    {"reduce", false},  {"to_next", false},
                                       {"from_prev", false}, {"to_prev", false}, {"from_next", false},
@@ -74,7 +74,7 @@ struct tables {
              .json = ""};
   }
 
-  /// A communicator of `ranks`, on lane lanes[i] of rank ranks[i].
+  /// Add a communicator of `ranks`, on lane lanes[i] of rank ranks[i].
   void connect(const char* name, std::vector<int> ranks, const std::vector<int>& lanes, over what) {
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       auto& of = links[static_cast<std::size_t>(ranks[i])];

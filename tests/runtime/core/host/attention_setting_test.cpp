@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention with a window, a softcap, a scale and value heads of another size than key heads: of whole
-// sequences, of chunks and around a ring, with and without documents. Outputs and gradients are compared with
-// plain loops.
+// Attention with a window, a softcap, a scale and value heads of another size than key heads, over whole
+// sequences, over chunks and around a ring, with and without documents: outputs and gradients against plain
+// loops.
 #include "workspace.hpp"
 
 #include <rankc/contract/kernel_scratch.hpp>
@@ -123,7 +123,7 @@ result whole(const problem& p) {
   return r;
 }
 
-/// The tokens of a rank of cp.
+/// A cp rank's tokens.
 struct shard {
   chunks has;
   int rows_of_all(int row, int place) const { return row * has.seq + has.position(place); }
@@ -140,7 +140,7 @@ struct shard {
         for (int c = 0; c < columns; ++c) to[rows_of_all(row, place) * columns + c] += own[i++];
   }
 };
-/// The keys of all ranks, rank after rank.
+/// The keys of all ranks, rank by rank.
 values gathered(const values& all, int seq, int ranks, int columns) {
   values out;
   for (int rank = 0; rank < ranks; ++rank) {
@@ -243,13 +243,13 @@ result around_ring(const problem& p, int ranks) {
   return r;
 }
 
-/// The largest difference of an element, over the larger of 1 and the element that is wanted.
+/// The largest difference of an element, relative to the larger of 1 and the expected element.
 double error_of(const values& got, const values& want) {
   REQUIRE(got.size() == want.size());
   double worst = 0;
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double error = std::abs(got[i] - want[i]) / std::max(1.0, std::abs(want[i]));
-    worst = error <= worst ? worst : error;  // NaN, too
+    worst = error <= worst ? worst : error;  // true for NaN, too
   }
   return worst;
 }
@@ -261,7 +261,7 @@ void check_near(const result& got, const result& want, double tolerance) {
 }
 
 // Windows of one key, inside a block of queries, of more than a block, and longer than the sequence; and
-// attention that is not causal.
+// non-causal attention.
 constexpr attention_setting settings[]{{.window = 1},
                                        {.window = 5},
                                        {.window = 200},

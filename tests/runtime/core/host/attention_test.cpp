@@ -18,7 +18,7 @@ struct sizes {
   std::size_t lse() const { return static_cast<std::size_t>(rows) * heads * seq; }
 };
 
-// o, and the log-sum-exps where `lse` is given.
+// o, and the log-sum-exps if `lse` is given.
 values attention_reference(const sizes& s, const values& q, const values& k, const values& v,
                            values* lse = nullptr) {
   values o(s.q()), p(s.seq);
@@ -102,7 +102,7 @@ TEST_CASE("attention gradients are central differences, summed over the heads of
   }
 }
 
-// Differences of every element would take minutes here; the closed form, in plain loops, is exact.
+// Differences of every element would take minutes; the closed form in plain loops is exact.
 TEST_CASE_TEMPLATE("attention gradients over several query blocks equal plain loops", T, float, double) {
   constexpr sizes s = several_blocks;
   workspace<T> space;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many threads of OpenBLAS a limit of memory allows.
+// The number of OpenBLAS threads that a memory limit allows.
 #include "host/blas_buffers.hpp"
 
 #include <doctest/doctest.h>

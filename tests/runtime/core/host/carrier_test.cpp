@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communications between processes, whose transport is memory here: what is summed, and what is said where
-// they do not match.
+// Communication between processes, with memory as the transport: the sums, and the messages if calls do not
+// match.
 #include "../../../slowness.hpp"
 #include "../../../../runtime/core/host/carrier.hpp"
 
@@ -18,7 +18,7 @@
 namespace rankc::runtime::host {
 namespace {
 
-/// What is on its way, by sender, receiver and slot.
+/// Data in transit, by sender, receiver and slot.
 class memory {
  public:
   void put(int from, int to, std::uint64_t slot, const std::byte* data, std::size_t bytes) {
@@ -58,7 +58,7 @@ class through_memory final : public runtime::transport {
   int own_;
 };
 
-constexpr int ranks[]{4, 2, 7, 1, 5};  // their order is the members', not that of their numbers
+constexpr int ranks[]{4, 2, 7, 1, 5};  // the members' order, which is not ascending
 
 op collective(op_kind kind, double* to, const double* from, std::size_t count) {
   op o;
@@ -74,7 +74,7 @@ op collective(op_kind kind, double* to, const double* from, std::size_t count) {
   return o;
 }
 
-/// Carry one op per member, each in a thread; what each throws.
+/// Carry one op per member, each in a thread. Returns: each member's exception.
 template <class Make>
 std::vector<std::string> carry(std::size_t members, const Make& make) {
   memory all;
@@ -99,7 +99,7 @@ std::vector<std::string> carry(std::size_t members, const Make& make) {
   return thrown;
 }
 
-/// Values whose sum depends on the order in which they are added.
+/// Values whose sum depends on the order of the addends.
 double value(std::size_t member, std::size_t i) {
   double first = 1.0;
   if (member == 0) first = 1e16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions on a second lane that computes: they run next to the rank's own, in order, and are ordered by
-// events like any lane.
+// Actions on a second compute lane: they run concurrently with the rank's own, in order, and events order
+// them like any lane.
 #include "../../../slowness.hpp"
 #include "plan.hpp"
 
@@ -29,7 +29,7 @@ double& value(rank& r, int element) { return *r.at<double>(data<double>(element)
 constexpr int size = 96;
 at matrix(int i) { return data<double>(i * size * size); }
 
-/// Comes back once `partners` threads are here, or after five seconds with false: threads that run one after
+/// Returns true once `partners` threads have arrived, or false after five seconds: threads that run one after
 /// another never meet.
 class rendezvous {
  public:
@@ -45,7 +45,7 @@ class rendezvous {
   std::atomic<int> missing_;
 };
 
-// What functions without captures share with their test; set before a step.
+// State that functions without captures share with their test; set before a step.
 std::vector<rendezvous*> meetings;
 std::vector<int> met_beside, wrong;
 
@@ -67,7 +67,7 @@ TEST_CASE(
         fill(y, -r.index);
         follow(r[reduce], r[compute]);
         shift<double>(r[reduce], over::dp, {step, "ring"}, to, second, x, y, count, count, ring_way::next);
-        fill(own, step);  // meanwhile
+        fill(own, step);  // during the shift
         follow(r[compute], r[reduce]);
         follow(r[compute], r[compute]);
         const double before = (r.index + ranks - 1) % ranks;
@@ -153,7 +153,8 @@ TEST_CASE("a message goes to an action beside and comes from one, through events
   plan p = overlapping(3, 1, 1);
   wrong.assign(3, 0);
   train_body = [](rank& r) {
-    // Each rank sends its number, adds one to what it receives, and sends that on: two hops round the ring.
+    // Each rank sends its number, adds one to the received number, and forwards that: two hops around the
+    // ring.
     value(r, 0) = r.index;
     send(r[to_next], {0, "hop"}, data<double>(0), 8);
     receive(r[from_prev], {0, "hop"}, data<double>(1), 8);

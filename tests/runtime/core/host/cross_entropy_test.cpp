@@ -30,7 +30,7 @@ double loss_reference(const values& logits, const ids& targets) {
   return loss;
 }
 
-// The columns of one part, as its rank holds them.
+// One rank's columns.
 values columns(const values& logits, int which) {
   values cut;
   for (int n = 0; n < tokens; ++n)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks in an application: what they refuse, how a failure comes to all of them, and what they leave alone.
+// Ranks in an application: their refusals, how a failure reaches all of them, and the state that they leave
+// alone.
 #include <rankc/runtime/host/embedded.hpp>
 
 #include "plan.hpp"
@@ -20,7 +21,7 @@ using namespace rankc::test;
 
 namespace {
 
-/// Memory without a byte.
+/// A memory resource without memory.
 class no_memory final : public std::pmr::memory_resource {
   void* do_allocate(std::size_t, std::size_t) override { throw std::bad_alloc(); }
   void do_deallocate(void*, std::size_t, std::size_t) override { FAIL("nothing was given"); }

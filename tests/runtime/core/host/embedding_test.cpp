@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token tables, learned positions and rotary positions against loops; all are linear in the table or in x, so
+// Token tables, learned positions and rotary positions against loops. All are linear in the table or in x, so
 // their gradients are checked by differences that are exact up to rounding.
 #include "workspace.hpp"
 
@@ -20,7 +20,7 @@ values embedding_reference(const ids& id, const values& table, int rows, int fir
   return y;
 }
 
-constexpr int seq = 4, first_position = 7;  // tokens stand at positions 3, 0, 1, 2, ...
+constexpr int seq = 4, first_position = 7;  // token positions are 3, 0, 1, 2, ...
 
 values position_reference(const values& x, const values& table) {
   values y = x;
@@ -75,13 +75,13 @@ TEST_CASE("the embedding gradient collects each row's tokens, overwritten or add
   id[0] = 4;
   id[1] = 5;
   id[2] = 9;
-  id[3] = 10;  // where one part ends and the next begins
+  id[3] = 10;  // both sides of the borders between parts
   const values table = random_values(rows * width, 1), dy = random_values(tokens * width, 2);
   const values before = random_values(rows * width, 3);
   for (const int first : {0, 5, 10}) {
     workspace<double> space;
     const at in_id = space.put(id), in_dy = space.put(dy);
-    const values row_behind(width, 7);  // of the next rank's part: it stays as it is
+    const values row_behind(width, 7);  // belongs to the next rank's part, and must not change
     values with_row = table, before_with_row = before;
     for (values* v : {&with_row, &before_with_row}) v->insert(v->end(), row_behind.begin(), row_behind.end());
     const at dtable = space.put(with_row), dtable_sum = space.put(before_with_row);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine: what it installs, what a step reads and returns, and what it refuses.
+// The engine: the effects of install, the inputs and results of a step, and refusals.
 #include <rankc/runtime/rope_angles.hpp>
 
 #include "plan.hpp"

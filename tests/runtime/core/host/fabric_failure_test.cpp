@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric refuses wrong communications. Every refusal is one sentence with names in it, and never a hang.
+// The fabric refuses wrong communications. Every refusal is one sentence that names the communication, and
+// never a hang.
 #include "plan.hpp"
 
 #include <chrono>
@@ -256,7 +257,7 @@ TEST_CASE("calls that the plan does not allow are refused") {
 
 namespace {
 
-/// Other processes to which nothing can be sent, because there is no memory left.
+/// Other processes, to which nothing can be sent because there is no memory.
 struct without_memory final : peers {
   struct wires final : transport {
     void move(std::uint64_t, std::span<const outgoing>, std::span<const incoming>) override {

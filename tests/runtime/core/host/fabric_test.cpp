@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fabric's promises to a correct program: order, sums, events between lanes, and no allocation in a
+// The fabric's guarantees to a correct program: order, sums, events between lanes, and no allocation in a
 // step.
 #include "plan.hpp"
 
@@ -89,9 +89,10 @@ TEST_CASE("messages of an edge arrive in the order in which they were sent, both
 
 TEST_CASE("what a transfer makes possible is carried, also where its own ranks sleep") {
   plan p(3, 1, 1);
-  constexpr std::size_t bytes = 2 * 128 * 1024;  // two pieces, which two threads carry
+  constexpr std::size_t bytes = 2 * 128 * 1024;  // two pieces, carried by two threads
   for (layout& l : p.layouts) l.arena_bytes = 4096 + 2 * bytes;
-  std::vector<int> arrived(3);  // the last of rank 1's values, and the first of ranks 1 and 2, of each step
+  // Count the steps in which rank 1's last value and the first values of ranks 1 and 2 arrived.
+  std::vector<int> arrived(3);
   train_body = [&](rank& r) {
     constexpr int last = bytes / sizeof(double) - 1;
     for (const int i : {0, last}) *r.at<double>(data<double>(i)) = r.index == 0 ? 2.0 * r.input.step + i : -1;
@@ -205,7 +206,7 @@ TEST_CASE("a lane waits for another: what is sent is what the reduction left") {
       wait(r[to_prev], {3});
       send(r[to_prev], {1, "the sum"}, x, 8);
     } else {
-      receive(r[from_next], {1, "the sum"}, y, 8);  // stands ready before the reduction can start
+      receive(r[from_next], {1, "the sum"}, y, 8);  // posted before the reduction can start
       pause_briefly();
       all_reduce<double>(r[reduce], over::tied, {0, "sum"}, x, 1);
       record(r[from_next], {0});
@@ -230,7 +231,7 @@ TEST_CASE("only a wait on lane 0 blocks the rank's thread, and events serve ever
       receive(r[from_prev], {0, "x"}, data<double>(0), 8);
       record(r[from_prev], {5});
       wait(r[to_prev], {5});
-      ran_ahead = true;  // rank 0 sends only now: nothing above may have waited for it
+      ran_ahead = true;  // rank 0 sends only now, so nothing above has waited for it
       wait(r[compute], {5});
       wrong += *r.at<double>(data<double>(0)) != static_cast<double>(r.input.step);
       ran_ahead = false;

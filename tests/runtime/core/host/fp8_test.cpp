@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of eight bits: some by their definition, and all as the nearest to what is between them.
+// fp8 numbers: some by their definition, and all as the nearest to the numbers around them.
 #include <doctest/doctest.h>
 #include <rankc/contract/fp8.hpp>
 
@@ -18,8 +18,8 @@ void is(unsigned char code, float number) {
   CHECK(to_fp8<F>(number).bits == code);
 }
 
-/// Between neighbours the nearer one is taken, halfway the even one; beyond the largest that, with either
-/// sign.
+/// Rounding takes the nearer neighbour, halfway the even one, and beyond the largest number that one, with
+/// either sign.
 template <class F>
 void check_rounding(int largest) {
   for (int code = 0; code < largest; ++code) {

@@ -39,7 +39,7 @@ values rms_norm_reference(const values& x, const values& gain) {
 TEST_CASE_TEMPLATE("layer norm and its statistics", T, float, double) {
   workspace<T> space;
   values x = random_values(tokens * width, 1);
-  for (double& v : x) v += 3;  // a mean that a one-pass variance would feel
+  for (double& v : x) v += 3;  // this mean would spoil a one-pass variance
   const values gain = random_values(width, 2), shift = random_values(width, 3);
   const at y = space.room(x.size()), stats = space.room(2 * tokens), in_x = space.put(x);
   const at in_gain = space.put(gain), in_shift = space.put(shift);

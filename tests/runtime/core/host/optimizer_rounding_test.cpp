@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bf16 that lasts: how it is rounded, the random bits, and updates in shards of every kind.
+// Persistent bf16 state: its rounding, the random bits, and updates in shards of every kind.
 #include "../tensor_shards.hpp"
 #include "workspace.hpp"
 
@@ -84,7 +84,7 @@ TEST_CASE(
                         b.second_moment);
           }
       }
-  CHECK(static_cast<int>(seen.size()) == drawn);  // of 2^48: no two of 1024
+  CHECK(static_cast<int>(seen.size()) == drawn);  // no two of 1024 draws out of 2^48 are equal
   double sum[3]{};
   bits_of_elements random(7, 7, 7);
   for (std::uint64_t e = 0; e < 100'000; ++e) {
@@ -178,7 +178,7 @@ TEST_CASE_TEMPLATE("SGD with momentum, Nesterov's too, clipping and decay", T, f
         CAPTURE(momentum);
         CAPTURE(nesterov);
         const range ranges[]{{0, 20, true},
-                             {24, count - 24, false}};  // the elements between stay as they are
+                             {24, count - 24, false}};  // the elements between keep their values
         workspace<T> space;
         values w = random_values(count, 1), m(count);
         const at in_w = space.put(w), in_m = space.put(m);

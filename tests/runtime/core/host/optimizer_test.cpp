@@ -13,7 +13,7 @@ using rankc::runtime::range;
 TEST_CASE_TEMPLATE("the sum of squares overwrites or adds", T, float, double) {
   workspace<T> space;
   const values g = random_values(1000, 1);
-  values outside = g;  // what the ranges leave out must not count
+  values outside = g;  // elements outside the ranges must not count
   outside.insert(outside.begin() + 400, 7, 1e3);
   const at in_g = space.put(outside), total = space.room(1);
   const range ranges[]{{0, 400, true}, {407, 600, false}};
@@ -30,7 +30,7 @@ TEST_CASE_TEMPLATE("AdamW with and without clipping and decay", T, float, double
       CAPTURE(clip);
       CAPTURE(decay);
       const range ranges[]{{0, 20, decay},
-                           {24, count - 24, !decay}};  // the elements between stay as they are
+                           {24, count - 24, !decay}};  // the elements between keep their values
       const auto decays = [&](std::size_t i) { return i < 20 ? decay : !decay; };
       workspace<T> space;
       values w = random_values(count, 1), m(count), v(count);
@@ -71,7 +71,7 @@ TEST_CASE_TEMPLATE("a clip scales gradients whose norm is larger, and no others"
     values first = g;
     for (double& x : first) x *= 0.1 * std::min(1.0, share);
     check_near(space.get(m, g.size()), first,
-               std::max(tolerance<T>, 1e-6));  // the norm is divided by 1e-6 more than itself
+               std::max(tolerance<T>, 1e-6));  // clipping divides by the norm plus 1e-6
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows taken apart, and put together again.
+// Splits and concatenations of rows.
 #include "workspace.hpp"
 
 namespace parts_test {

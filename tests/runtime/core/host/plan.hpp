@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hand-written program for tests of fabric and engine: any pp x dp x tp with a ring of pipeline edges,
-// whose step is whatever function the test sets.
+// A handwritten program for tests of fabric and engine: any pp x dp x tp with a ring of pipeline edges, whose
+// step is a function that the test sets.
 #pragma once
 #include "../../../said.hpp"
 
@@ -18,13 +18,13 @@ namespace rankc::test {
 using namespace runtime;
 using namespace host;
 
-/// The lanes of every rank; the last where the plan overlaps.
+/// The lanes of every rank; the last one only if the plan overlaps.
 enum : int { compute, reduce, to_next, from_prev, to_prev, from_next, overlap };
 inline constexpr lane_row all_lanes[]{{"compute", true},    {"reduce", false},  {"to_next", false},
                                       {"from_prev", false}, {"to_prev", false}, {"from_next", false},
                                       {"overlap", true}};
 
-/// What every rank runs, as training and as evaluation.
+/// The body of every rank, in training and in evaluation.
 inline std::function<void(rank&)> train_body, evaluate_body;
 
 class plan {
@@ -32,7 +32,7 @@ class plan {
   plan(int pp, int dp, int tp, dtype type = dtype::f64) {
     about_ = {.interface_version = interface_version,
               .name = "test",
-              .plan_hash = 0,  // no generator has made it
+              .plan_hash = 0,  // not made by a generator
               .type = type,
               .pp = pp,
               .dp = dp,
@@ -94,13 +94,13 @@ class plan {
 
   description& about() { return about_; }
 
-  /// Give every rank a second lane that computes.
+  /// Give every rank a second computing lane.
   void add_overlap() {
     for (layout& l : layouts) l.lanes = all_lanes;
     connect_tp("tp of what overlaps", overlap);
   }
 
-  /// A communicator of some ranks, on the same lane of each.
+  /// Add a communicator of some ranks, on the same lane of each.
   void connect(const std::string& name, const std::vector<int>& group, int lane, over what) {
     const int c = add(name + " of rank " + std::to_string(group[0]), group);
     for (const int r : group) links[static_cast<std::size_t>(r)].push_back({lane, what, c});
@@ -146,7 +146,7 @@ class plan {
 
 inline constexpr step_input input(std::int64_t step) { return {0.1, 0, 0, 0.9, 0.95, 1e-8, step}; }
 
-/// Run one step of `body` and return the failure it must end in.
+/// Run one step of `body`, which must fail. Returns: the failure.
 inline failure failing_step(plan& p, std::function<void(rank&)> body) {
   train_body = std::move(body);
   const std::unique_ptr<engine> e = p.install();
@@ -159,7 +159,7 @@ inline failure failing_step(plan& p, std::function<void(rank&)> body) {
   return failure::reported(0, "");
 }
 
-/// Compare what a rank has said, whose place stands before it: "rank 1, step 1, 1F0".
+/// Check a rank's sentence and the place before it, such as "rank 1, step 1, 1F0".
 inline void check_says(const failure& f, const std::string& place, const said& wanted) {
   const std::string text = f.what();
   CAPTURE(text);

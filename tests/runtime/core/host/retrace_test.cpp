@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step whose numbers are not finite, run again: the op that made the first of them is named, on its rank,
-// and nobody who was given them.
+// Reruns a step with numbers that are not finite: the first op that produced them is named, with its rank,
+// and no op that only received them.
 #include "plan.hpp"
 
 #include <rankc/runtime/calls.hpp>
@@ -17,7 +17,7 @@ using namespace rankc::test;
 namespace {
 
 using rankc::runtime::calls::run;
-using numbers = rankc::runtime::matrix<float, 2, 2, 3>;  // the third column is not theirs
+using numbers = rankc::runtime::matrix<float, 2, 2, 3>;  // rows have two numbers, and a stride of three
 
 struct product {
   numbers y, x;

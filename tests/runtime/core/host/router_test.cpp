@@ -29,11 +29,11 @@ values flat(const json& rows) {
   return all;
 }
 
-/// What a rule makes of logits: weights, choice and the gradient of the sum of weight * (expert + 1) / 10.
+/// The results of a routing rule: weights, choice, and the gradient of the sum of weight * (expert + 1) / 10.
 struct routed {
   values weights, chosen, dlogits;
 };
-/// Experts by their scores: of groups where the rule has them, with a bias where there is one.
+/// Route by scores, with groups if the rule has them, and with a bias if there is one.
 void take_by_scores(workspace<double>& space, const json& rule, at weights, at chosen, at x,
                     const values& bias, int tokens, int experts, int picks) {
   const auto room = [&](int count) { return space.room(static_cast<std::size_t>(count)); };
@@ -89,7 +89,8 @@ routed route(const json& rule, const values& logits, int tokens, int experts, in
   return out;
 }
 
-/// Picks of each token by falling weight, as the reference has them: those by scores with a bias are not.
+/// Sort each token's picks by descending weight, as in the reference; picks by biased scores are not in that
+/// order.
 void sort_picks(routed& r, int picks) {
   using pick = std::pair<double, double>;
   for (std::size_t n = 0; n < r.chosen.size(); n += static_cast<std::size_t>(picks)) {
@@ -111,7 +112,7 @@ void check_all(const values& found, const values& expected, double within) {
   }
 }
 
-/// A loss of routers of one layer or two: its value, the choices of the first, and the gradients of their
+/// A router loss of one layer or two: its value, the first layer's choices, and both layers' gradients of the
 /// logits.
 struct lost {
   double value = 0;
@@ -176,7 +177,7 @@ TEST_CASE("losses of routers are those of other systems, and so are their gradie
       if (loss.contains("dlogits_second")) logits.push_back(flat(c["second_logits"]));
       const lost found = lose(loss, logits, c["tokens"], c["experts"], c["top_k"]);
       CHECK(std::abs(found.value - loss["value"].get<double>()) <= 1e-13);
-      // Gradients are there to 13 places.
+      // The reference has 13 digits of the gradients.
       check_all(found.dlogits[0], flat(loss["dlogits"]), 6e-14);
       if (logits.size() > 1) check_all(found.dlogits[1], flat(loss["dlogits_second"]), 6e-14);
       if (loss.contains("counts")) CHECK(found.counts == loss["counts"].get<values>());
@@ -214,7 +215,7 @@ TEST_CASE("of equal logits those of lower experts are taken") {
   CHECK(route(rule, {1, 3, 3, 3, 2, 5, 5, 5, 5, 5}, 2, 5, 3).chosen == values{1, 2, 3, 0, 1, 2});
   rule["scores"] = "sigmoid";
   CHECK(route(rule, {1, 3, 3, 3, 2, 90, 80, 70, 60, 100}, 2, 5, 3).chosen ==
-        values{1, 2, 3, 4, 0, 1});  // where sigmoids are all 1
+        values{1, 2, 3, 4, 0, 1});  // all sigmoids are 1
 }
 
 TEST_CASE(
@@ -224,9 +225,10 @@ TEST_CASE(
             {"groups", 3},         {"groups_taken", 2},   {"group_best", 1}};
   CHECK(route(rule, values(6, 1.0), 1, 6, 3).chosen == values{0, 1, 2});
   CHECK(route(rule, {9, 0, 1, 1, 2, 2}, 1, 6, 4).chosen ==
-        values{0, 4, 5, 1});  // by their best, and not of the second group
+        values{0, 4, 5, 1});  // by each group's best expert, so not from the second group
   rule["group_best"] = 2;
-  CHECK(route(rule, {3, -9, 1, 1, 2, 2}, 1, 6, 4).chosen == values{4, 5, 2, 3});  // by two of theirs
+  // By each group's two best experts.
+  CHECK(route(rule, {3, -9, 1, 1, 2, 2}, 1, 6, 4).chosen == values{4, 5, 2, 3});
   rule["groups_taken"] = 3;
   rule["biased"] = true;
   const values logits{1, 2, 3, 4, 5, 6}, bias{0, 2, 0, 0, 0, -2};
@@ -300,7 +302,7 @@ TEST_CASE_TEMPLATE(
     T, float, double) {
   constexpr int rows = 9, in = 5, out = 3, segments = 6, experts = 3;
   const int begin[]{0, 2, 2, 4, 7, 8},
-      end[]{2, 2, 3, 6, 7, 9};  // row 3 and row 6 are of nobody; expert 1 has none
+      end[]{2, 2, 3, 6, 7, 9};  // rows 3 and 6 are unused; expert 1 has no rows
   workspace<T> space;
   const at offsets = space.room(2 * segments);
   auto* o = space.lane().template at<std::int32_t>(offsets);

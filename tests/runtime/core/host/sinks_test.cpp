@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention sinks against a softmax that has one more score, and central differences.
+// Attention sinks against a softmax with one additional score, and central differences.
 #include "workspace.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int rows = 2, seq = 5, heads = 3, kv_heads = 1, dim = 4, tokens = rows * seq, width = heads * dim;
 
-/// Causal attention of one key head, with one more score for each query head, whose weight is dropped.
+/// Causal attention with one key head. Each query head has one additional score, whose weight is dropped.
 values reference(const values& q, const values& k, const values& v, const values& sinks) {
   values o(q.size(), 0.0);
   for (int t = 0; t < tokens; ++t)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kernel tests stand on: a rank with an arena that a test fills and reads as vectors, with a guard
+// The bench of kernel tests: a rank with an arena that a test fills and reads as vectors, with a guard
 // between operands, and derivatives by central differences.
 #pragma once
 #include <doctest/doctest.h>
@@ -34,7 +34,7 @@ inline ids random_ids(std::size_t count, int below, unsigned seed) {
   return v;
 }
 
-/// A rank whose arena is handed out piece by piece. Room for outputs starts as NaN, so that an element that a
+/// A rank whose arena is allocated piece by piece. Room for outputs starts as NaN, so that an element that a
 /// kernel leaves out is seen; the guards after each piece are checked at the end.
 template <class T>
 class workspace {
@@ -82,11 +82,13 @@ class workspace {
   host::rank rank_;
 };
 
-/// What f32 and f64 results may differ by from a reference in f64, for sums of a few hundred terms near 1.
+/// The tolerance of f32 and f64 results against an f64 reference, for sums of a few hundred terms near 1.
 template <class T>
 constexpr double tolerance = sizeof(T) == 8 ? 2e-14 : 1e-5;
 
-/// All elements within tol * max(1, |want|).
+/// Check all elements within tol * max(1,
+/// want
+/// ).
 inline void check_near(const values& got, const values& want, double tol) {
   REQUIRE(got.size() == want.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -108,7 +110,7 @@ inline values sum(values a, const values& b) {
   return a;
 }
 
-/// d (dy . f(x)) / d x, every element by central differences of fourth order.
+/// d (dy . f(x)) / d x, each element by central differences of fourth order.
 inline values derivative(const std::function<values(const values&)>& f, values x, const values& dy) {
   constexpr double h = 1e-3;
   values d(x.size());
@@ -124,7 +126,7 @@ inline values derivative(const std::function<values(const values&)>& f, values x
   return d;
 }
 
-/// What differences of fourth order in f64 leave.
+/// The error of fourth-order differences in f64.
 constexpr double difference_tolerance = 2e-10;
 
 }  // namespace rankc::test

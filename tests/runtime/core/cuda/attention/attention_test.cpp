@@ -9,24 +9,24 @@ namespace {
 struct shape {
   int rows, seq, heads, kv_heads, dim;
   attention_setting by{};
-  int documents = 0;  // their mean length; 0: none
+  int documents = 0;  // mean length; 0: one document
   int value_dim = 0;  // 0: dim
   int values() const { return value_dim == 0 ? dim : value_dim; }
   std::vector<std::int32_t> starts() const {
     return random_starts(rows, seq, documents == 0 ? seq : documents, 7);
   }
 };
-// Within a tile; past it; grouped heads; each size of head dim, and dims that fill none. In bf16 those with a
-// multiple of 128 tokens are cuDNN's, unless misplaced; heads of 64 in tiles of 64 tokens are those of the
-// kernels for Hopper, whose blocks take four tiles of queries forward, and three of queries and two of keys
-// for gradients.
+// Within a tile; past it; grouped heads; each size of head dim, and dims that fill none. In bf16, cuDNN takes
+// sequences of a multiple of 128 tokens, unless misplaced. The Hopper kernels take heads of 64 and multiples
+// of 64 tokens; their blocks take four tiles of queries in forward, and three of queries and two of keys for
+// gradients.
 constexpr shape shapes[] = {{1, 5, 1, 1, 8},    {2, 64, 2, 2, 32},   {1, 150, 4, 2, 64}, {1, 129, 2, 1, 128},
                             {2, 70, 3, 1, 40},  {1, 60, 2, 2, 12},   {2, 128, 2, 2, 16}, {1, 256, 4, 2, 32},
                             {2, 256, 2, 2, 64}, {1, 256, 6, 2, 128}, {1, 128, 3, 1, 40}, {1, 128, 2, 1, 8},
                             {2, 128, 2, 2, 24}, {1, 128, 2, 1, 72},  {1, 128, 2, 2, 96}, {1, 256, 2, 1, 120},
                             {2, 64, 3, 1, 64},  {1, 192, 2, 2, 64},  {1, 320, 3, 3, 64}, {1, 640, 6, 2, 64}};
 // Windows of one key, within a tile, of several tiles, and longer than the sequence. Shapes that the fused
-// kernels take without a setting, too. Attention that is not causal, by own and by fused kernels.
+// kernels take without a setting, too. Non-causal attention, by rankc's own and by fused kernels.
 constexpr shape settings[] = {
     {2, 64, 2, 2, 32, {.window = 1}},       {1, 150, 4, 2, 64, {.window = 7}},
     {1, 256, 2, 2, 128, {.window = 70}},    {1, 640, 6, 2, 64, {.window = 200}},
@@ -36,8 +36,8 @@ constexpr shape settings[] = {
     {2, 70, 3, 1, 40, {.causal = false}},   {2, 128, 2, 2, 32, {.causal = false}},
     {1, 256, 4, 2, 128, {.causal = false}}, {2, 192, 2, 2, 64, {.causal = false}},
     {1, 640, 6, 2, 64, {.causal = false}},  {1, 256, 2, 2, 32, {.softcap = 2, .causal = false}}};
-// Documents of one token, within a tile, of about a tile, of several, and with a window. In bf16 heads of 64
-// and 128 are those of the kernels for Hopper, where the tokens are a multiple of 64.
+// Documents of one token, within a tile, of about a tile, of several, and with a window. In bf16, the Hopper
+// kernels take heads of 64 and 128 if the number of tokens is a multiple of 64.
 constexpr shape in_documents[] = {{2, 64, 2, 2, 32, {}, 20},
                                   {1, 150, 4, 2, 64, {}, 30},
                                   {2, 128, 2, 2, 64, {}, 1},
@@ -124,7 +124,8 @@ struct reference {
 
 enum class place { apart, packed, misplaced };
 
-/// A call to attention on a bench, with q, k and v apart or as columns of one buffer; its gradients likewise.
+/// A call to attention on a bench, with q, k and v in separate buffers or as columns of one buffer; its
+/// gradients likewise.
 template <class T>
 struct call {
   shape s;
@@ -146,7 +147,7 @@ struct call {
     return {s.rows, s.seq, s.heads, s.kv_heads, s.dim, s.values(), sizeof(T), about.deterministic};
   }
 
-  /// Scores of the first keys are larger by a power of two.
+  /// The scores of the first keys are larger by a power of two.
   call(shape of, place where, bool deterministic = false, int first_keys = 0, double larger = 1.0)
       : s(of), packed(where == place::packed) {
     about.deterministic = deterministic;
@@ -218,7 +219,7 @@ struct call {
                       s.rows, s.seq, s.heads, s.kv_heads, s.dim, s.values(), q_stride, k_stride, v_stride,
                       s.by);
   }
-  /// Columns of a result, without gaps.
+  /// The columns of a result, without gaps.
   numbers take(at where, int columns) {
     if (!packed) return b.template take<T>(where, tokens() * columns);
     const numbers all = b.template take<T>(dq_at, tokens() * width());
@@ -240,8 +241,8 @@ struct call {
     check_close("lse", b.template take<float>(lse_at, n_lse), wanted.lse, 1e-5, 1e-5);
     check_close("o", b.template take<T>(o_at, n_o), wanted.o, f32 ? 1e-5 : 1e-2, f32 ? 8e-6 : 4e-3);
   }
-  /// In bf16, p and ds are rounded before they are multiplied, and delta is taken from o as it was stored:
-  /// each puts up to 2^-9 of the numbers summed into the result.
+  /// In bf16, p and ds are rounded before they are multiplied, and delta is computed from the stored o: each
+  /// rounding adds up to 2^-9 of the numbers summed into the result.
   void check_all() {
     const reference wanted(s, q, k, v, dout);
     check_forward(wanted);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention of chunks of sequences, by every rank in turn, against that of whole sequences in f64: outputs
-// and dq of each rank's tokens, and dk and dv summed over the ranks.
+// Attention over chunks of sequences, by every rank in turn, against attention over whole sequences in f64:
+// outputs and dq of each rank's tokens, and dk and dv summed over the ranks.
 #include "../bench.hpp"
 #include "random_starts.hpp"
 
@@ -10,15 +10,15 @@ namespace {
 struct shape {
   int rows, seq, ranks, heads, kv_heads, dim;
   attention_setting by{};
-  int documents = 0;  // their mean length; 0: none
+  int documents = 0;  // mean length; 0: one document
   int value_dim = 0;  // 0: dim
   int values() const { return value_dim == 0 ? dim : value_dim; }
   std::vector<std::int32_t> starts() const {
     return random_starts(rows, seq, documents == 0 ? seq : documents, 7);
   }
 };
-// Own kernels; in bf16 those whose chunks are multiples of 128 tokens are cuDNN's, or of heads of 64 those
-// for Hopper, which around a ring take chunks of 64 tokens as well.
+// For rankc's own kernels. In bf16, cuDNN takes chunks of a multiple of 128 tokens, and the Hopper kernels
+// take heads of 64; in a ring they take chunks of 64 tokens as well.
 constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},
                             {1, 160, 4, 2, 2, 40},
                             {2, 512, 2, 4, 2, 64},
@@ -26,7 +26,7 @@ constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},
                             {2, 768, 3, 2, 2, 32},
                             {1, 1536, 3, 2, 1, 64},
                             {2, 384, 3, 2, 1, 64},
-                            // Windows that lie in a chunk, and that some steps of a ring do not reach.
+                            // Windows inside a chunk, and windows that some steps of a ring do not reach.
                             {2, 24, 2, 2, 1, 16, {.window = 3}},
                             {1, 1024, 4, 4, 1, 128, {.window = 70}},
                             {2, 512, 2, 4, 2, 64, {.window = 200, .softcap = 1.5}},
@@ -46,7 +46,7 @@ constexpr shape shapes[] = {{2, 24, 2, 2, 1, 16},
                             {2, 512, 2, 4, 2, 64, {}, 0, 32},
                             {1, 1024, 4, 4, 1, 64, {.window = 70}, 300, 128}};
 
-/// Tokens of `width`, of all sequences, as they lie with a rank, or gathered.
+/// Rows of `width` elements for all tokens, in a rank's order, or gathered in the ranks' order.
 struct order {
   shape s;
   std::size_t of(int row, int position, int width) const {
@@ -151,7 +151,7 @@ TEST_CASE_TEMPLATE("attention of chunks and its gradients are those of whole seq
                     dout = random_numbers<T>(tokens * o_width, 1, 4);
       const reference wanted(s, q, k, v, dout);
       const order by{s};
-      numbers dk(k.size(), 0.0), dv(v.size(), 0.0);  // gathered
+      numbers dk(k.size(), 0.0), dv(v.size(), 0.0);  // in the gathered order
       for (int rank = 0; rank < s.ranks; ++rank) {
         CAPTURE(rank);
         bench b;

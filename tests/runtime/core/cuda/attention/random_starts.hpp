@@ -7,7 +7,7 @@
 
 namespace rankc::runtime::cuda::test {
 
-/// The position at which the document of each token begins: documents of 1 to 2 `mean` - 1 tokens.
+/// The position at which each token's document begins; documents have 1 to 2 `mean` - 1 tokens.
 /// Shapes: (rows, seq).
 inline std::vector<std::int32_t> random_starts(int rows, int seq, int mean, unsigned seed) {
   std::mt19937 engine(seed);

@@ -9,7 +9,7 @@ TEST_CASE_TEMPLATE("sinks change attention's result, and have a gradient", T, fl
   struct shape {
     int rows, seq, heads, dim;
   };
-  // Packs of a head, and a head of no whole packs.
+  // Heads of whole packs, and heads that do not fill packs.
   for (const auto [rows, seq, heads, dim] : {shape{2, 37, 4, 64}, shape{3, 5, 3, 6}}) {
     CAPTURE(dim);
     bench b;

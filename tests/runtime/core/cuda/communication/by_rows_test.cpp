@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that move between GPUs while a product of others runs, on two GPUs, and on four where there are so
-// many: every element, in f32 and bf16, of odd numbers of rows and columns at odd places.
+// Rows that move between GPUs while a GEMM computes others, on two GPUs, and on four if there are four: every
+// element, in f32 and bf16, with odd numbers of rows and columns at odd addresses.
 #include "../regions.hpp"
 
 #include <rankc/runtime/calls.hpp>
@@ -21,9 +21,9 @@ using runtime::matrix, runtime::calls::all_gather, runtime::calls::reduce_scatte
 
 constexpr step_input nothing{
     .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
-constexpr std::size_t rows = 37, columns = 1031;  // of a part
+constexpr std::size_t rows = 37, columns = 1031;  // sizes of one part
 
-/// A product of which each row is of one row.
+/// A row-wise kernel in place of a GEMM: each row of y depends on the same row of x.
 template <class T, std::size_t Rows>
 struct doubled {
   matrix<T, Rows, columns> y, x;
@@ -33,11 +33,11 @@ struct doubled {
 template <std::size_t Ranks>
 constexpr std::size_t whole = Ranks * rows * columns;
 template <std::size_t Ranks>
-constexpr std::size_t behind = 1 + whole<Ranks>;  // a second tensor of a region
+constexpr std::size_t behind = 1 + whole<Ranks>;  // the first element of a second tensor in a region
 
-/// Of the weights a: gradients = the first part of every rank; first moment = 2 of that; second moment,
-/// behind = the rank's part of the sum of 2 a. Behind the weights, and behind the gradients, 2 of the rank's
-/// first part, made while rows move.
+/// With weights a: gradients = the first part of every rank; first moment = twice that; second moment, at
+/// `behind` = the rank's part of the sum of 2 a. After the weights, and after the gradients: twice the rank's
+/// first part, computed while rows move.
 template <class T, std::size_t Ranks>
 void move(rank& r) {
   const lane& on = r[compute];
@@ -94,7 +94,7 @@ void check_rows(const placement& way = {}) {
       put(*e, static_cast<int>(rank), region::weights, a[rank]);
     }
     std::vector<traced> calls;
-    if (time == 2) e->step_by_calls(nothing, calls);  // one after the other
+    if (time == 2) e->step_by_calls(nothing, calls);  // call by call
     else e->step(nothing);
     for (std::size_t rank = 0; rank < Ranks; ++rank) {
       const auto all = take<T>(*e, static_cast<int>(rank), region::gradients, count);
@@ -122,7 +122,7 @@ TEST_CASE("rows that are gathered for a product, and dealt out behind one") {
   check_rows<float, 4>();
   check_rows<bf16, 4>();
 }
-// Of more than two terms NCCL rounds each sum of two.
+// Two ranks alone: for more than two terms, NCCL rounds after each addition.
 TEST_CASE("the same of two by NCCL, one after the other") { check_rows<bf16, 2>({.maps_peers = false}); }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives over two ranks on two GPUs: every element, in f32 and bf16, at odd counts and places.
+// Collectives over two ranks on two GPUs: every element, in f32 and bf16, at odd counts and addresses.
 #include "../../../../../runtime/core/cuda/device/check.hpp"
 #include "../../../../../runtime/core/cuda/communication/check_collectives.hpp"
 #include "../../../../../runtime/core/cuda/communication/peer_groups.hpp"
@@ -24,13 +24,13 @@ namespace {
 constexpr step_input nothing{
     .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
 
-/// A rank's piece of an exchange; the exchange as a whole is of two pieces, and begins at an element that no
-/// wide load could start from.
+/// The sizes of a rank's piece in each exchange. An exchange has two pieces, and begins at an address that
+/// wide loads cannot use.
 constexpr std::size_t pieces[] = {1, 7, 1024, 40001};
 constexpr std::size_t exchanged = 2 * (1 + 7 + 1024 + 40001) + std::size(pieces);
 
-/// From the weights a_r of rank r, per exchange: gradients = the sum; first moment = both ranks' first piece;
-/// second moment = this rank's piece of the sum, then the maximum of the second pieces.
+/// With the weights a_r of rank r, per exchange: gradients = the sum; first moment = both ranks' first
+/// pieces; second moment = this rank's piece of the sum, then the maximum of the second pieces.
 template <class T, int lane, over axis>
 void exchange(rank& r) {
   const layout& l = *r.where;
@@ -104,8 +104,8 @@ void check_exchange(const placement& way = {}) {
   }
 }
 
-/// The tensors of a layer, as each of two ranks keeps half of them; what a rank keeps lies side by side, and
-/// what it gathers.
+/// The tensors of a layer, of which each of two ranks keeps half. The kept halves are contiguous, and so are
+/// the gathered tensors.
 constexpr std::size_t halves[] = {2048, 8388608, 2097152, 2097152, 8388608, 2048, 29360128};
 constexpr std::size_t kept = std::accumulate(std::begin(halves), std::end(halves), std::size_t{0});
 template <std::size_t N>
@@ -117,7 +117,7 @@ constexpr std::array<shard_range, N> side_by_side(const std::size_t (&counts)[N]
 }
 constexpr auto shards = side_by_side(halves);
 
-/// Gradients = the weights of both ranks; second moment = the sums of these, dealt out.
+/// Gradients = the weights of both ranks; second moment = their sums, reduce-scattered.
 template <class T>
 void share(rank& r) {
   const layout& l = *r.where;
@@ -134,7 +134,7 @@ void share(rank& r) {
                           .over = over::dp, .to = sums, .from = whole, .of = shards, .site = {1, "scatter"}});
 }
 
-/// Of the element of a rank's own: few enough bits for the sum of two to be exact.
+/// An element of a rank, with so few bits that the sum of two is exact.
 float own_element(int rank, std::size_t i) {
   return static_cast<float>((i * 2654435761u + 40503u * static_cast<unsigned>(rank)) >> 8 & 63);
 }
@@ -151,7 +151,7 @@ void check_shards() {
     for (std::size_t i = 0; i < kept; ++i) own[i] = number<T>(own_element(rank, i));
     put(*e, rank, region::weights, own);
   }
-  for (int time = 0; time < 2; ++time) e->step(nothing);  // the second as a graph
+  for (int time = 0; time < 2; ++time) e->step(nothing);  // the second step runs as a graph
   for (int rank = 0; rank < 2; ++rank) {
     const auto whole = take<T>(*e, rank, region::gradients, 2 * kept);
     const auto sums = take<T>(*e, rank, region::second_moment, kept);
@@ -176,7 +176,7 @@ TEST_CASE("the tensors of a layer are gathered, and their sums dealt out, one be
   check_shards<bf16>();
 }
 
-/// More tensors, of odd sizes too, than are rounded at once, and more numbers.
+/// More tensors, and more numbers, than are rounded at once; some have odd sizes.
 constexpr std::size_t odd_halves[] = {1, 8,  4099, 3,  17,       5, 64, 2,  7,       30000001,
                                       1, 12, 9,    33, 40000000, 6, 4,  11, 2097152, 13};
 constexpr std::size_t odd_kept =
@@ -184,8 +184,8 @@ constexpr std::size_t odd_kept =
 static_assert(2 * odd_kept * sizeof(bf16) > rounded_bytes);
 constexpr auto odd_shards = side_by_side(odd_halves);
 
-/// Gradients = the sums of the weights, sent in bf16 and dealt out; then first moment = the first numbers of
-/// the weights, summed so.
+/// Gradients = the sums of the weights, reduce-scattered in bf16; then first moment = the sums of the first
+/// weights, all-reduced in bf16.
 constexpr std::size_t summed = 100'003;
 void share_rounded(rank& r) {
   const layout& l = *r.where;
@@ -222,7 +222,7 @@ TEST_CASE("sums of two ranks that are sent in bf16: each part is rounded, and th
     for (std::size_t i = 0; i < own.size(); ++i) own[i] = part(rank, i);
     put(*e, rank, region::weights, own);
   }
-  for (int time = 0; time < 2; ++time) e->step(nothing);  // the second as a graph
+  for (int time = 0; time < 2; ++time) e->step(nothing);  // the second step runs as a graph
   for (int rank = 0; rank < 2; ++rank) {
     const auto sums = take<float>(*e, rank, region::gradients, odd_kept);
     std::size_t wrong = 0;
@@ -237,7 +237,7 @@ TEST_CASE("sums of two ranks that are sent in bf16: each part is rounded, and th
   }
 }
 
-// Ranks that share a GPU have communicators of the tests' own, which can be told to be wrong.
+// Ranks on one GPU use the tests' communicators, which can be told to give wrong results.
 TEST_CASE("a collective that gives wrong numbers is found before the first step" *
           doctest::skip(std::getenv("RANKC_RANKS_ON_ONE_GPU") == nullptr)) {
   tables t(1, 2);
@@ -256,8 +256,8 @@ TEST_CASE("a collective that gives wrong numbers is found before the first step"
   CHECK_MESSAGE(told.find("RC5118: all_reduce over dp by NCCL ") != std::string::npos, told);
 }
 
-/// What the check says of two ranks whose GPUs map each other, of which the first may take its own memory for
-/// the other's; NCCL has no part in it.
+/// The result of the check on two ranks whose GPUs map each other, without NCCL. The first rank may use its
+/// own memory in place of the peer's.
 std::string told_of_peers(bool takes_its_own) {
   tables t(1, 2);
   enlarge(t, 1 << 16);
@@ -277,7 +277,8 @@ std::string told_of_peers(bool takes_its_own) {
     peer_group seen = *link.mapped;
     if (takes_its_own) seen.arenas[1] = seen.arenas[0];
     link.mapped = &seen;
-    // In a thread each: a kernel's first launch may wait for those before it, which wait for the other rank.
+    // A thread for each rank: a kernel's first launch may wait for earlier kernels, which wait for the other
+    // rank.
     const auto try_out = [&](std::size_t i) {
       try {
         check(ranks[i]->of(), cudaSetDevice(ranks[i]->device()), "cudaSetDevice");
@@ -288,7 +289,7 @@ std::string told_of_peers(bool takes_its_own) {
       } catch (const failure& f) {
         CHECK(f.code == 70);
         told[i] = f.what();
-        *stop = 1;  // lets the other rank go
+        *stop = 1;  // releases the other rank
       }
     };
     std::jthread other(try_out, std::size_t{1});

@@ -10,7 +10,7 @@ TEST_CASE_TEMPLATE("split gives the first and the last columns, and concat puts 
     int rows, left, right;
     bool misplaced = false;
   };
-  // Packs; a part, then the other, that allows none; addresses that allow none; one column.
+  // Packs; the left part, then the right part, that allows none; addresses that allow none; one column.
   for (const auto [rows, left, right, misplaced] :
        {shape{70, 64, 128}, shape{33, 12, 64}, shape{33, 64, 6}, shape{9, 64, 64, true}, shape{1001, 1, 7}}) {
     CAPTURE(left);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline edge between two GPUs: messages of all sizes in both directions at once, in order, replay after
-// replay.
+// A pipeline edge between two GPUs: messages of all sizes in both directions at once, in order, over many
+// replays.
 #include "../regions.hpp"
 
 #include <doctest/doctest.h>
@@ -13,8 +13,8 @@ namespace {
 constexpr step_input nothing{
     .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
 
-/// Units: floats. Message m starts m floats into the sender's weights, so that most start at no multiple of
-/// 16 bytes, and they lie without gaps in the receiver's gradients.
+/// Message m begins m floats into the sender's weights, so that most begin at no multiple of 16 bytes. In the
+/// receiver's gradients, messages are contiguous. Units: floats.
 constexpr std::size_t sizes[] = {1, 3, 257, 16384, 262145, 2097152, 16777216, 5};
 constexpr std::size_t total = 1 + 3 + 257 + 16384 + 262145 + 2097152 + 16777216 + 5;
 
@@ -46,7 +46,7 @@ double content(int rank, int time, std::size_t i) {
   return static_cast<double>((i * 2654435761u + 97u * static_cast<unsigned>(time) + 31u * rank) % 8388593u);
 }
 
-/// Straight into the other GPU's memory, where they can map each other, and NCCL.
+/// Directly into the other GPU's memory, if the GPUs can map each other, and by NCCL.
 const placement both_ways[]{{.rank = -1, .device = 0, .maps_peers = true},
                             {.rank = -1, .device = 0, .maps_peers = false}};
 
@@ -80,7 +80,7 @@ TEST_CASE("messages from 4 bytes to 64 MB cross each other and arrive in order")
 
 constexpr std::size_t small = 1000;
 
-/// Stage 0 counts up and sends what it has; stage 1 returns the double of it.
+/// Stage 0 counts up and sends its values; stage 1 returns twice as much.
 void count_up(rank& r) {
   const layout& l = *r.where;
   begin(r[compute], "F0");

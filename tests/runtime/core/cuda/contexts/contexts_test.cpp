@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process takes the GPUs of its own ranks, and leaves the others alone: CUDA gives each thread GPU 0 until
-// it names another, and a context there takes half a GiB.
+// A process uses only the GPUs of its ranks. CUDA gives each thread GPU 0 until it selects another, and a
+// context there takes half a GiB.
 #include "../said_by_rank.hpp"
 #include "../tables.hpp"
 #include "fake_cuda.hpp"
@@ -23,7 +23,7 @@ void step_of(rank& r) {
 constexpr step_input input{
     .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
 
-/// All that can be asked of an engine, each call from a thread that has not named a GPU; and its end.
+/// Use every function of an engine, each from a thread that has not chosen a GPU; then destroy it.
 void use(std::unique_ptr<engine> e) {
   const std::vector<std::int32_t> ids(n_rows * n_seq);
   std::vector<double> values(parameters);
@@ -44,12 +44,12 @@ void use(std::unique_ptr<engine> e) {
 struct data_parallel : tables {
   data_parallel() : tables(1, 2) {
     connect("dp", {0, 1}, {compute, compute}, over::dp);
-    about.type = dtype::bf16;  // a write refreshes the working copy, by a kernel
+    about.type = dtype::bf16;  // a write runs a kernel, which refreshes the working copy
   }
 };
 void (*const body[])(rank&) = {step_of};
 
-/// Of both processes, of which the other would say the same.
+/// The exchange of two processes that send the same.
 std::vector<std::string> alike(const std::string&, const std::string& mine) { return {mine, mine}; }
 
 TEST_CASE("a rank with a process of its own has a context on its own GPU alone") {
@@ -90,7 +90,7 @@ void swap_messages(rank& r) {
   receive(in, {first ? 2 : 1, "back"}, gradients, 4);
 }
 
-/// Where the peers' memory can be mapped and where it cannot.
+/// With peers' memory mapped and without.
 TEST_CASE("lanes are given their streams, communicators and edges, and timed under their names") {
   for (const bool maps_peers : {true, false}) {
     CAPTURE(maps_peers);
@@ -144,7 +144,8 @@ TEST_CASE("a GPU without room for all blocks that wait at once is refused") {
     multiprocessors = 132;
     return why;
   };
-  // Sums over tp on two lanes, of gradients, of shards, and messages each way by NCCL; 9 must be free.
+  // By NCCL: sums over tp on two lanes, of gradients, of shards, and messages in both directions. 9 blocks
+  // must stay free.
   constexpr int by_nccl = 16 + 16 + 16 + 8 + 16 + 16, by_copies = 16 + 16 + 16 + 8;
   CHECK(refused(by_nccl + 8, false) == said{5140, {"0", "88", "9", "96"}});
   CHECK(refused(by_nccl + 9, false) == said{});

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The libraries below the CUDA runtime core, without a GPU: device memory is memory of the process, and
-// kernels and transfers do nothing. Every call that would make a context notes the current GPU of its thread.
-// A call that is missing here does not link. The functions have the names of the libraries and none of their
-// headers: those that return a handle or memory are written out, the others accept all arguments. All of them
-// succeed, except `failing_call`. Another file of an executable may replace graphs (fake_graphs.cpp).
+// kernels and transfers do nothing. Every call that would create a context records the current GPU of its
+// thread. A call that is missing here does not link. The functions have the names of the libraries but none
+// of their headers: those that return a handle or memory are written out, the others accept all arguments.
+// All of them succeed, except `failing_call`. Another file of an executable may replace graphs
+// (fake_graphs.cpp).
 #include "fake_cuda.hpp"
 
 #include <cstdlib>
@@ -80,7 +81,7 @@ std::string failing_call = [] {
 
 extern "C" {
 
-// What asks nothing of a GPU.
+// Functions that do not use a GPU.
 int cudaGetDeviceCount(int* count) {
   *count = 2;
   return 0;
@@ -133,7 +134,7 @@ int __cudaGetKernel() { return 0; }
 int __cudaPushCallConfiguration() { return 0; }
 int __cudaPopCallConfiguration() { return 0; }
 
-// Since CUDA 12 it makes the context.
+// Since CUDA 12, this function creates the context.
 int cudaSetDevice(int device) {
   current = device;
   return touch("cudaSetDevice");
@@ -226,7 +227,7 @@ TAKEN(cudaStreamIsCapturing);
 TAKEN(cudaStreamQuery);
 TAKEN(cudaStreamSynchronize);
 TAKEN(cudaStreamWaitEvent);
-// A call of NCCL goes back to the thread's current GPU in the end.
+// NCCL's functions restore the thread's current GPU.
 TAKEN(ncclAllGather);
 TAKEN(ncclAllReduce);
 TAKEN(ncclBroadcast);

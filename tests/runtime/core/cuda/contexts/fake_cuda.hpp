@@ -2,14 +2,13 @@
 #pragma once
 #include <string>
 
-/// The GPUs on which some thread would have made a context since the last call: "0 1".
+/// The GPUs on which a thread would have created a context since the last call: "0 1".
 std::string take_contexts();
 
-/// The pinned memory that was last given.
+/// The pinned memory that was allocated last.
 void* last_pinned();
 
-/// The name of the function whose calls fail from now on; empty: none does. A process begins with that of the
-/// variable RANKC_FAKE_FAILS.
+/// The function whose calls fail; empty: none. A process starts with the value of RANKC_FAKE_FAILS.
 extern std::string failing_call;
 
 /// Multiprocessors of each GPU.

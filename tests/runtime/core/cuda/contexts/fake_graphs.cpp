@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs without a GPU. At each launch a thread repeats the marks of lanes and the kernel that holds a GPU
-// up; the stream is busy until then. HANG_AT_RANK=r makes the first sum of rank r, or of all ranks, hang:
-// its stream is busy until the communicator is aborted.
+// Graphs without a GPU. At each launch a thread repeats the marks of lanes and the kernel that blocks a GPU;
+// the stream is busy until then. HANG_AT_RANK=r makes the first sum of rank r, or of all ranks, hang: its
+// stream is busy until the communicator is aborted.
 #include "../../../../../runtime/core/cuda/progress/injected.hpp"
 #include "../../../../../runtime/core/cuda/progress/marks.hpp"
 #include "../failures/fault.hpp"

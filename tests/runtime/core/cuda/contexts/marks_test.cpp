@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The standing of a rank by the numbers that its lanes store. The test stores them here instead of a GPU.
+// The position of a rank, from the numbers that its lanes store. The test stores them here instead of a GPU.
 #include "../../../../said.hpp"
 #include "../../../../../runtime/core/cuda/progress/injected.hpp"
 #include "../../../../../runtime/core/cuda/progress/marks.hpp"
@@ -15,7 +15,7 @@
 namespace rankc::runtime::cuda::test {
 namespace {
 
-/// Two stages, a rank each.
+/// Two stages with one rank each.
 struct stage : tables {
   stage() : tables(2, 1) {
     connect("forward", {0, 1}, {to_next, from_prev}, over::peer);
@@ -25,7 +25,7 @@ struct stage : tables {
   }
 };
 
-/// A step as generated text has it, of which nothing is sent.
+/// A step as in generated text; nothing is really sent.
 void step_of(rank& r) {
   const lane &on = r[compute], &sends = r[to_next], &receives = r[from_next], &sums = r[reduce];
   begin(on, "0F0");
@@ -53,12 +53,12 @@ struct watched {
 
   watched() {
     owner.of().alone = true;
-    owner.of().all_lanes[from_next].links[0].place = 1;  // it is the one that receives
+    owner.of().all_lanes[from_next].links[0].place = 1;  // this rank receives
     place.enqueue(0);
     step_of(owner.of());
     place.launch(0, 7);
   }
-  /// The standing where the lanes have stored these numbers.
+  /// The standing after the lanes have stored these numbers.
   standing at(std::uint32_t computes, std::uint32_t sends, std::uint32_t receives, std::uint32_t sums) {
     stored[compute] = computes;
     stored[to_next] = sends;
@@ -72,7 +72,7 @@ struct watched {
 TEST_CASE("a rank computes, or waits for the communication at the end of what its lanes wait for") {
   watched w;
   CHECK(w.at(0, 0, 0, 0).text() == "in step 7, op 0");
-  const standing forward = w.at(1, 0, 1, 0);  // its receive is under way ahead of time
+  const standing forward = w.at(1, 0, 1, 0);  // the receive is posted early
   CHECK(forward.text() == "in step 7 at 0F0, op 1");
   CHECK_FALSE(forward.waits);
   const standing backward = w.at(3, 1, 1, 0);
@@ -81,7 +81,7 @@ TEST_CASE("a rank computes, or waits for the communication at the end of what it
   CHECK(backward.awaited == "\"B0: stage 1 -> 0\" (communicator backward of ranks 1 and 0) on from_next");
   CHECK(backward.with == std::vector<int>{1});
   CHECK(backward.communicator == 1);
-  CHECK_FALSE(w.at(3, 2, 2, 0).waits);  // it has come
+  CHECK_FALSE(w.at(3, 2, 2, 0).waits);  // the message has arrived
   CHECK_FALSE(w.at(5, 2, 2, 0).waits);
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("in the install a rank is in step 0, and waits for the collective that
   w.place.enqueue(0);
   step_of(w.owner.of());
   w.stored[compute] = 7;
-  CHECK_FALSE(w.place.look().waits);  // calls are still being added
+  CHECK_FALSE(w.place.look().waits);  // calls are still being enqueued
   w.place.run_enqueued();
   w.stored[to_next] = w.stored[from_next] = w.stored[reduce] = 2;
   const standing inside = w.place.look();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of libraries that fail: in the work of a rank they become its failure, and while resources are freed
+// Library calls that fail: during a rank's work they become its failure; while resources are freed they print
 // a line.
 #include "../../../../../runtime/core/cuda/device/teardown.hpp"
 #include "../../../../../runtime/core/cuda/progress/marks.hpp"
@@ -23,7 +23,7 @@ namespace {
 using rankc::test::said;
 using rankc::test::said_in;
 
-/// The calls of this function fail as long as this lives.
+/// The calls of one function fail while the object lives.
 class failing {
  public:
   explicit failing(const std::string& call) { failing_call = call; }
@@ -43,7 +43,7 @@ struct data_parallel : tables {
   program of() const { return {.about = about, .train = body, .evaluate = body}; }
 };
 
-/// A call that fails, alone or behind the name of its resource, is the first of the line.
+/// The line begins with the failing call, alone or after the name of its resource.
 void check_line(const std::vector<std::string>& lines, const std::string& call) {
   CAPTURE(call);
   REQUIRE(lines.size() == 1);
@@ -98,7 +98,7 @@ TEST_CASE("a call after CUDA is unloaded has nothing to free, and is no failure"
   CHECK(said_in(lines.front()).arguments[0] == "1");
 }
 
-/// A rank over an application's communicator, and the lines of its log while it is destroyed.
+/// A rank on an application's communicator, and its log lines while it is destroyed.
 struct embedded_alone {
   const data_parallel plan;
   int communicator = 0;

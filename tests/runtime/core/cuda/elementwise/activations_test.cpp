@@ -60,7 +60,7 @@ TEST_CASE_TEMPLATE("gelu's gradient with that of the bias before it is the two o
   }
 }
 
-/// Rows of `width` numbers, `stride` apart; what lies between is NaN.
+/// Rows of `width` numbers, `stride` apart, with NaN in between.
 numbers spread(const numbers& rows, int width, int stride) {
   numbers wider(rows.size() / width * stride, std::numeric_limits<double>::quiet_NaN());
   for (std::size_t i = 0; i < rows.size(); ++i) wider[i / width * stride + i % width] = rows[i];

@@ -4,7 +4,7 @@
 namespace rankc::runtime::cuda::test::embedding_test {
 namespace {
 
-// A vocabulary of 60 of which this rank holds [first, first + rows): some tokens are held elsewhere.
+// The rank holds rows [first, first + rows) of a vocabulary of 60; other ranks hold the rest.
 struct shape {
   int tokens, rows, width, first;
 };
@@ -21,8 +21,8 @@ TEST_CASE_TEMPLATE("embedding and its gradient", T, float, bf16) {
     const std::size_t count = static_cast<std::size_t>(tokens) * width,
                       held = static_cast<std::size_t>(rows) * width;
     auto ids = random_ids(tokens, 60, 5);
-    for (int n = 0; n < tokens; n += 3) ids[n] = 30;        // one row that many tokens share
-    for (int n = tokens / 2; n < tokens; ++n) ids[n] = 31;  // and one in a row
+    for (int n = 0; n < tokens; n += 3) ids[n] = 30;        // many tokens share one row
+    for (int n = tokens / 2; n < tokens; ++n) ids[n] = 31;  // and consecutive tokens another one
     const numbers table = random_numbers<T>(held, 2.0, 1), dy = random_numbers<T>(count, 2.0, 2);
     const at ids_at = b.put(ids), table_at = b.put<T>(table), dy_at = b.put<T>(dy), y_at = b.room<T>(count),
              dtable_at = b.room<float>(held);

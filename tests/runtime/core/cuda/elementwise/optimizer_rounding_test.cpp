@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the optimizer's kernels keep in bf16: the host's bits in shards of every kind, and more tensors than a
-// launch holds.
+// The bf16 state that the optimizer's kernels write: the host's bits, in shards of every kind, and with more
+// tensors than a launch holds.
 #include "../../tensor_shards.hpp"
 #include "../bench.hpp"
 
@@ -11,7 +11,7 @@ namespace {
 
 using namespace rankc::test;
 
-/// Another rank's tables in place of a bench's, as long as this lives.
+/// Replaces a bench's tables by another rank's while the object lives.
 struct in_place_of {
   in_place_of(bench& b, const tensor_shards& t) : r(b.of()), about(r.about), where(r.where), row(r.row) {
     r.about = &t.about;
@@ -91,7 +91,7 @@ TEST_CASE("more tensors than one launch holds") {
   }
 }
 
-/// One element of AdamW.
+/// An element of AdamW's state.
 struct element {
   double w, m, v;
 };
@@ -103,7 +103,7 @@ element after(element e, double g, double lr, int step) {
   return e;
 }
 
-/// Each number kept in bf16 is a neighbour of what was worked out, or its nearest.
+/// Check that each number kept in bf16 is a neighbour of the exact one, or the nearest.
 void check_neighbours(const char* what, const numbers& got, const numbers& want, double units) {
   INFO(what);
   for (std::size_t i = 0; i < want.size(); ++i) {

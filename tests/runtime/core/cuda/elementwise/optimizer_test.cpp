@@ -14,7 +14,7 @@ std::vector<range> some_ranges() {
 }
 constexpr std::size_t region = 80001 + 7;
 
-/// As many one-element ranges as no single launch holds, every third left out.
+/// More one-element ranges than a single launch takes; every third element is left out.
 std::vector<range> many_ranges() {
   std::vector<range> made;
   for (std::size_t i = 0; i < 4000; ++i)

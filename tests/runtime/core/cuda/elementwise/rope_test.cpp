@@ -16,7 +16,7 @@ TEST_CASE_TEMPLATE("rope turns pairs by position, and its gradient turns back", 
     const auto check_written = [](const char* what, numbers got, numbers wanted) {
       for (std::size_t i = 0; i < wanted.size(); ++i)
         if (std::isnan(wanted[i])) {
-          REQUIRE(std::isnan(got[i]));  // between the heads of two tokens
+          REQUIRE(std::isnan(got[i]));  // between the rows of two tokens
           got[i] = wanted[i] = 0.0;
         }
       check_rounded<T>(what, got, wanted);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions on a second lane that computes: what they compute is what one lane computes, and they run next to
-// lane 0's.
+// Actions on a second compute lane: they give the results of a single lane, and overlap lane 0.
 #include "../said_by_rank.hpp"
 #include "../lone_rank.hpp"
 #include "meet.hpp"
@@ -25,11 +24,11 @@ constexpr std::size_t piece_bytes = 512 << 10, region_floats = 1 << 21,
                       region_bytes = region_floats * sizeof(float);
 constexpr at inputs{0}, own{region_bytes}, other{2 * region_bytes}, scratch{3 * region_bytes};
 
-/// Places within a region; none holds more.
+/// Pieces of a region; no result is larger than one piece.
 constexpr at piece(at base, int index) { return base + static_cast<std::size_t>(index) * piece_bytes; }
 
-/// Kernels that use what a lane has for itself: products and their weight gradients, partial sums of columns,
-/// attention's plans, a collective. Halves with the same inputs leave the same bits.
+/// Run kernels that use a lane's own resources: GEMMs and their weight gradients, partial sums of columns,
+/// attention's plans, a collective. With equal inputs, both halves give equal bits.
 void half(const lane& on, at out, at temporary) {
   const at x = piece(inputs, 0), dy = piece(inputs, 1), w = piece(inputs, 2), gain = piece(inputs, 3);
   const at ids = piece(inputs, 4);
@@ -70,7 +69,8 @@ void on_one_lane(rank& r) {
   second_half(r[compute]);
 }
 
-/// The two lanes meet, and are then busy for a while; the first two gradients say who has met.
+/// The two lanes meet, and then stay busy for a while. The first two gradients say whether each lane met the
+/// other.
 void meeting(rank& r) {
   clear<float>(r[compute], values, 1);
   record(r[compute], {0});
@@ -99,7 +99,7 @@ tables overlapping() {
   return t;
 }
 
-/// Numbers of magnitude up to 1 in bf16, two to a word, and the token ids.
+/// Numbers in bf16 of magnitude up to 1, two per word, and the token ids.
 std::vector<std::uint32_t> random_inputs() {
   std::mt19937 generator(7);
   const auto number = [&] {
@@ -127,7 +127,7 @@ TEST_CASE("two lanes compute what one computes, every bit, step after step") {
     const auto both = [&] {
       auto results = take<std::uint32_t>(*e, 0, region::gradients, region_floats);
       const auto second = take<std::uint32_t>(*e, 0, region::first_moment, region_floats);
-      CHECK(results == second);  // the halves do the same
+      CHECK(results == second);  // both halves compute the same
       results.insert(results.end(), second.begin(), second.end());
       return results;
     };
@@ -154,7 +154,7 @@ TEST_CASE("kernels of two lanes run at once: enqueued one by one, in a graph, an
     for (int time = 0; time < 4; ++time) {
       c.enqueue(meeting);
       REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
-      if (time == 0) continue;  // the first loads the kernels, one after the other
+      if (time == 0) continue;  // the first time loads the kernels, one after the other
       float met[2]{};
       REQUIRE(cudaMemcpy(met, c.of().at<float>(gradients), sizeof met, cudaMemcpyDeviceToHost) ==
               cudaSuccess);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine with one rank: what install leaves behind, replays with inputs that change, refusals.
+// The engine with one rank: the result of install, replays with changing inputs, refusals.
 #include "../said_by_rank.hpp"
 #include "../tables.hpp"
 
@@ -16,7 +16,9 @@ namespace {
 
 constexpr message reduced{0, "gradients"};
 
-/// Loss |w|^2, gradient w, summed over the one rank of dp on its own stream; then AdamW.
+/// Loss
+/// w
+/// ^2 with gradient w, summed over the single dp rank on a separate stream; then AdamW.
 void train_step(rank& r) {
   begin(r[compute], "F0");
   sum_squares<float>(r[compute], loss_at, weights, all_parameters, false);
@@ -32,7 +34,7 @@ void train_step(rank& r) {
   adamw<float>(r[compute], weights, gradients, first_moment, second_moment, norm_at, all_parameters);
 }
 
-/// Cross entropy with the weights' first 4 x 4 as the logits of each token, over both microbatches.
+/// Cross entropy with the first 4 x 4 weights as the logits of each token, over both microbatches.
 void evaluate_step(rank& r) {
   constexpr int tokens = n_microbatches * n_rows * n_seq, vocab = 4;
   constexpr at logits = values, top = values + 4096, sums = values + 8192;
@@ -48,7 +50,7 @@ void lonely_step(rank& r) {
   all_reduce<float>(r[reduce], over::tp, {7, "B3: block 2: wq"}, values, 4);
 }
 
-/// The bytes of `values` as gradients: tests can read the regions alone.
+/// Copy the bytes of `values` to the gradients: tests can only read regions.
 void show_values(rank& r) {
   begin(r[compute], "F0");
   REQUIRE(cudaMemcpyAsync(r.at<float>(gradients), r.at<float>(values), parameters * sizeof(float),
@@ -232,7 +234,7 @@ TEST_CASE("what lies outside the tables is refused") {
   CHECK_THROWS_AS(e->set_batch(0, n_microbatches, ids.data(), ids.data()), failure);
 }
 
-/// Many short kernels, with and without an action for each.
+/// Many short kernels, with or without an action for each.
 template <bool Named>
 void many_kernels(rank& r) {
   begin(r[compute], "F0");
@@ -255,7 +257,7 @@ TEST_CASE("an action costs its GPU a few microseconds, and is seen from outside"
     seconds[named] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 10;
     const standing s = e->look().at(0).second;
     CHECK_FALSE(s.in_step);
-    CHECK(s.moved.back() == 0);  // a lane that has nothing to do
+    CHECK(s.moved.back() == 0);  // an idle lane
     CHECK(s.action.starts_with("F"));
   }
   const double each = (seconds[1] - seconds[0]) / 2000;

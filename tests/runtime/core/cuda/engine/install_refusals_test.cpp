@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What install refuses before it touches a device; this runs on machines without one.
+// The refusals of install before it touches a device. The test runs on machines without a GPU.
 #include "../../../../said.hpp"
 #include "../tables.hpp"
 

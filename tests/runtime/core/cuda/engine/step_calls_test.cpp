@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step asks of the CUDA runtime: one graph launch, and nothing that allocates, copies, launches or
-// waits. The linker leads the runtime's calls of these functions through the counters below (--wrap).
+// The CUDA runtime calls of a step: one graph launch, and no allocation, copy, other launch or wait. The
+// linker redirects the runtime's calls of these functions to the counters below (--wrap).
 #include "../tables.hpp"
 
 #include <doctest/doctest.h>
@@ -51,7 +51,7 @@ TEST_CASE("every step is one graph launch, the first included") {
   t.connect("dp", {0}, {compute}, over::dp);
   void (*const body[])(rank&) = {counted_step};
   const auto e = install({.about = t.about, .train = body, .evaluate = body});
-  CHECK(others > 0);  // the counters are in the way of the calls
+  CHECK(others > 0);  // the test's counters intercept the calls
   const int enqueued = bodies;
   CHECK(enqueued > 0);
   std::size_t free_before = 0, free_after = 0, total = 0;

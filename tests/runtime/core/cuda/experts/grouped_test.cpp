@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of rows with the weights of experts against sums in double: rows dealt out to segments in every
-// uneven way, NaN in the rows that belong to none.
+// Grouped GEMMs of rows with expert weights, against sums in double: rows in segments of all uneven sizes,
+// and NaN in the rows outside them.
 #include "../bench.hpp"
 
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace rankc::runtime::cuda::test {
 namespace {
 
-/// Rows dealt out to segments: the first row of each, then the one past its last.
+/// Rows of segments: `offsets` has the first row of each segment, then the row past its last.
 struct deal {
   std::string name;
   int experts, rows;
@@ -20,7 +20,7 @@ struct deal {
   int end(int s) const { return offsets[static_cast<std::size_t>(segments() + s)]; }
 };
 
-/// One segment after the other, `gap` rows of nobody before each, `more` after the last.
+/// Contiguous segments with `gap` unused rows before each, and `more` unused rows at the end.
 deal dealt(const char* name, int experts, const std::vector<int>& counts, int gap = 0, int more = 0) {
   deal made{name, experts, 0, {}};
   std::vector<std::int32_t> ends;
@@ -49,7 +49,7 @@ const std::vector<deal>& deals() {
 
 std::size_t area(int rows, int columns) { return static_cast<std::size_t>(rows) * columns; }
 
-/// The numbers of a layer with experts, and what its products should be. Rows of nobody are NaN.
+/// The numbers of a layer with experts, and the expected results of its GEMMs. Unused rows are NaN.
 template <class T>
 struct layer {
   const deal& rows;
@@ -91,7 +91,7 @@ struct layer {
   }
 };
 
-/// A layer's operands on a bench, and its three products.
+/// A layer's operands on a bench, and its three GEMMs.
 template <class T>
 class stand {
  public:
@@ -116,7 +116,7 @@ class stand {
   numbers dx() { return b_.take<T>(dx_, of_.dx.size()); }
   numbers dw() { return b_.take<float>(dw_, of_.dw.size()); }
 
-  /// A layer of the same sizes takes this one's place.
+  /// Put a layer of the same sizes in this one's place.
   void replace(const layer<T>& by) {
     write<T>(x_, by.x);
     write<T>(dy_, by.dy);
@@ -140,8 +140,7 @@ class stand {
   const at x_, dy_, w_, offsets_, y_, dx_, dw_;
 };
 
-/// The rows of somebody against what they should be, sums of so many terms below 1; those of nobody must be
-/// as they were, which is NaN.
+/// Check used rows, which are sums of `terms` terms below 1. Unused rows must be unchanged, which is NaN.
 template <class T>
 void check_rows(const char* what, numbers got, numbers wanted, int terms) {
   REQUIRE(got.size() == wanted.size());
@@ -183,8 +182,8 @@ TEST_CASE_TEMPLATE("grouped linear, its input gradient and its weight gradient",
     }
 }
 
-/// Rows of two products, the first of which may have been rounded before the other was added; `first`: its
-/// largest.
+/// Check rows of two summed GEMMs. The first may have been rounded before the sum; `first` is its largest
+/// number.
 template <class T>
 void check_sum(const char* what, numbers got, numbers wanted, double first, int terms) {
   REQUIRE(got.size() == wanted.size());

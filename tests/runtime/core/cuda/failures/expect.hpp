@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step must do when a GPU faults: end within seconds on all ranks, say where, and refuse to go on.
+// Expectations for a step on a faulting GPU: it ends within seconds on all ranks, says where the fault is,
+// and refuses to go on.
 #pragma once
 #include "../../../../said.hpp"
 #include "../../../../slowness.hpp"
@@ -16,8 +17,7 @@ inline constexpr step_input nothing{
     .lr = 0, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1},
     faulty{.lr = 1, .weight_decay = 0, .clip = 0, .beta1 = 0, .beta2 = 0, .eps = 1, .step = 1};
 
-/// Two steps are taken, then one in which rank 1's GPU faults. Which of the GPUs it was is not to be known
-/// within one process.
+/// Run two steps, then one in which rank 1's GPU faults. Within one process it is unknown which GPU faulted.
 inline void check_that_a_fault_ends_the_step(engine& e) {
   e.step(nothing);
   e.step(nothing);

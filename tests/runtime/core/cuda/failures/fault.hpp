@@ -5,7 +5,7 @@
 
 namespace rankc::runtime::cuda::test {
 
-/// Enqueue a kernel that stops the GPU with an error where the step has a learning rate.
+/// Enqueue a kernel that stops the GPU with an error if the step has a learning rate.
 void fault_if_asked(rank&);
 
 }  // namespace rankc::runtime::cuda::test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's GPU fails while the other waits for its rows, beside products and to sum up.
+// A rank's GPU fails while the other waits for its rows, in a row-wise all-gather or reduce-scatter.
 #include "expect.hpp"
 #include "fault.hpp"
 

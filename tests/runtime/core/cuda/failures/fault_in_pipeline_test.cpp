@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stage's GPU fails while the other stage waits for its message, and to be received from.
+// A stage's GPU fails while the other stage waits to receive from it, or to send to it.
 #include "expect.hpp"
 #include "fault.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank fails on the host while install tries the steps out, and the other waits for it.
+// A rank fails on the host while install runs the steps for a trial, and the other rank waits for it.
 #include "../../../../slowness.hpp"
 #include "expect.hpp"
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors of eight bits, with one scale or one for each row and column: the same as the host's rounding of
-// each number, by rows and by columns, past tiles and within one; and what kernels round that make the
-// numbers.
+// fp8 tensors, with one scale or one per row and column: they equal the host's rounding of each number, by
+// rows and by columns, over several tiles and within one. Kernels that round their own results do the same.
 #include "../bench.hpp"
 
 #include <rankc/contract/fp8.hpp>
@@ -23,7 +22,7 @@ Layout layout_of(size s) {
   return {static_cast<std::size_t>(s.rows), static_cast<std::size_t>(s.columns)};
 }
 
-/// A tensor's elements by rows, by columns, and its factors.
+/// A tensor's elements by rows and by columns, and its scales.
 struct parts {
   bytes by_rows, by_columns;
   std::vector<float> row_factors, column_factors;
@@ -109,8 +108,8 @@ TEST_CASE_TEMPLATE("numbers are rounded as on the host, by rows and by columns",
       CHECK((taken<fp8_layout>(b, q_at, s) == expected<runtime::e4m3>(x, s)));
       to_e5m2<T>(b.on(), q_at, x_at, s.rows, s.columns);
       CHECK((taken<fp8_layout>(b, q_at, s) == expected<runtime::e5m2>(x, s)));
-      for (int again = 0; again < 2; ++again)
-        to_e4m3_rows<T>(b.on(), rows_at, x_at, s.rows, s.columns);  // over what was there
+      // The second call overwrites the first result.
+      for (int again = 0; again < 2; ++again) to_e4m3_rows<T>(b.on(), rows_at, x_at, s.rows, s.columns);
       CHECK((taken<fp8_rows_layout>(b, rows_at, s) == expected_rows(x, s)));
     }
 }
@@ -135,7 +134,7 @@ TEST_CASE_TEMPLATE("a number that is none stays one, and so does infinity", T, f
   }
 }
 
-/// What rounds, and what rounds that which it makes.
+/// The casts, and the kernels that compute and cast.
 template <class T>
 struct by_tensor {
   using layout = fp8_layout;

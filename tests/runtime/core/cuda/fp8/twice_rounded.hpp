@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check of a result that is rounded to bf16 more than once. Composed operations round in between, and so
-// do cuBLASLt's kernels for Hopper where beta = 1: they compute round(round(a b + bias) + c), bit for bit.
+// Checks a result that is rounded to bf16 more than once. Composed operations round in between, and so do
+// cuBLASLt's kernels for Hopper if beta = 1: they compute round(round(a b + bias) + c), bit for bit.
 #pragma once
 #include "../bench.hpp"
 
 namespace rankc::runtime::cuda::test {
 
-/// Every element within one rounding of `wanted`, `factor` times one of its `intermediate`, and what f32 sums
-/// cost.
+/// Check that every element is within one rounding of `wanted`, plus `factor` times one rounding of
+/// `intermediate`, plus the error of f32 sums.
 template <class T>
 void check_twice_rounded(const char* what, const numbers& got, const numbers& wanted,
                          const numbers& intermediate, double factor = 1.0) {

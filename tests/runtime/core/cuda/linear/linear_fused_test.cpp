@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linear layers with an epilogue. bf16 sizes in multiples of 8 go through cuBLASLt's epilogues, the others
-// are composed; both are held to the same reference.
+// Linear layers with an epilogue. bf16 sizes in multiples of 8 use cuBLASLt's epilogues, others are composed;
+// both are compared with the same reference.
 #include "../bench.hpp"
 #include "../fp8/twice_rounded.hpp"
 
@@ -24,7 +24,7 @@ double gelu_slope(double x) {
   return (gelu_at(x + h) - gelu_at(x - h)) / (2 * h);
 }
 
-/// A layer's operands, host and device, and its f64 results. Sums of products stay within a few units.
+/// A layer's operands on host and device, and its f64 results. Sums stay within a few units.
 template <class T>
 struct layer {
   int tokens, in, out;
@@ -91,7 +91,7 @@ TEST_CASE_TEMPLATE("linear with a bias, a residual, and both", T, float, bf16) {
     const std::size_t count = size(s.tokens, s.out);
     const at y_at = bench_.room<T>(count), residual_at = bench_.put<T>(l.residual);
     const numbers sum = plus(l.y, l.residual), all = plus(l.with_bias(), l.residual);
-    // One intermediate where cuBLASLt's epilogue does it, all three where it is composed.
+    // cuBLASLt's epilogue has one rounded intermediate; the composed kernels have three.
     const bool composed = s.in % 8 != 0 || s.out % 8 != 0 || std::is_same_v<T, float>;
     const numbers between = mapped(l.with_bias(), magnitude),
                   larger = composed ? plus(plus(mapped(l.y, magnitude), mapped(sum, magnitude)), between)
@@ -105,7 +105,7 @@ TEST_CASE_TEMPLATE("linear with a bias, a residual, and both", T, float, bf16) {
     linear_bias_add<T>(r, y_at, l.x_at, l.w_at, l.b_at, residual_at, s.tokens, s.in, s.out);
     check_twice_rounded<T>("bias and residual", bench_.take<T>(y_at, count), all, larger);
 
-    bench fresh;  // no plans: the first use of the shape tunes on the residual itself
+    bench fresh;  // without plans: tuning of the new shape runs on the residual itself
     layer<T> again(fresh, s);
     const at in_place = fresh.put<T>(l.residual);
     linear_add<T>(fresh.on(), in_place, again.x_at, again.w_at, in_place, s.tokens, s.in, s.out);

@@ -71,7 +71,7 @@ TEST_CASE("linear at addresses that are multiples of 4 bytes only") {
                        10.0);
 }
 
-// Few outputs and a long sum: cuBLASLt splits k over blocks, and the partial sums must meet in f32.
+// Few outputs and a long sum: cuBLASLt splits k over blocks, and must combine the partial sums in f32.
 TEST_CASE("bf16 products with a long sum are rounded once") {
   constexpr int tokens = 16, in = 8192, out = 24;
   bench b;
@@ -82,7 +82,7 @@ TEST_CASE("bf16 products with a long sum are rounded once") {
       tokens, out, in, [&](int n, int i) { return x[static_cast<std::size_t>(n) * in + i]; },
       [&](int i, int o) { return w[static_cast<std::size_t>(o) * in + i]; });
   linear<bf16>(b.on(), y_at, x_at, w_at, tokens, in, out);
-  // Partial sums of 8192 products reach some 60, so f32 accumulation itself is off by up to about 1e-3.
+  // Partial sums of 8192 terms reach some 60, so f32 accumulation itself is off by up to about 1e-3.
   check_rounded<bf16>("y", b.take<bf16>(y_at, tokens * out), wanted, 1000.0);
 }
 
@@ -90,8 +90,8 @@ struct products_of_a_layer {
   numbers y, dw;
 };
 
-/// y, then dw accumulated twice, of one shape in a bench of its own; captured: the shapes are first met
-/// there.
+/// y, and dw accumulated twice, for one shape in a separate bench. `captured`: the shapes are first met
+/// during capture.
 products_of_a_layer run_layer(bool deterministic, bool captured) {
   constexpr int tokens = 512, in = 256, out = 128;
   bench b;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which algorithm does a product: each that may be chosen is right, and one that was told is taken as it is.
+// The choice of a GEMM's algorithm: each candidate is correct, and an algorithm that is given is used.
 #include "../bench.hpp"
 
 #include "../../../../../runtime/core/cuda/linear/linear_shapes.hpp"
@@ -14,7 +14,7 @@ constexpr int tokens = 512, in = 768, out = 1024;
 constexpr std::size_t x_count = std::size_t{tokens} * in, w_count = std::size_t{out} * in,
                       y_count = std::size_t{tokens} * out;
 
-/// All algorithms that tuning tries for a shape, its plan being there.
+/// All algorithms that tuning tries for a shape with a plan.
 std::vector<cublasLtMatmulAlgo_t> all_of(const lane& on, const linear_plan& plan,
                                          const product_shape& shape) {
   std::vector<cublasLtMatmulAlgo_t> all = proposals(on, plan, shape);
@@ -24,7 +24,7 @@ std::vector<cublasLtMatmulAlgo_t> all_of(const lane& on, const linear_plan& plan
   return all;
 }
 
-/// Each algorithm's d against that of the first, which other tests compare with sums in f64.
+/// Compare each algorithm's d with the first one's, which other tests compare with sums in f64.
 template <class T>
 void check_all(bench& b, product_shape shape, const product_operands& with, std::size_t count,
                double relative, double absolute) {
@@ -71,7 +71,7 @@ TEST_CASE("every algorithm that may be chosen gives the same product") {
                    w_count, 1e-5, 1e-3);
 }
 
-/// The choices of a rank that is told `lines`, after a forward.
+/// The choices of a rank that has read `lines`, after a forward.
 std::shared_ptr<product_choices> choices_after(const std::string& lines, bool deterministic = false) {
   const lone_rank alone(std::size_t{8} << 20, deterministic);
   const auto choices = std::make_shared<product_choices>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choices of algorithms that ranks share and a file keeps; nothing here needs a GPU.
+// The GEMM algorithm choices that ranks share and a file keeps. Nothing here needs a GPU.
 #include "../../../../said.hpp"
 #include "../../../../../runtime/core/cuda/linear/product_choices.hpp"
 #include "../../../trainer/scratch.hpp"
@@ -37,7 +37,7 @@ product_shape shape(int m, bool add = false) {
           .alignment = 256};
 }
 
-/// Each word of the algorithm is other.
+/// Each word of the algorithm differs.
 product_choice choice(std::uint64_t seed, float milliseconds) {
   cublasLtMatmulAlgo_t algorithm{};
   for (std::uint64_t& word : algorithm.data) word = seed *= 0x9e3779b97f4a7c15u;
@@ -87,7 +87,7 @@ TEST_CASE("text gives back every choice that was timed, of its machine and shape
     first.of(machine, shape(m),
              [&, seed = seed](const auto&) { return choice(seed, 0.25f * static_cast<float>(seed)); });
   first.of(h200, shape(9), [](const auto&) { return choice(4, 0); });       // not timed
-  first.of(h200, shape(10), [](const auto&) { return product_choice{}; });  // cuBLASLt has none
+  first.of(h200, shape(10), [](const auto&) { return product_choice{}; });  // cuBLASLt has no algorithm
   product_choices second;
   second.take(first.text(), "the first");
   CHECK(second.text() == first.text());
@@ -135,7 +135,7 @@ TEST_CASE("what other ranks chose replaces what this one did, where it is") {
   CHECK(own.made() == theirs.made());
   product_choices told;
   told.take(theirs.text(), "a file");
-  CHECK(told.made().empty());  // nobody has asked
+  CHECK(told.made().empty());  // no GEMM has asked for it
   CHECK(told.text() == theirs.text());
 }
 
@@ -165,7 +165,7 @@ TEST_CASE("lines of a file that cannot be read are left out with a note, and gon
   const readable_products found = readable_lines(good + bad + bad + good, "products.tsv");
   CHECK(found.lines == good + good);
   CHECK(rankc::test::said_in(found.note) == rankc::test::said{5148, {"2", "4", "products.tsv", "2"}});
-  CHECK(readable_lines(good.substr(0, good.size() / 2), "f").lines == "");  // a file that was cut
+  CHECK(readable_lines(good.substr(0, good.size() / 2), "f").lines == "");  // a truncated file
   s.write("products.tsv", bad + good);
   keep_products(s.path("products.tsv"), choices);
   CHECK(open_products(s.path("products.tsv")) == good);

@@ -66,11 +66,11 @@ TEST_CASE_TEMPLATE("softmax's sums and gradient over a whole vocabulary", T, flo
       if (misplaced) b.misplace();
       const std::size_t count = static_cast<std::size_t>(tokens) * vocab;
       numbers logits = random_numbers<T>(count, size, 1);
-      for (int c = 0; c < vocab; ++c) logits[c] = rounded<T>(0.01 * c);  // each larger than all before
+      for (int c = 0; c < vocab; ++c) logits[c] = rounded<T>(0.01 * c);  // each is a new maximum
       logits[count - 1] = -std::numeric_limits<double>::infinity();
       logits[count - vocab] = -std::numeric_limits<double>::infinity();
       auto targets = random_ids(tokens, vocab - 2, 3);
-      for (auto& target : targets) ++target;  // not one of the two that are minus infinity
+      for (auto& target : targets) ++target;  // never one of the two logits that are minus infinity
       const double scale = 0.37;
       const at logits_at = b.put<T>(logits), targets_at = b.put(targets), top_at = b.room<float>(tokens),
                sums_at = b.room<float>(2 * tokens), dlogits_at = b.room<T>(count);

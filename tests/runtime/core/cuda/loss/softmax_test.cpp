@@ -11,7 +11,7 @@ TEST_CASE_TEMPLATE("softmax and its gradient", T, float, bf16) {
     int tokens, width;
     bool misplaced = false;
   };
-  // Packs, less than a warp of them; many; a width, then addresses, that allow none.
+  // Packs, fewer than a warp; many; a width, then addresses, that allow none.
   for (const auto [tokens, width, misplaced] :
        {shape{70, 64}, shape{9, 8192}, shape{33, 51}, shape{5, 512, true}}) {
     CAPTURE(width);

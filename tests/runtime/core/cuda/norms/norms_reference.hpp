@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that a norm and its gradients give, in f64, and the shapes that the kernels treat apart.
+// All results of a norm and its gradients, in f64, and the shapes that the kernels distinguish.
 #pragma once
 #include "../bench.hpp"
 
@@ -9,16 +9,16 @@ struct norm_shape {
   int tokens, width;
   bool misplaced = false;
 };
-// One pack a thread, and many tokens to a team; none; several warps, the last of them partly idle, with packs
-// and where addresses forbid them; more rows to a team than are read ahead, with one and with two packs a
-// thread; the most packs a thread; one token.
+// One pack a thread, and many tokens to a team; no packs; several warps, the last of them partly idle, with
+// packs and where addresses forbid them; more rows to a team than are read ahead, with one and with two packs
+// a thread; the most packs a thread; one token.
 inline constexpr norm_shape norm_shapes[] = {
     {150, 256},   {4001, 96},       {37, 50},  {3000, 768}, {5003, 128}, {77, 64},  {70, 1000},
     {1300, 1608}, {19, 1608, true}, {9, 4096}, {5, 8192},   {3, 16400},  {2, 9001}, {1, 1600}};
 
-inline constexpr double eps = 3e-4;  // seen in rows of numbers near 1
+inline constexpr double eps = 3e-4;  // large enough to show in rows of numbers near 1
 
-/// Without `centred` it is RMSNorm: no mean, no shift. `residual` is added to dx where it is not empty.
+/// Without `centred` it is RMSNorm: no mean, no shift. `residual`, if not empty, is added to dx.
 struct norm_reference {
   numbers y, stats, dx, dgain, dshift;
   norm_reference(bool centred, const numbers& x, const numbers& gain, const numbers& shift, const numbers& dy,
@@ -48,7 +48,7 @@ struct norm_reference {
   }
 };
 
-/// Operands of a norm in the arena, with a mean to take away from x.
+/// The operands of a norm in the arena; x has a mean.
 template <class T>
 struct norm_operands {
   bench b;

@@ -5,7 +5,8 @@
 namespace rankc::runtime::cuda::test::norms_test {
 namespace {
 
-// Sums over all tokens in f32: what rounding costs grows with their root, and terms are below 8.
+// The tolerance of f32 sums over all tokens: rounding grows with the root of their number, and terms are
+// below 8.
 double of_sums(int tokens) { return 1e-5 * std::sqrt(tokens) + 1e-5; }
 
 TEST_CASE_TEMPLATE("layer norm and its gradients", T, float, bf16) {
@@ -130,7 +131,7 @@ TEST_CASE_TEMPLATE("rms norm's gradients in one pass", T, float, bf16) {
   }
 }
 
-/// residual + x (+ b) as the kernels round it.
+/// residual + x (+ b), rounded like the kernels' result.
 template <class T>
 numbers summed(const norm_operands<T>& o, int width, bool with_bias) {
   numbers sum(o.count);
@@ -150,7 +151,7 @@ TEST_CASE_TEMPLATE("norms of a sum", T, float, bf16) {
       bench& b = o.b;
       const at sum_at = b.room<T>(o.count);
       const bool centred = kind != 2;
-      // The sum goes to its own place, over the residual, and over x.
+      // The sum is written to separate memory, over the residual, and over x.
       const at places[]{sum_at, o.residual_at, o.x_at};
       const at where = places[kind];
       if (kind == 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same program with its ranks as threads and as processes: the same losses and weights to the last bit,
-// one voice, and exit codes that tell the rank that failed from the one that was stopped.
+// one process that prints, and exit codes that distinguish the failed rank from the stopped one.
 #include "../../../../said.hpp"
 #include "../../../../scratch_folder.hpp"
 #include "../../../../slowness.hpp"
@@ -50,7 +50,7 @@ outcome run(const scratch_folder& f, const std::string& variables, const std::st
   return {WEXITSTATUS(status), content(out), content(err)};
 }
 
-/// The checkpoint of the ranks, file by file.
+/// The content of the ranks' checkpoint, file by file.
 std::string weights_of(const fs::path& checkpoint) {
   std::string all;
   for (const char* name : {"rank_00000.safetensors", "rank_00001.safetensors"})
@@ -58,7 +58,7 @@ std::string weights_of(const fs::path& checkpoint) {
   return all;
 }
 
-/// The lines of metrics up to the times, which differ from run to run.
+/// The metrics' lines up to the times, which differ from run to run.
 std::string losses(const fs::path& metrics) {
   std::ifstream in(metrics);
   std::string all, line;
@@ -111,7 +111,7 @@ TEST_CASE("a rank that ends or hangs while its graph runs is named, with its pla
   struct trial {
     std::string variables, words;
     int code;
-    std::vector<std::string> said;  // by the first line
+    std::vector<std::string> said;  // in the first line
   };
   const std::string apart = " --launch processes", place = " in step 3 at update, op 2";
   // Without GPUs (fake_graphs.cpp) ranks do not wait for each other.

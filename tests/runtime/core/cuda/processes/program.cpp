@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of two data-parallel ranks with the trainer's command line, as the generator would write it: for
-// the test that its ranks are threads or processes alike. FAIL_AT_RANK=r stops that rank: HOW=throw or signal
-// in install, HOW=fault by a fault of its GPU in the first step.
+// A program of two data-parallel ranks with the trainer's command line, like a generated one, for the test
+// with ranks as threads and as processes. FAIL_AT_RANK=r stops that rank: HOW=throw or signal in install,
+// HOW=fault by a fault of its GPU in the first step.
 #include "../failures/fault.hpp"
 #include "../tables.hpp"
 
@@ -22,7 +22,9 @@ void fail_where_asked(rank& r) {
   throw failure::reported(70, "rank " + std::to_string(r.index) + ", install: fails on purpose");
 }
 
-/// Loss |w|^2 summed over the ranks, gradient w: every rank adds its own.
+/// Loss
+/// w
+/// ^2 summed over the ranks, with gradient w from every rank.
 void train_step(rank& r) {
   begin(r[compute], "F0");
   fail_where_asked(r);

@@ -12,13 +12,13 @@ namespace {
 
 constexpr std::size_t count = 1 << 20;
 
-/// Units: about a millisecond, much longer than the messages take.
+/// Takes about a millisecond, much longer than the messages.
 void work(rank& r) {
   for (int i = 0; i < 300; ++i)
     add<float>(r[compute], r.where->second_moment, r.where->weights, r.where->weights, count);
 }
 
-/// Stage 0 sends what it has, stage 1 returns the double of it.
+/// Stage 0 sends its weights, and stage 1 returns twice as much.
 void first_stage(rank& r) {
   const layout& l = *r.where;
   begin(r[compute], "0F0");
@@ -102,7 +102,7 @@ void trace_both(bool maps_peers) {
     CHECK(f1.begin >= got.end);
     CHECK(b1.begin >= f1.end);
     CHECK(gave.begin >= b1.end - 20);
-    // The way there and back holds all that stage 1 does, on clocks that need not agree.
+    // The round trip contains all of stage 1's work, although the two clocks need not agree.
     CHECK(came.end - sent.begin > (f1.end - f1.begin) + (b1.end - b1.begin));
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A timed step: what it says of one rank, and that it computes what an untimed one does.
+// A timed step of one rank: its content, and that it computes the results of an untimed step.
 #include "../tables.hpp"
 
 #include <doctest/doctest.h>
@@ -17,7 +17,7 @@ void work(rank& r) {
   for (int i = 0; i < 300; ++i) add<float>(r[compute], values, weights, first_moment, parameters);
 }
 
-/// A reduction beside 0B0, which waits for it in its middle; the update waits for it at its beginning.
+/// A reduction overlaps with 0B0, which waits for it halfway. The update begins by waiting for another one.
 void timed_step(rank& r) {
   begin(r[compute], "0F0");
   work(r);
@@ -83,7 +83,7 @@ TEST_CASE("a timed step names what was done, in order, and changes no bit of wha
     CHECK(forward.end - forward.begin > 100);
     CHECK(backward.end - backward.begin > 200);
     CHECK(backward.begin >= forward.end);
-    CHECK(backward.begin - forward.end < 20);  // the wait in its middle does not move its beginning
+    CHECK(backward.begin - forward.end < 20);  // the wait halfway does not move its beginning
     CHECK(first.begin > forward.begin + 100);
     CHECK(first.end < backward.end);
     CHECK(second.begin > backward.begin + 200);
