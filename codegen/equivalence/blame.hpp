@@ -36,7 +36,7 @@ class contributions {
 
   struct contribution {
     int rank, op;
-    int value;  // of the write
+    int value;  // the value that the op writes
     term of;
     few<part, 2> box;
     runs tokens;

@@ -18,65 +18,65 @@ namespace rankc::codegen::algebra {
 /// "y(t o) x(t i)". Equal letters are the same elements of an axis. "h*d" is whole heads of d elements. A
 /// digit is a size.
 ///   "+dw(o i)"     the kernel can add to the contents of the buffer; an op adds to all such results or to
-///                  none
+///                  none.
 ///   "x(t w):s"     rows may have a stride; the stride is the same in all ports with one letter; the rows of
-///                  other ports are contiguous
+///                  other ports are contiguous.
 ///   "q(t w)/e4m3"  elements of that type: fp8 (e4m3, e5m2, e4m3_rows), or integers (i32); "q(t w)/e4m3:s":
-///                  the same, with a stride
+///                  the same, with a stride.
 ///   "s(t 2)/wide"  elements of f32, or of f64 where the kernel computes in f64; all ports with no type have
-///                  one of bf16, f32 and f64, in which the kernel computes
-///   "y(t w)^x,r"   the result may overwrite one of these operands; no other results and operands overlap
+///                  one of bf16, f32 and f64, in which the kernel computes.
+///   "y(t w)^x,r"   the result may overwrite one of these operands; no other results and operands overlap.
 ///
 /// `rule`: an equation for each result, with ';' between them.
 ///   "y = sum(i) x' w'"    a function of operands, summed over the axes in brackets, if there are any; it is
-///                         linear in each operand with a mark
-///   "top = max(v) x"      the maximum over an axis
+///                         linear in each operand with a mark.
+///   "top = max(v) x"      the maximum over an axis.
 ///   "o = parts(j) q k v"  a softmax over the keys j, or its log-sum-exp, computed for some keys at a time;
-///                         its scores are of the first two operands
+///                         its scores are of the first two operands.
 ///   "o = merge(a b) x y"  the result over the keys of both of two such parts x and y, whose log-sum-exps are
-///                         a and b
+///                         a and b.
 ///   "y = x + b"           the sum of operands; one with other axes than the result is repeated along the
-///                         rest, or is a part of the result
-///   "y = number * x"      a multiple by the op's number; "y = 1 * x" is x itself
-///   "y = 0"               zeros
+///                         rest, or is a part of the result.
+///   "y = number * x"      a multiple by the op's number; "y = 1 * x" is x itself.
+///   "y = 0"               zeros.
 ///   "u = linear(x, w)"    the results of another row, in order, from these operands; names that are no ports
-///                         are intermediate
+///                         are intermediate.
 ///
 /// `needs`: conditions on the elements of operands, in words:
-///   "whole(w)"     the operands have all elements of the axis,
+///   "whole(w)"     the operands have all elements of the axis.
 ///   "first(v)"     the op gets the index of the first element of its part of the axis, and the part begins
-///                  there,
-///   "positions"    element i of axis t is at the sequence position that the op assumes for index first + i,
-///   "listed"       the same, where the positions are those of the table's rows, repeated,
-///   "sequences"    axis t is `rows` whole sequences of `seq` tokens,
+///                  there.
+///   "positions"    element i of axis t is at the sequence position that the op assumes for index first + i.
+///   "listed"       the same, where the positions are those of the table's rows, repeated.
+///   "sequences"    axis t is `rows` whole sequences of `seq` tokens.
 ///   "chunks"       axis t is a rank's chunks of such sequences, or a part of these, and the op's number is
 ///                  the number of ranks; axis u, if there is one, is the whole sequences, rank after rank;
-///                  first determines the rank,
+///                  first determines the rank.
 ///   "ring"         axis t is a rank's chunks of such sequences, and u those of the rank that is `number`
-///                  places before it in their ring; first determines the rank of t,
+///                  places before it in their ring; first determines the rank of t.
 ///   "documents"    axis n is all tokens of `rows` such sequences, in the order of their positions; the
-///                  tokens of axis t are among them, at the places that the op assumes,
+///                  tokens of axis t are among them, at the places that the op assumes.
 ///   "shares"       axis t has the same number of tokens from each of `rows` sequences of `seq` tokens;
-///                  log-sum-exps are results of an op of such sequences,
-///   "like R"       its results are row R's,
+///                  log-sum-exps are results of an op of such sequences.
+///   "like R"       its results are row R's.
 ///   "arranges"     its results give the order of the chosen expert slots: "t*l" is l slots of each token, in
-///                  this order,
-///   "owns"         the same, for the slots of the experts of axis g only,
-///   "by(places)"   slots are in the order that this operand gives. An operand that is a sum over tokens, such
-///                  as offsets, is over the tokens of these slots only. An exchange determines the order of
-///                  the slots that it moves. Results for tokens that are computed from the slots of some
-///                  experts are parts of a sum over experts,
+///                  this order.
+///   "owns"         the same, for the slots of the experts of axis g only.
+///   "by(places)"   slots are in the order that this operand gives. An operand that is a sum over tokens,
+///                  such as offsets, is over the tokens of these slots only. An exchange determines the order
+///                  of the slots that it moves. Results for tokens that are computed from the slots of some
+///                  experts are parts of a sum over experts.
 ///   "segments"     axis g is segments of slots, which belong to the experts of axis r: to all experts, or to
-///                  those whose slots a member of an exchange received,
+///                  those whose slots a member of an exchange received.
 ///   "grouped"      axis m is groups of `seq` tokens each, in their order, and axis t is tokens of one group;
-///                  a sum over t is over the tokens of the group,
+///                  a sum over t is over the tokens of the group.
 ///   "pooled"       axis m is `rows` sequences of `seq` tokens, and axis t has tokens of each, at the same
-///                  positions; a sum over p is over these positions,
-///   "counts"       its results are integers computed from integers: no gradient passes through them,
-///   "commutative"  the two operands may be swapped,
-///   "groups"       each head of axis k comes with all heads of axis h that use it,
-///   "scratch"      a user's kernel takes scratch, of a size that the check does not know,
-///   "converts"     the row occurs in models and moves data between ranks: no kernel computes it,
+///                  positions; a sum over p is over these positions.
+///   "counts"       its results are integers computed from integers: no gradient passes through them.
+///   "commutative"  the two operands may be swapped.
+///   "groups"       each head of axis k comes with all heads of axis h that use it.
+///   "scratch"      a user's kernel takes scratch, of a size that the check does not know.
+///   "converts"     the row occurs in models and moves data between ranks: no kernel computes it.
 ///   "modelled"     the row occurs only in models, and programs have the ops of its rule.
 ///
 /// `attributes`: which of "seq", "number", "attention" (window, softcap, scale, causal) a result depends on,

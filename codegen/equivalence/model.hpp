@@ -23,7 +23,7 @@ struct holding;
 struct attributes {
   std::int64_t rows = 0, seq = 0;
   double number = 0;
-  std::array<std::int64_t, 26> sizes{};  // of the axes that the row's facts name, by letter; others: 0
+  std::array<std::int64_t, 26> sizes{};  // axes that the row's facts name, by letter; others: 0
   specification::rounding operands = specification::rounding::none;
   attention_setting attention = {};
   std::int64_t& size(char letter) { return sizes[static_cast<std::size_t>(letter - 'a')]; }
@@ -65,7 +65,7 @@ class model {
     term state[3];  // weight, first and second moment
     term gradient = zero;
     term after[3];
-    std::vector<term> addends = {};  // of the gradient: one for each use
+    std::vector<term> addends = {};  // addends of the gradient, one for each use
   };
 
   /// Errors: refusal where a row has no facts, or the facts have no derivative for a gradient.
