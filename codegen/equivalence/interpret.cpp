@@ -126,8 +126,7 @@ void interpreter::put(const access& a, content c) {
   const op& o = at(current_);
   for (int i = 0; i < c.pieces.size(); ++i) {
     const holding& h = c.pieces[i].holds;
-    const bool may_be_large =
-        o.row != "add" || !h.box.empty();  // losses and norms have no box, and `add` does not add them
+    const bool may_be_large = o.row != "add" || !h.box.empty();  // losses and norms are not added by `add`
     if (!(may_be_large && model_.has_large_sum_like(h)) && !model_.has(h))
       throw refusal(
           "RC7690: the op leaves a sum or a multiple of {}, which is neither a value of the model nor a part "

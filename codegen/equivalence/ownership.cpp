@@ -30,7 +30,7 @@ bool is_in(const box_type& box, const std::vector<box_type>& boxes) {
 /// The distances between the shards of a group's members: elements along a dim from one member to the next.
 struct step {
   int members;   // all members of the group
-  bool in_line;  // the program has two of the members, and all neighbors have the distance of these two
+  bool in_line;  // the program has two of the members, and all neighbours have the distance of these two
   int dim = 0;
   std::vector<int> ranks = {};  // ranks in the program
   std::vector<std::int64_t> by = {};

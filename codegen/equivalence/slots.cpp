@@ -66,8 +66,8 @@ refusal different_choices() {
 }
 
 /// The maximum number of slots that one member's tokens can have at another's experts. A token has at most
-/// its picks there. With a limit, the experts take at most `most` slots of each group; the tokens are then
-/// whole groups, because their choice was arranged in groups.
+/// min(picks, experts) slots there. With a limit, each of these experts takes at most `most` slots of a
+/// group; the tokens are then whole groups, because their choice was arranged in groups.
 std::int64_t most_slots(std::int64_t picks, const counted& by, const slabs& as) {
   const std::int64_t experts = by.offsets->box[1].size / as.members,
                      all = by.tokens.size() * std::min(picks, experts);
