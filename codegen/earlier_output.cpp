@@ -22,7 +22,7 @@ bool is_source(std::string_view beginning) {
   return has_line(beginning, templates::program_program_cpp, "// Code generated");
 }
 
-/// A row of actions: "0F0,..." or "(1F2;0B1)OVERLAP_F_B,...".
+/// Whether a text is a row of actions: "0F0,..." or "(1F2;0B1)OVERLAP_F_B,...".
 bool is_csv(std::string_view beginning) {
   const auto is = [&](std::size_t at, int (*of)(int)) {
     return at < beginning.size() && of(static_cast<unsigned char>(beginning[at])) != 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels that a program calls, as structs of named operands: printed from the rows of the table of ops.
-// Sizes come from the operands' types; what no type says is a member.
+// Emits the kernels that a program calls, as structs of named operands, from the rows of the table of ops.
+// The operands' types give the sizes; a size that no type has is a member.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class kernel_struct {
   }
 
  private:
-  /// "Heads": the template's parameter for a symbol.
+  /// "Heads": the template parameter for a symbol.
   std::string letter(const std::string& symbol) {
     std::string& known = letters_[symbol];
     if (known.empty()) {
@@ -81,7 +81,7 @@ class kernel_struct {
            (p.shape.stride.empty() ? "" : ", " + letter(std::string(p.shape.stride))) + ">";
   }
 
-  /// Neighbours of one type share a line.
+  /// The members of a struct. Neighbours of one type share a line.
   std::string members() {
     std::vector<std::pair<std::string, std::string>> lines;
     for (std::size_t p = 0; p < members_.operands.size(); ++p) {
@@ -101,7 +101,8 @@ class kernel_struct {
     return out;
   }
 
-  /// Whole units of so many elements are one number in a type.
+  /// static_asserts that a dim in units is the number of units times their size. An operand's type has only
+  /// the product.
   std::string products() {
     std::vector<std::string> lines;
     for (const port& p : row_.used_ports())
@@ -123,7 +124,7 @@ class kernel_struct {
     return call(scope() + std::string(kernel_.name) + "<" + (has_real_ ? "T" : "real") + ">", arguments, 4);
   }
 
-  /// The runtime's namespace for the target; empty for a kernel whose name has a namespace.
+  /// The namespace of the runtime for the target; empty for a kernel whose name has a namespace.
   std::string scope() const {
     if (kernel_.name.find("::") != kernel_.name.npos) return "";
     return target_ == target::cuda ? "rankc::cuda::" : "rankc::host::";
@@ -133,13 +134,14 @@ class kernel_struct {
   const kernel_row kernel_;
   const target target_;
   const kernel_members members_;
-  std::vector<std::string> deduced_;  // sizes in types
+  std::vector<std::string> deduced_;  // sizes that types give
   std::map<std::string, std::string> letters_;
   name_scope scope_{{"T"}};
   bool has_real_ = false;
 };
 
-/// Ops that are not conversions: those of the step, then those of layers in the order of their first use.
+/// The rows that are not conversions: those of the step, then those of layers in the order of their first
+/// use.
 std::vector<const op_row*> rows_of(const lowered& l) {
   std::vector<const op_row*> rows;
   if (l.plan->recipe.ignores_labels()) rows.push_back(&ops::count_labels);

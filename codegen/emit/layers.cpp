@@ -24,7 +24,7 @@ std::string setting_text(const attention_setting& s) {
   return fmt::format("{{{}}}", fmt::join(members, ", "));
 }
 
-/// One layer's text.
+/// Emits the text of one layer.
 class layer_text {
  public:
   layer_text(const lowered& l, const body& b, const group_layout& g, const kernel_names& kernels)
@@ -51,7 +51,7 @@ class layer_text {
     return words.empty() ? "" : "constexpr std::size_t " + wrap(words, ",", "    ") + ";\n\n";
   }
 
-  /// What goes from layer to layer.
+  /// The types of the values that layers pass to each other.
   std::string aliases() {
     std::string out;
     for (const auto& [where, name] : {std::pair(space::x, "input"), std::pair(space::y, "output")})
@@ -155,7 +155,7 @@ class layer_text {
   std::string input_name(int index) const {
     return text_of_input(l_.plan->inputs[static_cast<std::size_t>(index)]).formal;
   }
-  /// The part of a value between layers: rows, or the carried value behind them.
+  /// The part of a value between layers: the rows, or the carried value behind them.
   std::string part_of(const value& v, space like) const {
     if (bytes_carried(b_, like) == 0) return "";
     return v.offset > 0 ? ".statistics" : ".rows";
@@ -163,7 +163,7 @@ class layer_text {
   std::string made_name(const port_use& u, const value& v) const {
     return b_.names.values[u.at.value] + columns(u, v);
   }
-  /// A part of packed rows.
+  /// The columns of packed rows that a port uses.
   std::string columns(const port_use& u, const value& v) const {
     if (u.shape < 0 || v.shape < 0 || b_.shape(v).ndim < 2) return "";
     const local_dim &part = b_.shape(u).dims[1], &whole = b_.shape(v).dims[1];
@@ -210,7 +210,7 @@ class layer_text {
     }
   }
 
-  /// Elements of a gradient, with its padding where it has some.
+  /// The number of elements of a gradient, including its padding if it has any.
   std::string count_of_cleared(const node& n) const {
     const layer_parameter& p =
         b_.parameters[static_cast<std::size_t>(b_.values[static_cast<std::size_t>(n.ports[0].at.value)].of)];
@@ -228,12 +228,13 @@ class layer_text {
            structure(fmt::format("run({}, ", n.is_beside() ? "beside" : "on"), n, ");", always ? 2 : 4) +
            "\n";
   }
-  /// The line that keeps a node to one kind of step, where it does not run in all.
+  /// The line that restricts a node to one kind of step; empty if it runs in all.
   static std::string condition(const node& n) {
     if (n.only == in_step::any) return "";
     return fmt::format("  if (during == step::{})\n  ", n.only == in_step::training ? "train" : "evaluate");
   }
-  /// The first and the last node run at once, with those between beside them. The waits of either come first.
+  /// The call that runs the first and the last node at once, overlapped with the nodes between them. It waits
+  /// first for everything that either of the two waits for.
   std::string statement_by_rows(std::span<const node> all) {
     const node &earlier = all.front(), &later = all.back();
     const auto argument = [&](const std::string& before, const node& n, const std::string& after,
@@ -249,7 +250,7 @@ class layer_text {
       out += "      " + structure("", meanwhile, ");", 6) + "\n";
     return out;
   }
-  /// A call with its operands; of a part of their rows.
+  /// A call with its operands. `of_part`: the call is for a part of the rows.
   std::string structure(const std::string& before, const node& n, const std::string& after, int column,
                         bool of_part = false) {
     std::vector<std::string> members;
@@ -300,7 +301,7 @@ class layer_text {
   }
 
   // ---- functions
-  /// The parameters of a phase, or what its caller passes where the names are the same.
+  /// The parameters of a phase. Without types, the arguments of a call from a scope with the same names.
   std::vector<std::string> formals(phase p, bool with_types) const {
     const function_shape f = shape_of(b_, p);
     std::vector<std::string> out;

@@ -12,7 +12,7 @@ namespace rankc::codegen {
 
 namespace {
 
-/// What goes between stages, by address, with the actions between which it lies there.
+/// The values between stages, sorted by address, each with the actions between which it is live.
 std::string values(const lowered& l, const pipeline_rank& r, const step& s) {
   std::vector<const placed_value*> sorted;
   for (const placed_value& v : s.values)
@@ -43,10 +43,10 @@ std::string tensor_of_input(const lowered& l, const named_input& i) {
                      i.width());
 }
 
-/// The inputs of the step: a type for each form, and a function from the microbatch to the place.
+/// The inputs of the step: a type for each form, and a function from the microbatch to the address.
 std::string inputs_text(const lowered& l, const pipeline_rank& r) {
   std::string out;
-  std::vector<std::string> types;  // those that the text has
+  std::vector<std::string> types;  // types that the text already has
   for (const placed_input& i : r.inputs) {
     if (!i.read) continue;
     const input_text text = text_of_input(i.is);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizer's call as a struct of named operands: the regions that it reads and writes, in their types.
+// Emits the optimizer's call as a struct of named operands: the regions that it reads and writes, with their
+// types.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -9,7 +10,7 @@ namespace rankc::codegen {
 
 namespace {
 
-/// "<real, wide, bf16, rounding::stochastic>", without the last ones that are the kernel's defaults.
+/// "<real, wide, bf16, rounding::stochastic>", without trailing arguments that equal the kernel's defaults.
 std::string kept_as(const lowered& l) {
   const bool narrow_weights = l.has_bf16_weights(), narrow_moments = l.has_bf16_moments(),
              none = l.state().moments == 0;
@@ -22,7 +23,7 @@ std::string kept_as(const lowered& l) {
   return out + ">";
 }
 
-/// Operands of one type share a line.
+/// The operands. Those of one type share a line.
 std::string operands(const lowered& l) {
   std::vector<std::pair<std::string_view, std::vector<std::string_view>>> lines{
       {l.has_bf16_weights() ? "real" : "wide", {"weights"}}};
@@ -39,7 +40,7 @@ std::string operands(const lowered& l) {
   return out;
 }
 
-/// The hyperparameters of a row, in its order, if a step_input lacks one of them; else nothing.
+/// The hyperparameters of a row, in its order, if a step_input lacks one of them; else empty.
 std::string numbers(const lowered& l) {
   if (!l.optimizer().has_own_hyperparameters()) return "";
   std::vector<std::string_view> names;

@@ -16,7 +16,7 @@ namespace {
 
 std::string over(runtime::over o) { return "over::" + std::string(runtime::over_names[static_cast<int>(o)]); }
 
-/// The order of one step of a pipeline rank.
+/// Emits the order of one step of a pipeline rank.
 class order_text {
  public:
   order_text(const lowered& l, const pipeline_rank& r, const step& s)
@@ -54,7 +54,7 @@ class order_text {
 
   std::string name(const placed_value& v) { return scope_ + v.name; }
 
-  /// How the order names what surrounds a stage.
+  /// The names, in the text of the order, of the lanes, inputs and values that the layers of a stage use.
   layer_surroundings surroundings(const item& i) {
     const stage_plan& s = r_.stages[i.stage];
     const auto between = [&](kept what, int stage) {
@@ -85,13 +85,13 @@ class order_text {
             store_of(i.first_kept)};
   }
   static std::string store_of(bool first) { return first ? "store::overwrite" : "store::add"; }
-  /// What the order calls the slot of a stage whose layers it calls one by one.
+  /// The name of the slot of a stage whose layers are called one by one.
   std::string slot_name(const item& i) const {
     if (l_.is_sharded() || l_.plan->recipe.ignores_labels()) return "s_" + i.name;
     return r_.stages.size() > 1 ? fmt::format("s{}", r_.stages[i.stage].stage) : "s";
   }
 
-  /// What computes, as it is or on the second stream.
+  /// Emits a computation, as it is or on the second stream.
   void compute(const item& i, std::string text) {
     if (i.on != compute_lane) {
       for (std::size_t at = 0; at < text.size() && (at = text.find('\n', at) + 1) < text.size();)
@@ -121,7 +121,7 @@ class order_text {
   static bool is_layer(const item& i) {
     return i.what == item_kind::forward_layer || i.what == item_kind::backward_layer;
   }
-  /// Whether the layers of an action that goes layer by layer have anything in its slot.
+  /// Whether the layers of an action that runs layer by layer use its slot.
   bool takes_slot(const std::string& action) const {
     const auto takes = [&](const item& i) {
       const stage_plan& s = r_.stages[i.stage];
@@ -133,7 +133,7 @@ class order_text {
     return std::any_of(step_.items.begin(), step_.items.end(),
                        [&](const item& i) { return i.name == action && is_layer(i) && takes(i); });
   }
-  /// A blank line before what begins something, and the name of the action for errors and traces.
+  /// Emits a blank line before a new group of lines, and the name of the action for errors and traces.
   void head(const item& i) {
     const bool moves = i.what == item_kind::send || i.what == item_kind::receive;
     if (i.what == item_kind::receive && !out_.empty() && heading_ != "receive") out_ += "\n";
@@ -150,8 +150,8 @@ class order_text {
     heading_ = i.action;
     if (!(r_.overlaps && i.on == overlap_lane)) line("begin", {on(compute_lane), "\"" + i.action + "\""});
   }
-  /// Whether the gradients of a layer are reduced while its stage's backward goes on, whose name the lines
-  /// keep.
+  /// Whether the gradients of a layer are reduced while its stage's backward runs. They then stay under the
+  /// heading of this backward.
   bool goes_beside_backward(const item& i) const {
     if (i.what != item_kind::reduce && i.what != item_kind::reduce_scatter && i.what != item_kind::add_sums)
       return false;
@@ -160,7 +160,7 @@ class order_text {
       return other.what == item_kind::backward_layer && other.stage == stage;
     });
   }
-  /// The part of the pipeline's step that an item is in; no name where the step has no backward.
+  /// The part of the pipeline's step that an item is in; empty if the step has no backward.
   std::string part_at(int item) const {
     if (first_backward_ < 0) return "";
     if (item > last_forward_) return "Cool-down: backwards";
@@ -179,7 +179,7 @@ class order_text {
     return i.what == item_kind::backward || i.what == item_kind::backward_layer;
   }
 
-  /// The ranges that are summed; none where the rank has no parameters.
+  /// The ranges that the norm sums; none if the rank has no parameters.
   std::string squares(const item& i) {
     return r_.squares_of(i.squares).empty() ? "{}" : norm_over_names[static_cast<int>(i.squares)];
   }
@@ -279,10 +279,10 @@ class order_text {
   const pipeline_rank& r_;
   const step& step_;
   const kernel_names kernels_ = name_kernels(l_);
-  const std::string scope_;                      // of the values' names
+  const std::string scope_;                      // the namespace of the values' names
   int last_forward_ = -1, first_backward_ = -1;  // items
-  std::string reduced_;                          // the last whose sums were, beside backward
-  std::string slot_of_;                          // the last action that went layer by layer
+  std::string reduced_;                          // the last item that was reduced during a backward
+  std::string slot_of_;                          // the last action that ran layer by layer
   std::string out_, heading_, part_;
 };
 

@@ -29,7 +29,7 @@ bool has_experts(const pipeline_rank& r) {
 }
 
 /// The dim of a parameter that ranks shard; -1: none.
-/// Errors: std::logic_error where they shard both, which the runtime's tables cannot say.
+/// Errors: std::logic_error if they shard both dims, which the runtime's tables cannot express.
 int sharded_dim(const placed_parameter& p) {
   const auto& [rows, cols] = p.as.shards_of_dim;
   if (rows.ranks > 1 && cols.ranks > 1)
@@ -90,7 +90,7 @@ std::string call_table(const lowered& l, const pipeline_rank& r) {
                            r.index, out);
 }
 
-/// The member that says where the evaluation program keeps logits; empty where it keeps none.
+/// The member with the places where the evaluation program keeps logits; empty if it keeps none.
 std::string logits_text(const kept_logits& k) {
   if (k.rows == 0) return "";
   return fmt::format(
@@ -111,8 +111,8 @@ const dim* find_reported_sums(const plan_data& p) {
   return nullptr;
 }
 
-/// Where a step leaves the statistics of routers, on the rank that has all microbatches, and the coefficients
-/// of their losses.
+/// The member with the place where a step leaves router statistics, on the rank that has all microbatches,
+/// and with the coefficients of router losses; else empty.
 std::string routers_text(const lowered& l, const pipeline_rank& r) {
   const model_routers& of = l.plan->model.experts.routers;
   const std::string coefficients = coefficients_text(of.losses);
@@ -126,7 +126,7 @@ std::string routers_text(const lowered& l, const pipeline_rank& r) {
       find_limit(*l.plan) ? ", .limited = true" : "", of.fails() ? ", .fails = true" : "");
 }
 
-/// The first byte of an input; 0 without such an input.
+/// The first byte of an input; 0 if the rank does not have it.
 std::size_t place_of(const pipeline_rank& r, const named_input& i) {
   const placed_input* const placed = r.find_input(i.name);
   return placed ? placed->where : 0;
@@ -187,7 +187,7 @@ std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_lo
       calls.empty() ? "" : fmt::format(",\n     .calls = calls_{}", r.index));
 }
 
-/// The last columns of a rank's row: its cp coordinate, and that of ep, where the plan has them.
+/// The last columns of a rank's row: its coordinates on cp and ep, if the plan has these axes.
 std::string cp_and_ep_text(const parallel_dims& d, const coord& c) {
   if (repeats_tokens(d)) return fmt::format(", {}, {}", cp_of(d, c), c[axis::ep]);
   return d.cp > 1 ? fmt::format(", {}", cp_of(d, c)) : "";
@@ -234,7 +234,7 @@ std::string tables(const lowered& l, const std::vector<kept_logits>& logits) {
   return out + "\n// " + columns + "\nconstexpr rank_row ranks[]{\n" + rows + "};";
 }
 
-/// The moments that the optimizer keeps, where these are not two in the type of gradients.
+/// The moments that the optimizer keeps, unless these are two in the type of gradients.
 std::string state_text(const lowered& l) {
   std::string out;
   if (const int n = l.state().moments; l.trains() && n != 2) out += fmt::format(" .moments = {},", n);
@@ -243,7 +243,7 @@ std::string state_text(const lowered& l) {
   return out;
 }
 
-/// What ranks share out, where they do.
+/// The members that describe the sharding over ranks, each only if the plan uses it.
 std::string shares_text(const lowered& l) {
   const parallel_dims& d = l.plan->dims;
   std::string out = d.cp > 1 ? fmt::format(" .cp = {},", d.cp) : "";
@@ -261,7 +261,7 @@ std::string shares_text(const lowered& l) {
   return out;
 }
 
-/// A hyperparameter of AdamW; its default where the optimizer does not have it, and no kernel reads it.
+/// A hyperparameter of AdamW; its default if the optimizer does not have it, and then no kernel reads it.
 double adam_number(const training& t, std::string_view name) {
   return t.optimizer.number(name, optimizer(adamw{}).number(name));
 }
@@ -287,7 +287,7 @@ std::string rest_of_recipe(const training& t) {
   return out;
 }
 
-/// What the program says of itself before it runs.
+/// The note that the program prints before it runs.
 std::string note_text(const lowered& l) {
   const std::string note =
       l.plan->recipe.precision == bf16 && l.type != dtype::bf16
@@ -296,8 +296,7 @@ std::string note_text(const lowered& l) {
   return note.empty() ? "" : fmt::format("\n    .note = \"{}\",", note);
 }
 
-/// What a step and its actions are predicted to take, where that is known: a table, and the member that names
-/// it.
+/// The predicted times of a step and its actions, if they are known: a table, and the member that names it.
 struct prediction_text {
   std::string table, member;
 };
@@ -308,7 +307,7 @@ prediction_text text_of_prediction(const lowered& l) {
   for (const action& a : l.plan->actions.actions)
     done.insert(std::to_string(a.stage) + std::string(action_names[static_cast<int>(a.kind)]));
   const double busy = known->step.step - known->step.bubble,
-               slowed = busy / (busy - known->step.limited);  // by power
+               slowed = busy / (busy - known->step.limited);  // by the GPU's power limit
   std::vector<std::string> rows;
   const auto row = [&](const std::string& action, double seconds) {
     if (action == "STEP" || done.count(action))
@@ -342,7 +341,7 @@ std::string emit_program(const lowered& l, const std::string& target,
     evaluate.push_back(fmt::format("pipeline_{}::evaluate", r.index));
   }
   const trace& first = p.kinds.front().ops;
-  int vocab = p.vocab_used;  // rows of the table that token ids are looked up in
+  int vocab = p.vocab_used;  // rows of the table that token ids look up
   for (const rankc::op& o : first.ops)
     if (o.kind == &ops::embedding) vocab = first.values[o.in[1]].shape[0].size;
   const prediction_text predicted = text_of_prediction(l);

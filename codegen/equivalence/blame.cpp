@@ -70,7 +70,7 @@ class search {
     return nullptr;
   }
 
-  /// The tokens were made: who writes over them, or where they stay.
+  /// Follows tokens that some op made: finds the op that overwrites them, or the value in which they remain.
   refusal follow(const contribution& c) const {
     const access* now = find(at(c.rank, c.op).writes, c.value);
     const op* has = &at(c.rank, c.op);
@@ -99,11 +99,11 @@ class search {
       if (a.begin < with.end && with.begin < a.end) return &a;
     return nullptr;
   }
-  /// Whether what an op writes is made of all that it reads.
+  /// Whether an op writes all tokens that it reads.
   static bool passes_on(const op& o) {
     return o.kind == op_kind::collective || o.row == "add" || o.row == "copy";
   }
-  /// Whether an op adds to what it reads there, or writes behind it.
+  /// Whether an op adds to the buffer, or writes another part of it.
   static bool leaves(const op& o, const access& written) {
     const auto index = static_cast<int>(&written - o.writes.data());
     return std::any_of(o.views.begin(), o.views.end(), [&](const view& v) {
@@ -112,7 +112,8 @@ class search {
     });
   }
 
-  /// Nobody has made the tokens: the op that makes others, in the action that has these.
+  /// Names the op that is expected to make tokens that no op made: one in the action whose ops made these
+  /// tokens elsewhere.
   refusal expect() const {
     const contribution* like = nullptr;
     for (const contribution& c : made_.all())
@@ -120,8 +121,8 @@ class search {
     if (!like) return missing_;
     const std::string& name = at(like->rank, like->op).name;
     const std::string layer = layer_of(name);
-    // Of the layer, on a rank that makes parts of this sum, with the most of these tokens; on this rank if it
-    // can be.
+    // Finds the contribution of the same layer that has the most of these tokens, on a rank that makes parts
+    // of this sum. This rank wins a tie.
     const contribution* beside = nullptr;
     const auto rated = [&](const contribution& c) {
       return std::pair(common(c.tokens, missing_.tokens).size(), c.rank == rank_);

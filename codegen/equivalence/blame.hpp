@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which op should have made the part of a sum that is missing, or lost it.
+// Finds the op that should have made the missing part of a sum, or that lost it.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -10,7 +10,7 @@
 
 namespace rankc::codegen::algebra {
 
-/// A sum that is read before all of its elements are in it.
+/// A sum that is read before all of its elements are added.
 struct incomplete_sum : refusal {
   incomplete_sum(const std::string& sum, const std::string& elements)
       : refusal("RC7405: {} lacks {}", sum, elements) {}
@@ -18,7 +18,7 @@ struct incomplete_sum : refusal {
   const std::string& elements() const { return arguments[1]; }
 };
 
-/// One that lacks tokens, which some op should have put into it.
+/// A sum that lacks tokens that some op should have added.
 struct missing_tokens : incomplete_sum {
   term of;
   few<part, 2> box;
@@ -28,15 +28,15 @@ struct missing_tokens : incomplete_sum {
       : incomplete_sum(sum, elements), of(of_), box(std::move(box_)), tokens(std::move(tokens_)) {}
 };
 
-/// The tokens that ops put into sums over tokens, as they go.
+/// The tokens that each op adds to sums over tokens.
 class contributions {
  public:
-  /// What an op makes for a view, before it is added to what is there.
+  /// Notes the result of an op for a view, before the buffer's earlier contents are added.
   void note(int rank, int op, int value, const operand& made);
 
   struct contribution {
     int rank, op;
-    int value;  // that it writes
+    int value;  // the value that the op writes
     term of;
     few<part, 2> box;
     runs tokens;
@@ -47,8 +47,9 @@ class contributions {
   std::vector<contribution> all_;
 };
 
-/// The refusal that names the op that has lost some of the tokens, or that is expected to have made them;
-/// without one where it is not found. Shapes: `rank` is where they are missing, by its index.
+/// The refusal that names the op that lost some of the tokens, or that is expected to make them. It names no
+/// op if none is found.
+/// Shapes: `rank` is the index of the rank whose sum lacks the tokens.
 refusal blame(const program&, const contributions&, const missing_tokens&, int rank);
 
 }  // namespace rankc::codegen::algebra

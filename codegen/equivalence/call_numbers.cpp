@@ -93,7 +93,8 @@ bool is_size(const op& o, double given) {
          });
 }
 
-/// The call of a user's kernel names sizes of its op, whose order the row alone knows, and the number last.
+/// Checks the call of a user's kernel: it passes sizes of its op, in an order that only the row knows, and
+/// the number last.
 void check_call_of_user(const op& o, const fact& f) {
   std::span<const double> sizes = o.given;
   if (f.reads_number && o.number != 0) {

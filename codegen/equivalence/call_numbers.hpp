@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sizes and the number among the arguments of a kernel's call.
+// The sizes and the number that a kernel's call has among its arguments.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -10,16 +10,17 @@
 
 namespace rankc::codegen::algebra {
 
-/// The words of a row's call, in order. A letter is the size of an axis or a unit. "rows", "seq" and "number"
-/// are attributes of the op. "cp" is the number of ranks that share its sequences, "ring" that of its ring.
+/// The words of a row's call, in order. A letter stands for the size of an axis or of a unit. "rows", "seq"
+/// and "number" are attributes of the op. "cp" is the number of ranks that shard its sequences, "ring" the
+/// number of ranks in its ring.
 std::vector<std::string> numbers_of_call(std::string_view row);
 
-/// The sizes and the number that the call of an op of the row names, in order.
+/// The sizes and the number in the call of an op of this row, in order.
 /// Shapes: the op has a view for each port, with sizes and units of 1 or more.
 std::vector<double> call_numbers(const op&, const fact&);
 
-/// Checks that a call names the sizes of its op's tensors, and the op's attributes.
-/// Errors: refusal with the first that differs.
+/// Checks that a call passes the sizes of its op's tensors and the op's attributes.
+/// Errors: refusal with the first value that differs.
 void check_call_numbers(const op&, const fact&);
 
 }  // namespace rankc::codegen::algebra

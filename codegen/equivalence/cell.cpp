@@ -73,7 +73,7 @@ void cell::bind(const std::vector<operand>& ports, const attributes& with) {
     for (std::size_t a = 0; a < p.axes.size(); ++a) {
       part of = h.box[static_cast<int>(a)];
       if (static_cast<int>(i) == fact_.by && !fact_.segments)
-        of.arranged = zero;  // places say the order, and have none
+        of.arranged = zero;  // places give the order, and are not in it themselves
       bind_axis(p.name, p.axes[a], ports[i].unit, of);
     }
   }
@@ -135,7 +135,7 @@ void cell::check_order() const {
   if (fact_.by < 0) return;
   const port& p = fact_.ports[static_cast<std::size_t>(fact_.by)];
   if (std::any_of(p.axes.begin(), p.axes.end(), is_of_tokens))
-    return;  // its tokens are those of all operands
+    return;  // the port has axis t, so its tokens are those of all operands
   const summand& s = held_[static_cast<std::size_t>(fact_.by)]->sum[0];
   runs counted(0, tokens.size), own = tokens.at;
   if (!s.is_whole()) counted = s.over[0].done;
@@ -191,7 +191,7 @@ void carry(const holding& h, few<pending, 1>& over) {
     for (int a = 0; a < h.sum[0].over.size(); ++a) over.push_back(h.sum[0].over[a]);
     return;
   }
-  std::vector<const summand*> order;  // a number of sums side by side are one, over their axes in line
+  std::vector<const summand*> order;  // the sums are joined over the concatenation of their axes
   for (int i = 0; i < h.sum.size(); ++i) order.push_back(&h.sum[i]);
   std::sort(order.begin(), order.end(), [](const summand* x, const summand* y) { return x->of < y->of; });
   pending all;
@@ -310,7 +310,7 @@ void cell::check_sums_no_slots(const equation& e) const {
           "over tokens");
 }
 
-/// Places and offsets of slots are counts, which are of whole numbers.
+/// Whether the result is a sum over tokens. Places and offsets do not count: they are integer counts.
 static bool sums_over_tokens(const fact& f, const equation& e) {
   return !f.arranges && e.how == joining::sum && e.over.find_first_of("tm") != std::string::npos;
 }
@@ -344,7 +344,7 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
       over.id = hasher(hash_of::keys) << scores_of(fact_, given[0], given[1], with);
     if (interval twice; !over.done.sort(twice))
       throw counted_twice(text_of(letter, {twice.begin, twice.end}));
-    if (!over.done.is(0, p.size)) s.over.push_back(std::move(over));  // all of them may lie in another order
+    if (!over.done.is(0, p.size)) s.over.push_back(std::move(over));  // all elements, in any order, are whole
   }
   made.sum.push_back(std::move(s));
   return made;

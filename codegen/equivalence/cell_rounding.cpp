@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products take fp8 operands where the recipe rounds them, and nowhere else.
+// Checks that products take fp8 operands exactly where the recipe rounds them.
 #include <algorithm>
 
 #include "cell.hpp"

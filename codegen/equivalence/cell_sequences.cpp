@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the tokens that an op is given are those of the sequences, chunks and documents that it is told of.
+// Checks that the tokens of an op's operands match its sequences, chunks and documents.
 #include "cell.hpp"
 
 #include <algorithm>
@@ -13,8 +13,9 @@ void check_length(const attributes& with) {
   if (with.seq < 1) throw refusal("RC7435: the op is not told the length of a sequence");
 }
 
-/// How an op takes sequences: the ranks that share out each, and how long the chunks are that these have, one
-/// from the front and one from the back; one rank has it whole.
+/// The sharding of an op's sequences: the number of ranks, and the length of a chunk. With several ranks,
+/// each holds one chunk from the front of a sequence and its mirror image from the back. One rank holds whole
+/// sequences.
 struct sharing {
   std::int64_t ranks = 1, chunk = 0;
   sharing(const fact& f, const attributes& with) {
@@ -29,7 +30,7 @@ struct sharing {
     chunk = ranks == 1 ? with.seq : with.seq / (2 * ranks);
   }
   sharing(std::int64_t ranks, std::int64_t seq) : ranks(ranks), chunk(seq / (2 * ranks)) {}
-  /// Positions of a sequence that a rank has, in its order.
+  /// The positions of a sequence that a rank holds, in the rank's order.
   runs of_rank(std::int64_t rank, std::int64_t from = 0) const {
     runs all(from + rank * chunk, from + (rank + 1) * chunk);
     if (ranks > 1)
@@ -43,7 +44,7 @@ struct sharing {
                 first, seq);
 }
 
-/// The rank whose queries an op is told that its own are, by where they begin among those of all ranks.
+/// The rank whose queries an op computes, from the index of its first query among those of all ranks.
 std::int64_t rank_of_queries(std::int64_t first, std::int64_t tokens, std::int64_t ranks) {
   const std::int64_t rank = first / tokens;
   if (first % tokens || rank < 0 || rank >= ranks)
@@ -57,7 +58,7 @@ bool sums_over_positions(const fact& f) {
   return std::any_of(f.equations.begin(), f.equations.end(), [](const equation& e) { return e.over == "p"; });
 }
 
-/// Whether all runs are positions of a sequence.
+/// Whether all runs are within a sequence.
 bool is_within(const runs& positions, std::int64_t seq) {
   for (int i = 0; i < positions.count(); ++i)
     if (positions[i].begin < 0 || positions[i].end > seq) return false;
@@ -77,7 +78,7 @@ void cell::check_number_of_sequences(const attributes& with) const {
 void cell::check_positions(std::int64_t first, const attributes& with) const {
   const std::size_t t = slot('t');
   if (!is_bound_[t] || (fact_.listed && !is_bound_[slot('s')])) return;
-  runs order;  // of the positions that the op takes one token after the other for, over and over
+  runs order;  // the positions that the op assumes for successive tokens, repeated
   std::int64_t period = with.seq;
   if (fact_.listed) {
     order = bound_[slot('s')].at;
@@ -115,7 +116,7 @@ void cell::check_sequences(const attributes& with) const {
       refuse_positions(bound_[t].at, 0, with.seq);
 }
 
-/// Queries and keys are of the tokens that the op takes them for.
+/// Checks that queries and keys are of the tokens that the op assumes.
 void cell::check_tokens(const runs& queries, const runs& keys) const {
   const part &given = bound_[slot('t')], &given_keys = bound_[slot('u')];
   if (!(queries == given.at))
@@ -136,7 +137,7 @@ void cell::check_chunks(std::int64_t first, const attributes& with) {
   const std::int64_t own = rank_of_queries(first, tokens, by.ranks);
 
   if (is_bound_[t]) {
-    std::vector<std::int64_t> begins;  // of the sequences
+    std::vector<std::int64_t> begins;  // first token of each sequence
     runs queries, keys;
     for (std::int64_t row = 0; row < with.rows; ++row) {
       const std::int64_t token = bound_[t].at.slice(row * of_row, 1)[0].begin;
@@ -148,8 +149,7 @@ void cell::check_chunks(std::int64_t first, const attributes& with) {
     check_tokens(queries, keys);
   }
   if (!sums_over_positions(fact_)) return;
-  bound_[slot('p')] = {by.of_rank(own),
-                       with.seq};  // of each sequence, those of the queries that the sum is over
+  bound_[slot('p')] = {by.of_rank(own), with.seq};  // positions of queries to sum over
   is_bound_[slot('p')] = true;
 }
 
@@ -219,9 +219,9 @@ void cell::bind_sequences(const attributes& with) {
   is_bound_[slot('p')] = true;
 }
 
-/// Queries are those of the rank that the op takes them for, and keys those of the rank that is the step
-/// before it. What is made is over the keys of the one, or the queries of the other: of pairs that the mask
-/// leaves out there is nothing to make.
+/// Checks that queries are of the rank that the op assumes, and that keys are of the rank `number` places
+/// before it. The result is a part over the keys of the one, or over the queries of the other. Pairs that the
+/// mask excludes add nothing.
 void cell::check_ring(std::int64_t first, const attributes& with) {
   const std::size_t t = slot('t'), u = slot('u');
   const std::int64_t tokens = range[t].size(), whole = with.rows * with.seq;
@@ -255,8 +255,8 @@ void cell::check_ring(std::int64_t first, const attributes& with) {
   }
 }
 
-/// Each of the op's tokens is the one whose start the op takes for it: starts are of whole sequences, in the
-/// order of their positions.
+/// Checks that each token of the op has the start that the op assumes for it. Starts are of whole sequences,
+/// in the order of their positions.
 void cell::check_documents(std::int64_t first, const attributes& with) const {
   const std::size_t t = slot('t'), n = slot('n');
   if (!is_bound_[t] || !is_bound_[n]) return;
@@ -265,7 +265,7 @@ void cell::check_documents(std::int64_t first, const attributes& with) const {
     throw refusal("RC7450: the op is told of {} sequences of {} tokens; it has document starts of {} tokens",
                   with.rows, with.seq, whole);
   const sharing by = fact_.ring ? sharing(whole / tokens, with.seq) : sharing(fact_, with);
-  runs order, taken;  // places of starts, rank after rank; the tokens that these are of
+  runs order, taken;  // indices of starts, rank after rank; the tokens at these indices
   for (std::int64_t rank = 0; rank < by.ranks; ++rank)
     for (std::int64_t row = 0; row < with.rows; ++row) order.append(by.of_rank(rank, row * with.seq));
   const std::int64_t begin = first + range[t].begin;

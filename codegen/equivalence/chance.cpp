@@ -9,8 +9,8 @@ namespace rankc::codegen::algebra {
 
 namespace {
 
-/// The bits that an op can add to the numerators of a term. A sum adds those of its number of summands. A
-/// multiple by a double m 2^e also adds the 53 bits of m and the powers of two from -1126 to 971.
+/// The bits that an op can add to the numerators of a term. A sum adds the bits of its number of summands. A
+/// multiple by a double m 2^e also adds the 53 bits of m, and the range of e from -1126 to 971.
 double growth(std::string_view row, std::size_t summands) {
   constexpr double of_a_double = 53 + 971 + 1126;
   return std::bit_width(summands) + (row == "scale" ? of_a_double : 0);
@@ -29,7 +29,7 @@ double bits_of(const program& p) {
   return bits;
 }
 
-/// Forward and backward, and the sum over the uses of a parameter.
+/// The bits of forward, backward, and the sum over the uses of a parameter.
 double bits_of(const specification& s) {
   double bits = std::bit_width(s.uses.size());
   for (const specification::use& u : s.uses)

@@ -21,7 +21,7 @@ std::uint64_t random_seed() {
 
 namespace {
 
-/// Run `check` and add the reason for which it refuses.
+/// Runs `check`, and adds the reason of a refusal.
 template <class Check>
 void explain_refusal(equivalence& result, Check check) {
   try {
@@ -36,7 +36,8 @@ void explain_refusal(equivalence& result, Check check) {
   }
 }
 
-/// Interpret a program. Where tokens are missing, interpret it again to find whose they are.
+/// Interprets a program. If tokens are missing, interprets it again with a record of contributions, to name
+/// the op.
 void interpret(const program& p, const algebra::model& m, const verdict& order, algebra::claims& claimed) {
   try {
     algebra::interpreter(p, m, claimed).run(order);

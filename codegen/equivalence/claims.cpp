@@ -8,7 +8,7 @@ namespace rankc::codegen::algebra {
 
 namespace {
 
-using relation = codegen::holding;  // of begin and of end
+using relation = codegen::holding;  // a holding in the operands of begin and end
 
 bool is_state(holding_kind k) {
   return k == holding_kind::weight || k == holding_kind::working_copy || k == holding_kind::first_moment ||
@@ -19,7 +19,7 @@ int state_of(holding_kind k) {
   return k == holding_kind::second_moment ? 2 : 0;
 }
 
-/// The part of a box that is inside the tensor.
+/// Clips a box to the tensor.
 few<part, 2> within_tensor(few<part, 2> box) {
   if (!box.empty()) box[0].at = box[0].at.below(box[0].size);
   return box;
@@ -56,7 +56,7 @@ std::string name_of(const relation& h) {
   return h.name.empty() ? kind : kind + " of " + h.name;
 }
 
-/// Whether a step trains. Its name tells.
+/// Whether a step trains, by its name.
 static bool trains(const program& p, const model& m) {
   if (p.step == "evaluate") return false;
   if (p.step != "train") throw refusal("RC7730: the step is {}; expected train or evaluate", p.step);
@@ -81,7 +81,8 @@ few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const 
     throw refusal("RC7462: {} has {} dims; expected {}", name_of(h), h.box.size(), shape.size());
   for (std::size_t d = 0; d < shape.size(); ++d) {
     const box_range& b = h.box[d];
-    // Rows that do not divide by the shards are padded to a multiple: fewer rows than ranks are past the end.
+    // Rows that do not divide by the shards are padded to a multiple, so fewer rows than ranks are past the
+    // end.
     const std::int64_t past = d == 0 && is_state(h.kind) ? world() - 1 : 0;
     const std::int64_t limit = std::min(shape[d], std::numeric_limits<std::int64_t>::max() - past) + past;
     if (b.first < 0 || b.count < 1 || b.first > limit || b.count > limit - b.first)
@@ -92,7 +93,7 @@ few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const 
   return box;
 }
 
-/// The parts of a holding, one after the other, of an axis of `size` elements.
+/// The elements of a holding's ranges, one after another, on an axis of `size` elements.
 static part parts_of(const relation& h, std::int64_t size) {
   part all{{}, size};
   for (const box_range& b : h.box) {
@@ -104,7 +105,7 @@ static part parts_of(const relation& h, std::int64_t size) {
   return all;
 }
 
-/// The box of a rotary table: positions in the order of its rows, and its columns.
+/// The box of a rotary table: the positions of its rows in their order, and its columns.
 static few<part, 2> box_of_table(const relation& h) {
   few<part, 2> box;
   box.push_back(h.box.empty() ? part{runs(0, h.positions), h.positions} : parts_of(h, h.positions));
@@ -155,7 +156,7 @@ content claims::begin(int rank, const access& a, const relation& h) {
   return one_tensor(a, h, box, p.state[state_of(h.kind)]);
 }
 
-/// Notes that a tensor is left for the next step.
+/// Notes that the step leaves a tensor for the next step.
 void claims::leave(int rank, const access& a, const relation& h, const few<part, 2>& box) {
   const auto at = kept_.find({rank, a.begin});
   if (at == kept_.end() || at->second.is_left || at->second.at.end != a.end || !(at->second.what == h))
@@ -193,7 +194,7 @@ claims::expectation claims::expected_at_end(const relation& h) const {
   return {box_of(h, p), (trains_ ? p.after : p.state)[state_of(h.kind)]};
 }
 
-/// Checks that padding is zeros in all bytes.
+/// Checks that all bytes of the padding are zero.
 static void check_padding(const access& a, const holding& found, const model& m) {
   if (!found.is_zero())
     throw refusal("RC7734: the padding in bytes {} to {} is left as {}; expected zeros", a.begin, a.end,
@@ -209,7 +210,7 @@ void claims::end(int rank, const access& a, const content& c, const relation& h)
   if (h.kind == holding_kind::loss) leave_loss_.insert(rank);
   if (h.kind == holding_kind::norm) leave_norm_.insert(rank);
   if (count(box) != c.elements()) refuse_size(what, c.bytes, box);
-  if (count(within_tensor(box)) == 0 && found.any) return;  // all of it is past the end
+  if (count(within_tensor(box)) == 0 && found.any) return;  // the whole box is past the end
   if (!found.is_whole()) refuse_sum(what, found, expected);
   if (found.closed() != expected) refuse_value(what, expected, found);
   if (!(found.box == within_tensor(box)))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares a step with the model: the gradients that the optimizer reads, the norm, the loss, and the tensors
-// that the step begins with and leaves.
+// at the start and the end of the step.
 #pragma once
 #include <rankc/codegen/program.hpp>
 #include <rankc/codegen/update_rows.hpp>
@@ -24,14 +24,15 @@ class claims {
   /// Errors: refusal where the program names no step, or trains a model without trained parameters.
   claims(const program&, const model&);
 
-  /// The contents of an access of `begin`.
+  /// The contents of an access of op `begin`.
   content begin(int rank, const access&, const codegen::holding&);
-  /// Checks the contents of an access of `end`.
+  /// Checks the contents of an access of op `end`.
   void end(int rank, const access&, const content&, const codegen::holding&);
   /// The sum of the squares of gradients, added to an earlier sum.
   holding sum_squares(const std::vector<const content*>& gradients, const content* before) const;
   /// Checks the optimizer's operands for a parameter (weight, gradient and moments), and returns its results.
-  /// A weight of more than one dim decays, and no other. A router's bias is moved by its counts instead.
+  /// `decays` must be true exactly for weights of more than one dim. A router's bias is updated by its counts
+  /// instead of a gradient.
   /// Shapes: the results are the weight and its moments.
   std::vector<content> update(const std::vector<const content*>& given, bool decays, const load_balance&);
   void check_norm(const content&) const;
@@ -40,13 +41,14 @@ class claims {
   /// Notes that a rank computes a part of the last layer's loss.
   void note_loss(int rank) { make_loss_.insert(rank); }
 
-  /// Checks after the last op that ranks own each element, and that the step leaves the tensors of the next.
+  /// Checks, after the last op, that ranks own each element, and that the step leaves the tensors that the
+  /// next step begins with.
   /// Errors: refusal where they do not.
   void check_all();
   std::vector<std::string> sentences() const;
 
  private:
-  /// A tensor that the step begins with, and must leave in the same bytes for the next step.
+  /// A tensor that the step begins with. The step must leave it in the same bytes.
   struct kept {
     access at;
     codegen::holding what;
@@ -57,7 +59,7 @@ class claims {
     int rank;
     few<part, 2> box;
   };
-  /// The box and the term that a tensor must have when the step ends.
+  /// The box and the term that a tensor must have at the end of the step.
   struct expectation {
     few<part, 2> box;
     term value;
@@ -79,7 +81,7 @@ class claims {
   const model& model_;
   bool trains_;
   std::map<std::pair<int, std::size_t>, kept> kept_;  // by the rank and the first byte
-  std::map<std::string, std::vector<held>> held_;     // of each parameter
+  std::map<std::string, std::vector<held>> held_;     // by parameter
   int updates_ = 0;
   std::set<int> read_targets_, make_loss_, leave_loss_, leave_norm_;  // ranks
   bool bf16_weights_ = false, bf16_moments_ = false;                  // the optimizer has some in bf16

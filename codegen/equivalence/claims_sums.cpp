@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the norm and the optimizer are given: gradients that are whole, and the norm.
+// Checks the operands of the norm and of the optimizer: gradients must be whole, and so must the norm.
 
 #include "blame.hpp"
 #include "cell.hpp"
@@ -11,7 +11,7 @@ void claims::refuse_value(const std::string& what, term expected, const holding&
   throw refusal("RC7470: {} is {}; expected {}", what, model_.name(found.closed()), model_.name(expected));
 }
 
-/// The elements that a sum has beside all that are expected; empty where it lacks some.
+/// The elements that a sum has in addition to all expected ones; empty if it lacks expected elements.
 static std::string surplus(const holding& found, term expected) {
   term whole = zero;
   for (int i = 0; i < found.sum.size(); ++i)
@@ -33,7 +33,8 @@ void claims::refuse_sum(const std::string& what, const holding& found, term expe
   throw incomplete_sum(what, missing);
 }
 
-/// Of a gradient that is not whole: of which parameter it is, and what is missing or too much.
+/// Refuses a gradient that is not whole. Names its parameter, and the elements that are missing or that it
+/// has twice.
 void claims::refuse_gradient(const holding& g) const {
   for (const auto& [name, p] : model_.parameters()) {
     term whole = zero;
@@ -83,7 +84,7 @@ std::vector<content> claims::update(const std::vector<const content*>& given, bo
     if (c->elements() != given[0]->elements())
       throw refusal("RC7473: the optimizer is given tensors of {} and {} elements for one parameter",
                     given[0]->elements(), c->elements());
-  if (weight.holds->any) {  // all of the shard is past the parameter's end
+  if (weight.holds->any) {  // the whole shard is past the end of the parameter
     for (const content* c : given)
       if (!tensor_of(*c).holds->any)
         throw refusal("RC7474: the padding behind a parameter is updated with {}; expected zeros",

@@ -36,14 +36,14 @@ const piece& same_piece(const content& c, const place& at) {
 
 namespace {
 
-/// All that a member gives is known.
+/// Checks that a member has written all elements that it sends.
 void check_known(const content& c) {
   std::int64_t known = 0;
   for (int i = 0; i < c.pieces.size(); ++i) known += c.pieces[i].at.rows * c.pieces[i].at.cols;
   check_written(known, c.elements());
 }
 
-/// One more along the line of members that the first two begin.
+/// Extrapolates the first two members of a communicator to all of its members.
 class line_of_members {
  public:
   line_of_members(int members) : members_(members) {}
@@ -63,7 +63,7 @@ class line_of_members {
   }
   holding maximum(const holding& first, const holding& second) const {
     holding all = first;
-    take_maximum(all, second);  // of the first two, which shows that there is one
+    take_maximum(all, second);  // checks that the first two are parts of one maximum
     if (first.sum[0].over.size() != 1) return all;
     all.sum = {};
     summand s = further(first.sum[0], second.sum[0]);
@@ -106,7 +106,7 @@ content reduce(bool maximum, const std::vector<const content*>& given, int membe
   content all = *given[0];
   for (std::size_t m = 1; m < given.size(); ++m) {
     const content& other = *given[m];
-    const bool adds = !maximum && !in_line;  // in a maximum zeros count
+    const bool adds = !maximum && !in_line;  // a maximum must count zeros too
     if (adds && is_zeros(all)) {
       all = other;
       continue;
@@ -125,7 +125,7 @@ content reduce(bool maximum, const std::vector<const content*>& given, int membe
   return all;
 }
 
-/// Each member gets what the one so many places after it has, around the ring.
+/// The result of a shift: each member gets the contents of the member `after` places after it in the ring.
 std::vector<content> handed_on(const std::vector<const content*>& given, int members, int after) {
   check_all_known(static_cast<std::int64_t>(given.size()), members);
   std::vector<content> made;

@@ -23,7 +23,8 @@ term holding::closed() const {
 
 namespace {
 
-/// The one axis in which two parts of a term differ. -1: none. -2: several, or the parts have different axes.
+/// The only axis in which two parts of a term differ. -1: none. -2: several, or the parts have different
+/// axes.
 int differing_axis(const summand& x, const summand& y) {
   if (x.over.size() != y.over.size()) return -2;
   int found = -1;
@@ -58,8 +59,8 @@ struct elements_of_axis {
   runs at;
 };
 
-/// Unites a part with a part of a sum, and the union with others where it is whole over an axis. Returns
-/// whether it did. `twice`: the elements that both parts have, where these alone prevent it.
+/// Unites a part with a part of a sum. If the union is whole over an axis, unites it with further parts.
+/// Returns whether it united any. `twice`: the elements that both parts have, if only these prevent it.
 bool unite(few<summand, 1>& sum, const summand& more, elements_of_axis& twice) {
   for (int i = 0; i < sum.size(); ++i) {
     summand& s = sum[i];
@@ -111,7 +112,7 @@ void add(few<summand, 1>& sum, summand more) {
 
 namespace {
 
-/// Whether both have a box, so that they are added. Otherwise `to` becomes the one that has a box.
+/// Whether both have a box, so that they can be added. Otherwise `to` becomes the holding that has a box.
 bool have_one_box(holding& to, const holding& more) {
   if (more.any) return false;
   if (to.any) {

@@ -14,9 +14,9 @@
 
 namespace rankc::codegen::algebra {
 
-/// An axis over which a term is summed, and the elements that are in the sum so far.
+/// An axis over which a term is summed, and the elements that are added so far.
 struct pending {
-  term id;  // of the sum: equal ids are one axis
+  term id;  // equal ids are one axis
   char letter = 0;
   joining how = joining::sum;
   std::int64_t size = 0;
@@ -30,38 +30,39 @@ struct summand {
   bool is_whole() const { return over.empty(); }
 };
 
-/// A box of a sum. An empty sum is zeros. `any`: the box of these zeros is not known.
+/// A box of a sum. An empty sum is zeros. `any`: the box of these zeros is unknown.
 struct holding {
   few<part, 2> box;
   few<summand, 1> sum;
   bool any = false;
   bool of_tokens = false;  // an addend is a sum over tokens
   bool in_bf16 = false;    // it was sent in bf16 to be summed
-  std::int64_t share = 0;  // of log-sum-exps: each so many tokens lie head by head; 0: row by row
+  std::int64_t share = 0;  // tokens whose log-sum-exps lie head by head; 0: row by row
 
   bool is_zero() const { return sum.empty(); }
   bool is_whole() const { return sum.size() == 0 || (sum.size() == 1 && sum[0].is_whole()); }
-  /// "a maximum" or "a softmax" where the holding is a part of one; else empty.
+  /// "a maximum" or "a softmax" if the holding is a part of one; else empty.
   std::string_view unfinished() const;
-  /// The sum of the terms of all summands, taken as whole.
+  /// The sum of the terms of all summands, as if each were whole.
   term closed() const;
 };
 
 /// The most sequences of an op: its check takes one at a time.
 inline constexpr std::int64_t most_sequences = 1 << 16;
 
-/// Adds a summand to a sum. Whole terms are added. Parts of one term unite where they differ in one axis and
-/// have no element in common. Elements that the sum already has begin a second summand: x + x is two of x.
+/// Adds a summand to a sum. Whole terms are added. Parts of one term unite if they differ in one axis and
+/// have no element in common. Elements that the sum already has begin a second summand, because x + x is 2 x.
 void add(few<summand, 1>& sum, summand);
 /// Adds `more` to `to`. Both have the same box.
 void add(holding& to, const holding& more);
 /// The refusal of a sum that has some elements twice, such as "tokens 0..3".
 refusal counted_twice(const std::string& elements);
-/// Checks that two values that are added have the same elements.
+/// Checks that two values to be added have the same elements.
 /// Errors: refusal where they differ.
 void check_same_box(const holding& to, const holding& more);
-/// Checks that a value is not a maximum or a softmax over some of its elements, which cannot be added.
-/// Errors: refusal where it is.
+/// Checks that a value is not a maximum or a softmax over some of its elements, because these cannot be
+/// added.
+/// Errors: refusal where it is one.
 void check_addable(const holding&);
 /// Adds the value of another member of a group.
 /// Errors: refusal where both members have the same elements of a sum.
@@ -69,7 +70,7 @@ void add_of_member(holding& to, const holding& more);
 /// Takes the maximum of two parts of one maximum.
 void take_maximum(holding& to, const holding& with);
 /// Merges two parts of one softmax by their log-sum-exps: `to` becomes the softmax over the keys of both.
-/// Errors: refusal where they are not parts of one softmax, or have keys in common.
+/// Errors: refusal where they are parts of different softmaxes, or have keys in common.
 void merge_parts(holding& to, const holding& weight, const holding& with, const holding& weight_of_other);
 /// Cuts rows and columns out of a box of two dims, or columns out of a box of one.
 holding cut(const holding&, std::int64_t row, std::int64_t rows, std::int64_t col, std::int64_t cols);
@@ -85,7 +86,7 @@ struct piece {
   holding holds;
 };
 inline std::int64_t size_of(element_type t) { return static_cast<std::int64_t>(element_size(t)); }
-/// Pieces have no element in common. The contents between them are unknown.
+/// Pieces have no element in common. The elements between them are unknown.
 struct content {
   std::size_t bytes = 0;
   element_type type = element_type::bytes;
@@ -94,7 +95,7 @@ struct content {
   std::int64_t elements() const { return static_cast<std::int64_t>(bytes) / size_of(type); }
 };
 
-/// The one tensor of a buffer. Zeros follow it where the tensor ends before the buffer.
+/// The one tensor of a buffer. If the tensor ends before the buffer does, zeros follow.
 struct tensor {
   const holding* holds;
   std::int64_t elements;  // before the zeros
@@ -109,7 +110,7 @@ struct tile {
   std::int64_t row = 0, col = 0, rows = 1, cols = 1;
   const holding* holds = nullptr;
 };
-/// An operand or a result of an op: a matrix, a vector (its columns) or a number, in tiles.
+/// An operand or a result of an op, in tiles. It is a matrix, a vector (its columns) or a number.
 struct operand {
   int ndim = 0;
   std::int64_t rows = 1, cols = 1, unit = 1, first = 0;
@@ -155,10 +156,10 @@ struct segment {
   std::int64_t row = 0, col = 0;
 };
 /// Reads the tiles of a segment of an operand.
-/// Errors: refusal where a piece lies across the segment in other rows.
+/// Errors: refusal where a piece overlaps the segment with other rows.
 void read_tiles(const content&, const segment&, operand& out, workspace&);
-/// Writes the tiles of a segment into a buffer, which keeps its other contents.
-/// Errors: refusal where the segment overwrites a piece in part.
+/// Writes the tiles of a segment into a buffer. The other contents of the buffer remain.
+/// Errors: refusal where the segment overwrites only a part of a piece.
 void write_tiles(content&, const segment&, const operand&);
 
 /// The number of elements of a box.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which elements of an axis: intervals, of which there are few as a rule.
+// Sets of elements of an axis, as intervals. Most have few.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace rankc::codegen::algebra {
 
-/// A list whose first members need no memory of their own.
+/// A list whose first N members need no heap memory.
 template <class T, int N>
 class few {
  public:
@@ -79,8 +79,8 @@ struct interval {
   bool operator==(const interval&) const = default;
 };
 
-/// Elements in the order in which they lie in a buffer, or a set of them in increasing order. Neighbours are
-/// joined.
+/// Elements in the order in which a buffer holds them, or a set of elements in increasing order. Adjacent
+/// intervals are joined.
 class runs {
  public:
   runs() = default;
@@ -96,39 +96,41 @@ class runs {
   void append(interval);
   void append(const runs&);
 
-  /// Of a set: those of an axis of so many elements that are not in it.
+  /// The elements of an axis of `size` elements that the set lacks.
   runs gaps(std::int64_t size) const;
   /// Elements [from, from + length) of the list.
   runs slice(std::int64_t from, std::int64_t length) const;
   runs shifted(std::int64_t by) const;
-  /// Those of the list that are less than `end`.
+  /// The elements that are less than `end`.
   runs below(std::int64_t end) const;
-  /// Of whole units of so many elements: the units, or the other way.
-  /// Errors: false where a run does not begin and end with a unit.
+  /// Converts elements to the units of `unit` elements that they form, and back.
+  /// Errors: false where a run does not begin and end at a unit.
   bool to_units(std::int64_t unit, runs& out) const;
   runs from_units(std::int64_t unit) const;
-  /// As a set. Errors: false where an element is there twice, which is in `twice`.
+  /// Sorts the list into a set.
+  /// Errors: false where an element occurs twice; `twice` has such elements.
   bool sort(interval& twice);
-  /// The union of two sets. Errors: false where they have elements in common, some of which are in `twice`.
+  /// Unites two sets.
+  /// Errors: false where they have elements in common; `twice` has some of these.
   bool unite(const runs& with, interval& twice);
-  /// Whether `other` is this list, each element of it increased by one number.
+  /// Whether `other` is this list with each element increased by `by`.
   bool is_shifted(const runs& other, std::int64_t& by) const;
 
  private:
   few<interval, 1> at_;
 };
 
-/// The elements of an axis that a buffer holds, of so many that there are.
+/// The elements of an axis that a buffer holds. `size`: the size of the axis.
 struct part {
   runs at;
   std::int64_t size = 0;
-  term arranged = zero;  // not zero: they lie in this order, and only all of them are known
+  term arranged = zero;  // not zero: the elements lie in this order, and only their set is known
   bool is_whole() const { return at.is(0, size); }
   bool is_arranged() const { return !arranged.is_zero(); }
   bool operator==(const part&) const = default;
 };
 
-/// The letter of a parameter's rows where the sum of its gradient's squares is over them.
+/// The letter of a parameter's rows as the axis over which the squares of its gradient are summed.
 inline constexpr char rows_of_parameter = 'r';
 
 std::string axis_name(char letter);

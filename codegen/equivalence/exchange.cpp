@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages and collectives: those that meet, and what each gets.
+// Messages and collectives: which ops communicate with each other, and the contents that each receives.
 #include "interpret.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ static refusal different_calls() {
   return refusal("RC7515: the members of the collective call it with different arguments");
 }
 
-/// A member's result has the size and the type that the collective writes.
+/// Checks that a member's result has the size and the type that the collective writes.
 static void check_result(const content& made, const access& w) {
   if (made.bytes != w.end - w.begin || made.type != w.type)
     throw refusal("RC7516: the collective writes {} bytes of {}; expected {} of {}", w.end - w.begin,
@@ -54,16 +54,16 @@ void interpreter::meet(op_ref sent, op_ref received) {
       throw refusal("RC7518: {} bytes of {} are sent, and {} bytes of {} received", c.bytes,
                     element_type_names[static_cast<int>(c.type)], write.end - write.begin,
                     element_type_names[static_cast<int>(write.type)]);
-    if (read.value != write.value) store_.put(write, c);  // as a rule both sides call it by one name
+    if (read.value != write.value) store_.put(write, c);  // most often, both sides use one name
   }
   check_bytes(from, sent_bytes);
   check_bytes(to, sent_bytes);
   store_.done(from.reads);
 }
 
-/// Parts of rows are as good as all of them for products whose result has in each row what one row of each
-/// operand gives, weights and biases left out; bias gradients are sums of what parts give. What moves is one
-/// of these operands, or results, whole.
+/// Checks a row-pipelined pair. The product must be one that computes each row of its result from one row of
+/// each operand, other than weights and biases. A bias gradient sums the contributions of the parts. The
+/// collective moves one of these operands or results, whole.
 void interpreter::check_goes_by_rows(op_ref r) {
   static constexpr std::string_view products[]{"linear",          "linear_bias",    "linear_add",
                                                "linear_bias_add", "linear_gelu",    "linear_bias_gelu",
@@ -93,7 +93,8 @@ void interpreter::check_goes_by_rows(op_ref r) {
         product.name, uses);
 }
 
-/// Gradients alone are sent so, where the recipe says it: neither the loss nor the norm, which are numbers.
+/// Only gradients are sent in bf16, and only if the recipe says so. The loss and the norm, which are numbers,
+/// are not.
 void interpreter::check_sent_in_bf16(const op& o, const content& c) {
   if (!model_.optimizer().bf16_reductions)
     throw refusal(
@@ -109,7 +110,7 @@ void interpreter::check_sent_in_bf16(const op& o, const content& c) {
   claims_.note_bf16_reduction();
 }
 
-/// The gradients of parameters are read by sums, the norm and the optimizer alone.
+/// Checks that nothing but sums, the norm and the optimizer reads gradients that were sent in bf16.
 void interpreter::check_read_of_bf16(const fact& f) const {
   const auto is_sum = [](const equation& e) { return e.is == equation::kind::sum; };
   if (std::all_of(f.equations.begin(), f.equations.end(), is_sum)) return;
@@ -168,7 +169,7 @@ void interpreter::collective(op_ref r) {
   for (const op_ref m : members) store_.done(at(m).reads);
 }
 
-/// Scratch holds nothing after it.
+/// Exchanges heads for tokens, or back. The scratch of the exchange is unknown afterwards.
 void interpreter::exchange_heads(const std::vector<op_ref>& members) {
   const op& o = at(members.front());
   const communicator& group = program_.communicators[static_cast<std::size_t>(o.communicator)];
@@ -200,7 +201,7 @@ static std::vector<content> exchange_slots(collective_kind does, const std::vect
   }
 }
 
-/// The scratch of an exchange holds nothing after it.
+/// Exchanges expert slots. The scratch of the exchange is unknown afterwards.
 void interpreter::send_slots(const std::vector<op_ref>& members) {
   const op& o = at(members.front());
   const communicator& group = program_.communicators[static_cast<std::size_t>(o.communicator)];

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t max_ports = 10, max_operands = 7, max_dims = 2;
 
-/// Whether letters are axes of operands, each once, and none of the result's.
+/// Whether letters are axes of operands, each listed once, and none is an axis of the result.
 bool are_summed(const fact& f, const equation& e) {
   const auto has = [&](int port, char letter) {
     const std::vector<axis_use>& axes = f.ports[static_cast<std::size_t>(port)].axes;
@@ -28,7 +28,7 @@ bool are_summed(const fact& f, const equation& e) {
   });
 }
 
-/// Whether an equation makes a result of operands, each once.
+/// Whether an equation computes a result from operands, each used once.
 bool is_function(const fact& f, const equation& e) {
   const bool are_operands = std::all_of(e.operands.begin(), e.operands.end(), [&](int o) {
     return o >= f.results && o < static_cast<int>(f.ports.size()) &&
@@ -38,7 +38,7 @@ bool is_function(const fact& f, const equation& e) {
          e.operands.size() <= max_operands && are_summed(f, e);
 }
 
-/// A user's row may not claim to copy, to add tensors, to take a maximum or to move data.
+/// Checks that a user's row does not claim to copy, to add tensors, to take a maximum or to move data.
 void check_is_function(const fact& f) {
   const bool has_other_need = std::any_of(f.needs.begin(), f.needs.end(), [](const std::string& need) {
     return need != "whole" && need != "first" && need != "sequences" && need != "scratch";

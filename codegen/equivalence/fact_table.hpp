@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The facts of all rows that a program may call. Those of rankc's rows are in the table; those of a user's
-// rows come with the model. A user's row is an uninterpreted function of its operands.
+// The facts of all rows that a program may call. The table has rankc's rows; the model brings the rows of a
+// user. A user's row is an uninterpreted function of its operands.
 #pragma once
 #include <rankc/codegen/specification.hpp>
 
@@ -13,13 +13,13 @@
 
 namespace rankc::codegen::algebra {
 
-/// Whether an op of rankc's has the name, so that no row of a user's may.
+/// Whether rankc has an op of this name, so that a user's row may not take it.
 bool is_taken(std::string_view row);
 
 class fact_table {
  public:
-  /// Errors: refusal where the facts of a user's row cannot be read, or are no functions of its operands, or
-  /// where two rows have one name; the optimizer is one of these rows.
+  /// Errors: refusal where the facts of a user's row cannot be read or do not make it a function of its
+  /// operands, or two rows have one name. The optimizer counts as a row.
   explicit fact_table(const specification&);
 
   const fact& operator[](int row) const { return all()[static_cast<std::size_t>(row)]; }
@@ -32,7 +32,7 @@ class fact_table {
   const std::vector<fact>& all() const { return with_users_.empty() ? facts() : with_users_; }
 
   std::vector<fact> with_users_;                             // empty: the user has no rows
-  std::map<std::string, std::string, std::less<>> unknown_;  // of rows without facts: why
+  std::map<std::string, std::string, std::less<>> unknown_;  // the reason, by row without facts
 };
 
 }  // namespace rankc::codegen::algebra

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of facts. Axes: t and u tokens of a step, p positions of the queries of t, j those of the keys of
-// u, h and k heads, d elements of a query or key head, v vocabulary, s positions; i, o, w, l, r features, w
-// also the elements of a value head; n tokens of whole sequences, whose documents begin where starts says.
+// The table of facts. Axes: t and u tokens of a step; p positions of the queries of t, j positions of the
+// keys of u; h and k heads; d elements of a query or key head; v vocabulary; s positions; i, o, w, l, r
+// features, w also the elements of a value head; n tokens of whole sequences, in which starts marks the
+// documents.
 #include "facts.hpp"
 
 namespace rankc::codegen::algebra {
@@ -54,7 +55,7 @@ constexpr line lines[]{
     {"head_norm_dw", "+dgain(d)/wide dy(t h*d) x(t h*d) statistics(t h)/wide",
      "dgain = sum(t h) dy' x statistics"},
 
-    // ---- an element at a time, and softmax
+    // ---- elementwise ops, and softmax
     {"gelu", "y(t w) x(t w)", "y = x", "", "", "x = gelu_grad(dy, x)"},
     {"gelu_grad", "dx(t w)^dy dy(t w) x(t w)", "dx = dy' x"},
     {"swiglu", "y(t w) gate(t w):s up(t w):s", "y = gate up'", "", "", "gate up = swiglu_grad(dy, gate, up)"},
@@ -67,7 +68,7 @@ constexpr line lines[]{
     {"softmax", "y(t w)^x x(t w)", "y = x", "whole(w)", "", "x = softmax_dx(dy, y)"},
     {"softmax_dx", "dx(t w)^dy dy(t w) y(t w)", "dx = dy' y", "whole(w)"},
 
-    // ---- features taken apart and put together
+    // ---- splits and concatenations of features
     {"split", "first(t l) second(t r) x(t w)", "first = x'; second = x'", "whole(w l r)", "parts",
      "x = concat(dfirst, dsecond)"},
     {"split_heads", "first(t h*l) second(t h*r) x(t h*w)", "first = x'; second = x'", "", "parts",
@@ -139,7 +140,7 @@ constexpr line lines[]{
      "gathered = gather_slots(dreceived)"},
     {"gather_offsets", "gathered(2 s)/i32 shared(2 g)/i32", "gathered = 1 * shared", "converts"},
 
-    // ---- what routers did: m groups of tokens, l sums of each of r experts
+    // ---- router statistics: m groups of tokens, l sums for each of r experts
     {"softmax_statistics", "own(m l*r)/wide logits(t r) chosen(t i)/i32", "own = sum(t) logits chosen",
      "grouped whole(l r i)", "seq", "logits = softmax_statistics_grad(down, logits)"},
     {"softmax_statistics_grad", "dlogits(t r) down(m l*r)/wide logits(t r)", "dlogits = down' logits",
@@ -181,7 +182,7 @@ constexpr line lines[]{
      "dq = d_o' q k v o lse; dk = d_o' q k v o lse; dv = d_o' q k v o lse", "sequences groups",
      "seq attention"},
 
-    // ---- the same of a rank's chunks of sequences
+    // ---- the same for a rank's chunks of sequences
     {"chunk_position", "y(t w)^x x(t w) table(s w)", "y = x + table",
      "chunks positions like position whole(s)", "seq"},
     {"chunk_position_grad", "+dtable(s w)/wide dy(t w)", "dtable = sum(t) dy'",
@@ -193,7 +194,7 @@ constexpr line lines[]{
      "dq = d_o' q k v o lse; dk = sum(p) d_o' q k v o lse; dv = sum(p) d_o' q k v o lse",
      "chunks like attention_grad groups", "seq attention"},
 
-    // ---- the same of one rank's keys, in parts
+    // ---- the same for the keys of one rank of a ring, in parts
     {"ring_attention", "o(t h*w) lse(t h)/wide q(t h*d) k(u k*d) v(u k*w)",
      "o = parts(j) q k v; lse = parts(j) q k", "ring like attention groups", "seq attention"},
     {"merge_attention",
@@ -206,7 +207,7 @@ constexpr line lines[]{
      "dq = sum(j) d_o' q k v o lse; dk = sum(p) d_o' q k v o lse; dv = sum(p) d_o' q k v o lse",
      "ring like attention_grad groups", "seq attention"},
 
-    // ---- sinks of attention
+    // ---- attention sinks
     {"sink_scores", "scores(t h) x(t h*d) sinks(h)", "scores = sinks'", "", "", "sinks = bias_grad(dscores)"},
     {"add_sinks",
      "o(t h*w)^o_before lse(t h)/wide^lse_before o_before(t h*w) lse_before(t h)/wide scores(t h)",
@@ -223,7 +224,7 @@ constexpr line lines[]{
      "q k v = document_attention_grad(do, q, k, v, o, lse, starts); "
      "scores = add_sinks_grad(do, o, lse, scores)"},
 
-    // ---- the same of documents that lie in sequences
+    // ---- the same for documents within sequences
     {"document_position", "y(t w)^x x(t w) table(s w) starts(n)/i32", "y = x table starts",
      "positions documents whole(s)", "seq", "x = dy; table = document_position_grad(dy, starts)"},
     {"document_position_grad", "+dtable(s w)/wide dy(t w) starts(n)/i32", "dtable = sum(t) dy' starts",
@@ -282,11 +283,11 @@ constexpr line lines[]{
      "x = squared_error_grad(x, targets)"},
     {"squared_error_grad", "dx(t w)^x x(t w) targets(t w)/wide", "dx = x targets", "", "number"},
 
-    // ---- means of sequences, of which there are m; p positions of a rank's tokens
+    // ---- means over sequences, of which there are m; p positions of a rank's tokens
     {"sequence_mean", "y(m w) x(t w)", "y = sum(p) x'", "pooled", "seq", "x = sequence_mean_grad(dy, x)"},
     {"sequence_mean_grad", "dx(t w)^x dy(m w) x(t w)", "dx = dy'", "pooled", "seq"},
 
-    // ---- two or more in one kernel
+    // ---- two or more ops fused into one kernel
     {"linear_bias", "y(t o) x(t i) w(o i) b(o)", "u = linear(x, w); y = bias(u, b)"},
     {"linear_add", "y(t o)^residual x(t i) w(o i) residual(t o)", "u = linear(x, w); y = add(u, residual)"},
     {"linear_bias_add", "y(t o)^residual x(t i) w(o i) b(o) residual(t o)",
@@ -305,8 +306,7 @@ constexpr line lines[]{
     {"linear_dw_bias", "+dw(o i)/wide +db(o)/wide dy(t o) x(t i)",
      "dw = linear_dw(dy, x); db = bias_grad(dy)"},
 
-    // ---- the same of operands that are rounded to eight bits, which is no matter here, as it is none to
-    // what type others are rounded
+    // ---- the same with operands rounded to fp8. Terms do not record rounding, here or of any other type.
     {"to_e4m3", "q(t w)/e4m3 x(t w)", "q = 1 * x"},
     {"weight_to_e4m3", "q(o i)/e4m3 w(o i)", "q = 1 * w"},
     {"to_e5m2", "q(t w)/e5m2 x(t w)", "q = 1 * x"},

@@ -54,7 +54,7 @@ std::string axes_of(const fact& f, const std::string& need, const std::string& a
   return letters;
 }
 
-/// Reads the needs one word after the other; a word may have brackets behind it.
+/// Reads the needs one word after another. A word may be followed by brackets.
 class needs_reader {
  public:
   needs_reader(const line& l, fact& f, const std::vector<fact>& all) : rest_(l.needs), fact_(f), all_(all) {}
@@ -85,7 +85,7 @@ class needs_reader {
     const std::size_t end = std::min(rest_.find_first_of(" ("), rest_.size());
     std::string word(rest_.substr(0, end));
     rest_.remove_prefix(end);
-    if (word.empty() && !rest_.empty()) refuse(rest_);  // brackets of no word
+    if (word.empty() && !rest_.empty()) refuse(rest_);  // brackets without a word
     return word;
   }
   std::string take_brackets() {
@@ -105,8 +105,8 @@ class needs_reader {
   const std::vector<fact>& all_;
 };
 
-/// The axes of which the size is in a result's term, in the order of the alphabet: the same for all rows that
-/// are like one.
+/// The axes whose sizes are in a result's term, in alphabetical order. All rows that are like one row have
+/// the same axes.
 std::string sizes_of(const fact& f) {
   std::string letters;
   for (const port& p : f.ports)

@@ -77,7 +77,7 @@ class port_reader {
   std::string_view text_, rest_;
 };
 
-/// A port ends at the first blank behind its axes.
+/// The end of a port: the first blank after its axes.
 std::size_t end_of_port(std::string_view text) {
   const std::size_t close = std::min(text.find(')'), text.size());
   return std::min(text.find(' ', close), text.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of facts, read: names become indices. A line that cannot be read is an error of this program.
+// Reads the table of facts: names become indices. A line that cannot be read is an error of rankc itself.
 #include <algorithm>
 #include <map>
 #include <stdexcept>
@@ -42,7 +42,7 @@ class reader {
  public:
   explicit reader(std::vector<fact>& all) : all_(all) {}
 
-  /// The ports of a row; its equations may be of rows that come later.
+  /// Reads the ports of a row. Its equations are read later, because they may name later rows.
   void read_ports(const line& l) {
     fact f;
     f.row = l.row;
@@ -118,7 +118,7 @@ class reader {
     if (open == std::string::npos || !call.ends_with(')')) refuse_text(f, call);
     return parts_of(std::string_view(call).substr(open + 1, call.size() - open - 2), ", ");
   }
-  /// A row that is called has as many ports as are given.
+  /// The index of the row that an equation calls. The call must name as many ports as the row has.
   int called(const fact& f, const std::string& name, std::size_t ports) const {
     const int row = find_row(all_, name, f);
     const std::size_t expected = all_[static_cast<std::size_t>(row)].ports.size();
@@ -128,7 +128,7 @@ class reader {
     return row;
   }
 
-  /// An operand is a port, or what an earlier equation has made.
+  /// The index of an operand: a port, or the result of an earlier equation.
   static int operand_of(const fact& f, const std::string& name) {
     const int at = find(f.names, name);
     return at == static_cast<int>(f.names.size()) ? port_of(f, name) : at;
@@ -208,7 +208,7 @@ class reader {
     for (const std::string& name : left) d.of.push_back(derived(f, name));
     return d;
   }
-  /// The place of an intermediate, behind the ports; -1: it is not known.
+  /// The index of an intermediate, numbered after the ports; -1 if it is unknown.
   static int find_intermediate(const fact& f, const std::string& name) {
     const int at = find(f.intermediates, name);
     return at == static_cast<int>(f.intermediates.size()) ? -1 : static_cast<int>(f.ports.size()) + at;
@@ -219,7 +219,7 @@ class reader {
     if (find_intermediate(f, name) < 0) f.intermediates.push_back(name);
     return find_intermediate(f, name);
   }
-  /// A port, behind a "d" the result of which it is the gradient, or an intermediate.
+  /// Reads a factor: a port, the gradient of a result ("d" and the result's name), or an intermediate.
   static factor read_factor(const fact& f, const std::string& name) {
     if (const int at = find_intermediate(f, name); at >= 0) return {at, false};
     if (find(f.names, name) < static_cast<int>(f.ports.size())) return {find(f.names, name), false};
@@ -230,7 +230,7 @@ class reader {
   std::vector<fact>& all_;
 };
 
-/// Whether a result is a sum over tokens, by an equation of the row or of one that it calls.
+/// Whether a result is a sum over tokens, by an equation of the row or of a row that it calls.
 bool sums_tokens(const std::vector<fact>& all, const fact& f, int result) {
   for (const equation& e : f.equations) {
     const auto at = std::find(e.results.begin(), e.results.end(), result);
@@ -242,7 +242,7 @@ bool sums_tokens(const std::vector<fact>& all, const fact& f, int result) {
   return false;
 }
 
-/// The hash of a row's name tells rows apart, except of those that are like another.
+/// Checks that the hashes of row names differ, except between rows that are like one another.
 void check_keys(const std::vector<fact>& all) {
   std::map<unsigned long long, std::string_view> rows;
   for (const fact& f : all)
@@ -251,7 +251,7 @@ void check_keys(const std::vector<fact>& all) {
                     at->second, f.row);
 }
 
-/// Notes the attributes of an op that the checks of its row read, or those of a row that it calls.
+/// Notes the attributes of an op that the checks of its row read, or the checks of a row that it calls.
 void note_reads(std::vector<fact>& all, fact& f) {
   const bool is_of_sequences = f.sequences || f.documents || f.chunks || f.ring || f.shares || f.pooled;
   f.reads_rows = is_of_sequences;

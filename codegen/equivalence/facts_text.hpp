@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of a line of the table of facts that are read by themselves.
+// Functions that read parts of a line of the table of facts.
 #pragma once
 #include <string>
 #include <string_view>
@@ -9,10 +9,10 @@
 
 namespace rankc::codegen::algebra {
 
-/// The parts of a text between separators, without blanks around them; none of a blank text.
+/// The parts of a text between separators, without blanks around them; a blank text has no parts.
 std::vector<std::string> parts_of(std::string_view text, std::string_view separators);
 
-/// The index of a row; `from`: whose facts name it.
+/// The index of a row. `from`: the row whose facts name it.
 /// Errors: refusal where the table has no such row.
 int find_row(const std::vector<fact>&, std::string_view name, const fact& from);
 
@@ -24,8 +24,9 @@ int port_of(const fact&, const std::string& name);
 /// Errors: refusal where a port is not as struct line says.
 std::vector<port> read_ports(const line&);
 
-/// The needs and the attributes of a line whose ports are read.
-/// Errors: refusal where a word is not one of those of struct line, or names what the row does not have.
+/// Reads the needs and the attributes of a line whose ports have been read.
+/// Errors: refusal where struct line does not list a word, or the word names something that the row does not
+/// have.
 void read_needs(const line&, fact&, const std::vector<fact>& all);
 
 }  // namespace rankc::codegen::algebra

@@ -33,7 +33,7 @@ word field::number(double value) const {
 
 namespace {
 
-/// Numbers from a seed, one after the other.
+/// A sequence of pseudorandom numbers from a seed.
 /// Source: Steele, Lea and Flood 2014 (SplitMix64).
 class sequence {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two prime fields in which terms are known. Primes and hash seeds are drawn when a check begins, so that
-// a program that was written before cannot be fitted to them.
+// The two prime fields of the fingerprints of terms. Primes and hash seeds are drawn when a check begins, so
+// that no program written before can be fitted to them.
 #pragma once
 #include <cstdint>
 
@@ -19,12 +19,12 @@ struct field {
   word difference(word x, word y) const { return x >= y ? x - y : x + prime - y; }
   word product(word x, word y) const;
   word power(word x, word exponent) const;
-  /// The fraction m 2^e that a double is. Errors: none; the number must be finite.
+  /// The double as a fraction m 2^e. The number must be finite.
   word number(double) const;
   /// One step of a hash: its state after one more word.
   /// Source: Steele, Lea and Flood 2014 (SplitMix64), its finalizer as improved by D. Stafford.
   word hashed(word state, word more) const { return mixed((state ^ more) + seed); }
-  /// An element of the field for 64 bits that are drawn evenly; no element has a chance above 5/4 / prime.
+  /// An element of the field from 64 uniformly random bits. No element has a probability above 5/4 / prime.
   word element(word bits) const {
     __extension__ using wide = unsigned __int128;
     return static_cast<word>(static_cast<wide>(bits) * prime >> 64);
@@ -40,11 +40,11 @@ struct field {
 struct fields {
   field a, b;
 };
-/// The fields that follow from a seed: two different primes, modulo neither of which 2 has a power below
-/// 2^4096 that is 1.
+/// The fields that follow from a seed. Their primes differ, and modulo neither of them is a power of two
+/// below 2^4096 equal to 1.
 fields draw_fields(word seed);
 
-/// While it lives, the terms of its thread are in these fields.
+/// Sets the fields of the thread's terms while it lives.
 class drawn {
  public:
   explicit drawn(const fields& now) : before_(current_) { current_ = now; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reverse mode: what each op gives its operands' gradients, by the derivatives of the facts.
+// Reverse mode: the gradients of each op's operands, by the derivatives in the facts.
 
 #include <algorithm>
 
@@ -89,7 +89,7 @@ void model::backward_op(std::size_t use, const specification::op& o) {
     if (!gradient.is_zero()) uses_[use].addends[value].push_back(gradient);
     know(gradient, u.name + ": gradient of " + o.row, &l.values[value].shape);
   }
-  if (f.of_user) return;  // its dual is taken as it is declared
+  if (f.of_user) return;  // a user's dual is taken as declared
   for (std::size_t r = 0; r < results; ++r)
     if (!used[r] && !of_result(static_cast<int>(r)).is_zero() &&
         !(f.ports[r].axes.empty() && of_result(static_cast<int>(r)) == unit_gradient_))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Heads of all tokens for tokens of all heads, and back: what ranks that share out sequences exchange.
-// Elements move, and their boxes with them; nothing is asked of what they are.
+// The all-to-all between all tokens of some heads and some tokens of all heads, for ranks that shard
+// sequences. Elements move with their boxes; their terms do not matter.
 
 #include "collectives.hpp"
 
@@ -12,8 +12,8 @@ struct rectangle {
   std::int64_t row, col, rows, cols;
 };
 
-/// Let `to`, of rows of `width`, hold at `row` and `col` what `from` holds in a rectangle, in rows of
-/// `from_width`.
+/// Copies a rectangle of `from`, whose rows have `from_width` elements, to `row` and `col` of `to`, whose
+/// rows have `width` elements.
 void move(const content& from, std::int64_t from_width, const rectangle& r, content& to, std::int64_t width,
           std::int64_t row, std::int64_t col, workspace& space) {
   operand taken;
@@ -33,7 +33,7 @@ void move(const content& from, std::int64_t from_width, const rectangle& r, cont
   check_written(known, r.rows * r.cols);
 }
 
-/// Join pieces that lie side by side and are columns of one box.
+/// Joins adjacent pieces that are columns of one box.
 void join_columns(content& c) {
   for (int i = 0; i < c.pieces.size(); ++i)
     for (int k = 0; k < c.pieces.size(); ++k) {
@@ -52,8 +52,8 @@ void join_columns(content& c) {
     }
 }
 
-/// Which rows of a sequence's chunks a member has: from its n-th token of the sequence on, so many, at a
-/// position.
+/// A chunk of a member: the index of its first token among the member's tokens of the sequence, its position
+/// in the sequence, and its number of tokens.
 struct run_of_tokens {
   std::int64_t place, position, count;
 };
@@ -95,7 +95,7 @@ std::vector<content> exchange(const std::vector<const content*>& given, const ex
         move(from, all_heads, {in_part, m * width, t.count, width}, to, width, in_whole, 0, space);
       else move(from, width, {in_whole, 0, t.count, width}, to, all_heads, in_part, giver * width, space);
     };
-    if (to_heads) {  // in the order of the rows that are made, so that those of one tensor join
+    if (to_heads) {  // in the order of the new rows, so that pieces of one tensor join
       for (std::int64_t sequence = 0; sequence < whole / as.seq; ++sequence)
         for (std::int64_t chunk = 0; chunk < 2 * members; ++chunk) {
           const std::int64_t giver = chunk < members ? chunk : 2 * members - 1 - chunk;

@@ -20,10 +20,10 @@ namespace rankc::codegen::algebra {
 
 class interpreter {
  public:
-  /// `made`: where it is given, the tokens that each op adds to sums are noted there, and a refusal names the
-  /// op that lacks tokens.
+  /// `made`: if given, records the tokens that each op adds to sums, and a refusal names the op that lacks
+  /// tokens.
   interpreter(const program&, const model&, claims&, contributions* made = nullptr);
-  /// Errors: refusal, which names the op; missing_tokens where the list would tell more and is not given.
+  /// Errors: refusal, which names the op; missing_tokens where a run with `made` would find the op.
   void run(const verdict& order);
 
  private:
@@ -82,7 +82,7 @@ class interpreter {
   workspace space_;
   transfer transfer_;
   std::vector<operand> ports_;
-  std::vector<std::pair<std::string_view, int>> rows_;  // the rows found so far; their names are not moved
+  std::vector<std::pair<std::string_view, int>> rows_;  // the rows found so far; their names do not move
   std::vector<std::vector<op_ref>> waiting_;  // the members that have reached each communicator's collective
   std::map<channel, std::deque<op_ref>> sent_, received_;
 };

@@ -10,7 +10,7 @@
 
 namespace rankc::codegen::algebra {
 
-/// The part of a view in one of its accesses. `elements`: those of the accesses before it.
+/// The part of a view in one of its accesses. `elements`: the number of elements in the accesses before it.
 segment interpreter::segment_of(const view& v, const access& a, const operand& shape,
                                 std::int64_t elements) const {
   const std::int64_t size = size_of(a.type), count = static_cast<std::int64_t>(a.end - a.begin) / size;
@@ -21,7 +21,7 @@ segment interpreter::segment_of(const view& v, const access& a, const operand& s
         "RC7550: tensor {} is at byte {} of its buffer; expected a multiple of {}, the size of an element",
         v.port, v.offset, size);
   segment s{{static_cast<std::int64_t>(v.offset) / size, shape.rows, shape.cols, pitch}, 0, 0};
-  if (v.accesses.count > 1) {  // each has whole rows of a matrix, or elements of a vector
+  if (v.accesses.count > 1) {  // each access has whole rows of a matrix, or elements of a vector
     const bool is_matrix = shape.ndim == 2;
     if (v.offset != 0 || (is_matrix && (pitch != shape.cols || count % shape.cols)) || shape.ndim == 0)
       throw refusal("RC7551: tensor {} lies in several buffers; expected whole rows in each", v.port);
@@ -81,7 +81,7 @@ void interpreter::read(const op& o, const view& v, operand& out) {
 
 namespace {
 
-/// Whether a view has all elements of its accesses, which are contiguous.
+/// Whether a view has all elements of its accesses, and these are contiguous.
 bool is_all(const op& o, const view& v) {
   const std::vector<access>& accesses = v.written ? o.writes : o.reads;
   const access& first = accesses[static_cast<std::size_t>(v.accesses.first)];
@@ -117,7 +117,7 @@ bool add_pieces(content& to, const content& more) {
 
 }  // namespace
 
-/// Adds tensors element by element where they have the same layout: then they may have any dims, and several
+/// Adds tensors element by element if they have the same layout. They may then have any dims, and several
 /// accesses. Returns false where the layouts differ.
 bool interpreter::add_tensors(const op& o, const fact& f) {
   const equation& e = f.equations[0];
@@ -145,7 +145,7 @@ static element_type type_of(const op& o, const view& v) {
   return (v.written ? o.writes : o.reads)[static_cast<std::size_t>(v.accesses.first)].type;
 }
 
-/// A result that is a sum over tokens has no narrower type than an operand that is one.
+/// Checks that a result that is a sum over tokens has no narrower type than an operand that is one.
 static void check_sums_stay_wide(const fact& f, const std::vector<operand>& ports) {
   const auto results = static_cast<std::size_t>(f.results);
   const auto holds_sum = [](const operand& o) {
@@ -163,8 +163,9 @@ static void check_sums_stay_wide(const fact& f, const std::vector<operand>& port
     }
 }
 
-/// A place counts the slots of all tokens that were arranged together: some of the places, or those of two
-/// arrangements, are not places in the slots of these tokens.
+/// Checks that an op reads all places of one arrangement. A place counts the slots of all tokens that were
+/// arranged together, so some of the places, or those of two arrangements, do not index the slots of these
+/// tokens.
 void interpreter::check_whole_places(const op& o, const fact& f) {
   for (std::size_t i = static_cast<std::size_t>(f.results); i < f.ports.size(); ++i) {
     const view& v = o.views[i];
@@ -231,7 +232,7 @@ refusal adds_unread(const view& v) {
   return refusal("RC7560: result {} is added to a buffer that the op does not read", v.port);
 }
 
-/// An op that adds to a buffer, or keeps a part of it, has results of the type of its contents.
+/// Checks that an op that adds to a buffer, or keeps a part of it, writes the type of its contents.
 void check_kept_type(element_type before, element_type now, const view& v) {
   if (before != now)
     throw refusal("RC7755: result {} is in {}, and its buffer holds {}; expected one type", v.port,
@@ -243,7 +244,7 @@ void interpreter::write(const op& o, int index) {
   const access& a = o.writes[static_cast<std::size_t>(index)];
   const access* before = a.replaces >= 0 ? &o.reads.at(static_cast<std::size_t>(a.replaces)) : nullptr;
   content made{a.end - a.begin, a.type, {}};
-  bool keeps = before != nullptr;  // its earlier contents
+  bool keeps = before != nullptr;  // whether the buffer keeps earlier contents
   for (std::size_t i = 0; i < o.views.size(); ++i) {
     const view& v = o.views[i];
     if (!v.written || index < v.accesses.first || index >= v.accesses.first + v.accesses.count) continue;

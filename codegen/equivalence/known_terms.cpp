@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The terms that the model has, by fingerprint: their names and shapes.
+// The terms of the model, by fingerprint: their names and shapes.
 #include <algorithm>
 
 #include "model.hpp"
@@ -17,7 +17,8 @@ void model::know(term t, std::string name, const std::vector<std::int64_t>* shap
   if (t.is_zero()) return;
   if (const int at = find(t); at >= 0) {
     if (name.starts_with("the "))
-      known_[static_cast<std::size_t>(at)].name = std::move(name);  // of a parameter, not of an op
+      known_[static_cast<std::size_t>(at)].name =
+          std::move(name);  // a parameter's name is preferred to an op's
     if (shape) known_[static_cast<std::size_t>(at)].shape = shape;
     return;
   }

@@ -37,7 +37,7 @@ bool meet(const bytes& a, const bytes& b) {
   const std::size_t rows = std::max(a.rows, b.rows) + 1;
   const std::size_t from_a = (b.begin + rows * pitch - a.begin) % pitch,
                     from_b = (a.begin + rows * pitch - b.begin) % pitch;
-  return from_a < a.width || from_b < b.width;  // columns, seen from the first of either
+  return from_a < a.width || from_b < b.width;  // columns, relative to the first of either
 }
 
 void check_strides(const op& o, const fact& f) {
@@ -57,7 +57,8 @@ void check_strides(const op& o, const fact& f) {
             o.views[i].port, o.views[i].stride, o.views[k].port, o.views[k].stride);
 }
 
-/// Whether a row takes the first index of a port's part of an axis, or calls a row with the port that does.
+/// Whether a row takes the first index of a port's part of an axis, or calls a row that does so with the
+/// port.
 bool takes_first(const fact& f, int port) {
   const std::vector<axis_use>& axes = f.ports[static_cast<std::size_t>(port)].axes;
   const bool own = std::any_of(axes.begin(), axes.end(), [&](const axis_use& a) {
@@ -75,15 +76,15 @@ bool takes_first(const fact& f, int port) {
   return own || std::any_of(f.equations.begin(), f.equations.end(), is_taken_by);
 }
 
-/// The port whose beginning an op passes to its kernel: its first operand that takes one and is no gradient.
-/// Null where there is none.
+/// The port whose first index the op passes to its kernel: the first operand that has such an index and is
+/// not a gradient. Null if there is none.
 const view* told_port(const op& o, const fact& f) {
   for (std::size_t i = static_cast<std::size_t>(f.results); i < f.ports.size(); ++i)
     if (takes_first(f, static_cast<int>(i)) && !f.ports[i].name.starts_with("d_")) return &o.views[i];
   return nullptr;
 }
 
-/// An op passes one beginning to its kernel. Its other tensors begin there or at 0.
+/// Checks that each tensor of an op begins at the first index that the op passes to its kernel, or at 0.
 void check_first(const op& o, const fact& f) {
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
     const view& v = o.views[i];
@@ -117,7 +118,7 @@ void check_adds(const op& o, const fact& f) {
   throw refusal("RC7571: tensor {} is in {}; expected {}", p.name, found, p.holds);
 }
 
-/// Operands are fp8 or whole numbers where the kernel takes these, and of its type.
+/// Checks that operands are fp8 or integers exactly where the kernel takes these, and in its format.
 void check_types(const op& o, const fact& f) {
   for (std::size_t i = 0; i < f.ports.size(); ++i)
     for (const int a : o.views[i].accesses) {
@@ -128,8 +129,8 @@ void check_types(const op& o, const fact& f) {
     }
 }
 
-/// A tensor of eight bits is given whole, with what is behind its elements, by one view or by several side by
-/// side.
+/// Checks that an fp8 tensor is covered whole, with the scales behind its elements, by one view or by several
+/// adjacent views.
 void check_whole_fp8(const op& o, const fact& f) {
   for (std::size_t i = 0; i < f.ports.size(); ++i) {
     const view& v = o.views[i];
@@ -151,8 +152,7 @@ void check_whole_fp8(const op& o, const fact& f) {
   }
 }
 
-/// A sum over tokens is taken in f32 at least, and in no narrower type than what is summed. Counts are whole
-/// numbers.
+/// Checks that a sum over tokens is in f32 or f64, and not narrower than its addends. Counts are integers.
 void check_sums(const op& o, const fact& f) {
   if (f.arranges) return;
   for (std::size_t i = 0; i < static_cast<std::size_t>(f.results); ++i) {
@@ -170,7 +170,7 @@ void check_sums(const op& o, const fact& f) {
   }
 }
 
-/// Scratch lies apart from all else.
+/// Checks that scratch does not overlap any other access.
 void check_scratch(const op& o) {
   for (std::size_t w = 0; w < o.writes.size(); ++w) {
     if (!is_scratch(o, w)) continue;
@@ -246,14 +246,14 @@ refusal not_contiguous() {
   return refusal("RC7583: the tensors of the op do not lie one behind the other; expected one run of bytes");
 }
 
-/// What a collective makes, beside scratch.
+/// The number of results of a collective, without scratch.
 static std::size_t results_of(const op& o) {
   const bool has_scratch =
       (o.does == collective_kind::all_to_all || exchanges_slots(o.does)) && o.writes.size() == 2;
   return has_scratch ? 1 : o.writes.size();
 }
 
-/// Where a collective says what it is given, that is all of each access, in one piece.
+/// Checks the views of a collective, if it has views: each covers a whole access in one piece.
 static void check_views(const op& o) {
   if (o.views.empty()) return;
   std::vector<int> reads(o.reads.size(), 0), writes(results_of(o), 0);
@@ -290,7 +290,7 @@ refusal writes_over_input() { return refusal("RC7586: the collective writes over
 
 bool is_apart(const access& x, const access& y) { return x.end <= y.begin || y.end <= x.begin; }
 
-/// Of one call: they follow on each other, and are reduced where they lie.
+/// Checks the tensors that one call reduces: they are contiguous, have one type, and are reduced in place.
 void check_reduced_together(const op& o) {
   std::vector<access> tensors = o.reads;
   std::sort(tensors.begin(), tensors.end(),
@@ -308,8 +308,7 @@ void check_reduced_together(const op& o) {
           "RC7588: an all-reduce of several tensors writes elsewhere than it reads; expected it in place");
 }
 
-/// Each is written apart from all that is read and written; but a member's shard may lie in what all have, at
-/// its place.
+/// Checks that outputs overlap no other buffer. A member's shard may be at its place in the full tensor.
 void check_shards(const op& o, const seat& at) {
   const bool gathers = o.does == collective_kind::all_gather;
   const auto members = static_cast<std::size_t>(at.members), member = static_cast<std::size_t>(at.member);
@@ -331,7 +330,7 @@ void check_shards(const op& o, const seat& at) {
   }
 }
 
-/// What is given, what is made of it and the scratch between them lie apart.
+/// Checks that the input, the output and the scratch of an all-to-all do not overlap.
 void check_exchange(const op& o) {
   if (o.reads.size() != 1 || o.writes.size() != 2 || o.views.size() != 2)
     throw refusal("RC7591: the all-to-all reads {} tensors and writes {}; expected 1, and 1 with scratch",
@@ -341,7 +340,7 @@ void check_exchange(const op& o) {
   if (!is_apart(from, to) || !is_apart(from, scratch) || !is_apart(to, scratch)) throw writes_over_input();
 }
 
-/// What is handed on and what arrives, two tensors each, lie apart.
+/// Checks that the two tensors that a shift sends and the two that it receives do not overlap.
 void check_shift(const op& o) {
   if (o.reads.size() != 2 || o.writes.size() != 2)
     throw refusal("RC7592: the shift reads {} tensors and writes {}; expected 2 and 2", o.reads.size(),
@@ -356,7 +355,8 @@ void check_shift(const op& o) {
   if (!is_apart(o.writes[0], o.writes[1])) throw writes_twice();
 }
 
-/// The same of slots, which go into slabs, or come out of them, by way of scratch of their size.
+/// Checks an exchange of slots: it sends slots into slabs, or takes them out, through scratch of the slabs'
+/// size.
 void check_slots(const op& o, const seat& at) {
   const bool gathers = o.does == collective_kind::gather_offsets,
              of_offsets = gathers || o.does == collective_kind::share_offsets;

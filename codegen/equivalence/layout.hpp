@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a kernel's operands may lie: which rows lie apart, which results over which operands, which are added
-// to.
+// Checks the bytes of a kernel's operands: which rows may have a stride, and which results may overwrite an
+// operand or be added to a buffer.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -9,23 +9,23 @@
 
 namespace rankc::codegen::algebra {
 
-/// Errors: refusal where an op's views are not as its row's facts allow.
+/// Errors: refusal where an op's views break the facts of its row.
 void check_layout(const op&, const fact&);
-/// Whole elements of a type, from a place where such may lie.
+/// Checks that an access is aligned to the element size and has whole elements.
 void check_elements(const view&, const access&);
-/// A refusal of a view that is not all of its buffer.
+/// The refusal of a view that does not cover its buffer.
 refusal given_in_part(const view&);
-/// Errors: refusal where a message or a collective is told of other bytes than its tensors have.
+/// Errors: refusal where the `bytes` of a message or a collective differ from the bytes of its tensors.
 void check_bytes(const op&, std::size_t expected);
-/// A refusal of a result that is added to bytes that the op does not read.
+/// The refusal of a result that is added to bytes that the op does not read.
 refusal adds_unread(const view&);
-/// A refusal of tensors between which other bytes lie.
+/// The refusal of tensors with other bytes between them.
 refusal not_contiguous();
-/// Which member of a communicator of how many.
+/// The index of a member in its communicator, and the number of members.
 struct seat {
   int member, members;
 };
-/// Where a member's tensors may lie, and the bytes that it is told of.
+/// Checks the bytes of a member's tensors, and the number of bytes that the collective names.
 void check_layout(const op& collective, const seat&);
 
 }  // namespace rankc::codegen::algebra

@@ -42,7 +42,7 @@ term scores_of(const fact& f, const term& queries, const term& keys, const attri
   return begin_hash(f, 0, with) << queries << keys;
 }
 
-/// A model from outside may name values and layers that it has not.
+/// Checks the indices of a model that was read from a file: it may name values and layers that do not exist.
 static void check_indices(const specification& s) {
   const auto check = [](int index, std::size_t count, const std::string& where) {
     if (index < 0 || static_cast<std::size_t>(index) >= count)
@@ -169,7 +169,7 @@ std::vector<term> model::operands(std::size_t use, const specification::op& o, c
     all[i] = values[static_cast<std::size_t>(o.out[i])];
   for (std::size_t i = 0; i < o.in.size() && i < given; ++i)
     all[results + i] = values[static_cast<std::size_t>(o.in[i])];
-  if (o.in.size() + 1 == given && f.positions) {  // the rotary table is no value
+  if (o.in.size() + 1 == given && f.positions) {  // the rotary table is not a value
     const specification::layer& l = spec_.layers[static_cast<std::size_t>(spec_.uses[use].layer)];
     all[f.ports.size() - 1] =
         rotary_table(o.number, l.values[static_cast<std::size_t>(o.in[0])].unit, o.scaling);
@@ -184,7 +184,7 @@ attributes model::attributes_of(const specification::layer& l, const specificati
                                 const fact& f) const {
   attributes a{o.rows, o.seq, o.number, {}, o.operands, o.attention};
   const std::size_t results = static_cast<std::size_t>(f.results);
-  for (std::size_t p = 0; p < results + o.in.size(); ++p) {  // the rotary table is no value
+  for (std::size_t p = 0; p < results + o.in.size(); ++p) {  // the rotary table is not a value
     const specification::tensor& t =
         l.values[static_cast<std::size_t>(p < results ? o.out[p] : o.in[p - results])];
     const std::vector<axis_use>& axes = f.ports[p].axes;
@@ -195,7 +195,7 @@ attributes model::attributes_of(const specification::layer& l, const specificati
   return a;
 }
 
-/// Fill in a row's results, and know what is made on the way.
+/// Fills in a row's results, and records each term that it computes.
 void model::apply(const fact& f, std::vector<term>& ports, const attributes& with, const std::string& where) {
   for (std::size_t k = 0; k < f.equations.size(); ++k) {
     const equation& e = f.equations[k];
@@ -240,14 +240,14 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
   }
 }
 
-/// The squared norm has an addend that is no finite number if the count of labels is 0.
+/// Records the addend of the squared norm that is not finite if the count of labels is 0.
 void model::skip_without(const term& count) {
   std::vector<term> ports{zero, count};
   apply(facts_.of("skip_unlabeled"), ports, {}, "no labels");
   skipped_.insert(ports[0]);
 }
 
-/// An order is that of a choice, and of what experts take of it.
+/// Records an order of slots: it follows from the choice, and from the limit of each expert if there is one.
 void model::know_arrangement(const fact& f, const term& result, const term& choice, const attributes& with) {
   if (!f.sequences) {
     arrangements_[result] = choice;
@@ -256,7 +256,8 @@ void model::know_arrangement(const fact& f, const term& result, const term& choi
   const term order = hasher(hash_of::choice_in_groups)
                      << static_cast<word>(with.seq) << with.number << choice;
   arrangements_[result] = order;
-  const double most = std::clamp(with.number, 0.0, static_cast<double>(with.seq));  // a token picks it once
+  const double most =
+      std::clamp(with.number, 0.0, static_cast<double>(with.seq));  // a token picks an expert at most once
   limits_[order] = {with.seq, static_cast<std::int64_t>(most)};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The model on one device, as terms: the loss, the gradient of each parameter by reverse mode over the facts,
-// the norm and what the optimizer makes of them.
+// the norm, and the results of the optimizer.
 #pragma once
 #include <rankc/codegen/specification.hpp>
 
@@ -19,11 +19,11 @@ namespace rankc::codegen::algebra {
 
 struct holding;
 
-/// What a result depends on beside its operands.
+/// The inputs of a result other than its operands.
 struct attributes {
   std::int64_t rows = 0, seq = 0;
   double number = 0;
-  std::array<std::int64_t, 26> sizes{};  // of the axes that the row's facts name, by letter; others: 0
+  std::array<std::int64_t, 26> sizes{};  // axes that the row's facts name, by letter; others: 0
   specification::rounding operands = specification::rounding::none;
   attention_setting attention = {};
   std::int64_t& size(char letter) { return sizes[static_cast<std::size_t>(letter - 'a')]; }
@@ -31,9 +31,10 @@ struct attributes {
 };
 /// The result of a function of whole operands.
 term result_of(const fact&, int equation, const term* operands, const attributes&);
-/// What an operand that is repeated, or put beside others, is as a summand.
+/// The summand for an operand that is repeated, or that is concatenated with others.
 term addend_of(const fact&, int equation, int operand, term of, const attributes&);
-/// The scores of a row of attention, of queries and keys: those of its result and of its log-sum-exps.
+/// The scores of queries and keys in a row of attention. Its result and its log-sum-exps have the same
+/// scores.
 term scores_of(const fact&, const term& queries, const term& keys, const attributes&);
 
 /// The cosines and sines of positions.
@@ -42,7 +43,7 @@ inline term rotary_table(double theta, std::int64_t dim, const rope_scaling& s) 
          << theta << static_cast<word>(dim) << static_cast<word>(s.by) << s.factor << s.low_freq_factor
          << s.high_freq_factor << static_cast<word>(s.original_positions);
 }
-/// The sum of a gradient's squares; what becomes of a weight (0) or of its moments (1, 2).
+/// The sum of the squares of a gradient.
 inline term squares_of(term gradient) {
   return gradient.is_zero() ? zero : term(hasher(hash_of::squares) << gradient);
 }
@@ -50,7 +51,7 @@ inline term updated(int which, const term (&state)[3], term gradient, term norm)
   return hasher(hash_of::updated) << static_cast<word>(which) << state[0] << state[1] << state[2] << gradient
                                   << norm;
 }
-/// What becomes of the bias of a router's choice.
+/// The bias of a router's choice after its update.
 inline term balanced(term bias, term choices, const load_balance& by) {
   return hasher(hash_of::balanced) << bias << choices << by.rate << by.mean;
 }
@@ -64,10 +65,10 @@ class model {
     term state[3];  // weight, first and second moment
     term gradient = zero;
     term after[3];
-    std::vector<term> addends = {};  // of the gradient: one of each use
+    std::vector<term> addends = {};  // addends of the gradient, one for each use
   };
 
-  /// Errors: refusal where a row has no facts, or a gradient no rule.
+  /// Errors: refusal where a row has no facts, or the facts have no derivative for a gradient.
   explicit model(const specification&);
 
   const fact_table& facts() const { return facts_; }
@@ -77,12 +78,12 @@ class model {
   const specification::input& input_of(const std::string& name) const;
   bool trains() const { return spec_.trains(); }
   const specification::update& optimizer() const { return spec_.optimizer; }
-  /// How the recipe rounds what makes a term.
+  /// How the recipe rounds the operands of a term.
   specification::rounding rounding_of(term) const;
-  /// Whether the recipe rounds anything so.
+  /// Whether the recipe rounds any operands in this way.
   bool rounds(specification::rounding) const;
   const std::map<std::string, parameter, std::less<>>& parameters() const { return parameters_; }
-  /// The parameter that has a weight, and its name; null where none has.
+  /// The parameter that has a weight, with its name; null if none has it.
   const std::pair<const std::string, parameter>* owner(term weight) const;
   term loss() const { return loss_; }
   /// The loss of the last layer, without side losses.
@@ -91,19 +92,19 @@ class model {
   std::size_t known_terms() const { return known_.size(); }
   /// Whether the model has a term.
   bool has(term t) const { return find(t) >= 0; }
-  /// Whether what a buffer holds is a term of the model, or a part of a sum that the model has.
+  /// Whether a buffer holds a term of the model, or a part of a sum of the model.
   bool has(const holding&) const;
   /// Whether the model has a sum of this shape with too many addends to list its parts.
   bool has_large_sum_like(const holding&) const;
-  /// The size of a dim of a term: -1 where the model says nothing of it.
+  /// The size of a dim of a term; -1 if the model does not determine it.
   std::int64_t size(term, std::size_t dim) const;
-  /// The order in which a term says that slots of tokens lie; zero where it says nothing of it.
+  /// The order of expert slots that a term gives; zero if it gives none.
   term arrangement(term) const;
-  /// What experts take of an order of slots; of others, {}.
+  /// The number of slots that experts take of an order of slots; {} if it has no limit.
   taken_of_group limit(term order) const;
-  /// Of a result of an op of sequences, how long these are; 0 of others.
+  /// The length of the sequences of the op that computes a term; 0 for other terms.
   std::int64_t sequence(term) const;
-  /// "layers.2: linear"; of a term that the model has not, that.
+  /// "layers.2: linear"; a term that is not in the model gets a phrase that says so.
   std::string name(term) const;
 
  private:
@@ -111,17 +112,17 @@ class model {
     term is;
     std::string name;
     const std::vector<std::int64_t>* shape = nullptr;
-    const std::pair<const std::string, parameter>* owner = nullptr;  // of a weight
+    const std::pair<const std::string, parameter>* owner = nullptr;  // if the term is a weight
   };
-  /// A sum that the model has, in any order of its addends.
+  /// A sum of the model, in any order of its addends.
   struct sum {
     std::vector<term> addends;
     std::string name;
-    std::optional<std::vector<std::int64_t>> shape = {};  // none: of an op, which has few addends
+    std::optional<std::vector<std::int64_t>> shape = {};  // nothing: a sum of one op, which has few addends
   };
   struct layer_values {
     std::vector<term> values, gradients;
-    std::vector<std::vector<term>> addends;  // of each gradient
+    std::vector<std::vector<term>> addends;  // by gradient
   };
 
   int find(term) const;
@@ -143,8 +144,8 @@ class model {
   const specification& spec_;
   const fact_table facts_;
   std::vector<known> known_;
-  std::vector<int> index_;  // by fingerprint: into known_, -1
-  std::set<term> skipped_;  // addends of the squared norm by which ranks skip a step without labels
+  std::vector<int> index_;  // by fingerprint: the index in known_, or -1
+  std::set<term> skipped_;  // addends of the squared norm, by which ranks skip a step without labels
   std::map<term, term> arrangements_;
   std::map<term, taken_of_group> limits_;
   std::map<term, std::int64_t> sequences_;
@@ -152,7 +153,7 @@ class model {
   std::map<std::string, parameter, std::less<>> parameters_;
   std::vector<layer_values> uses_;
   std::vector<sum> sums_;
-  std::vector<std::vector<std::int64_t>> large_sums_;  // shapes of sums with parts that are not all known
+  std::vector<std::vector<std::int64_t>> large_sums_;  // shapes of sums whose parts are not all listed
   const term unit_gradient_ = leaf("gradient", "of the loss");
   term loss_ = zero, last_loss_ = zero, norm_ = zero;
 };

@@ -14,10 +14,10 @@ namespace rankc::codegen::algebra {
 
 namespace {
 
-/// Dims of values that some op takes in units: the value and the dim.
+/// The dims of values that some op takes in units: the value and the dim.
 using unit_uses = std::set<std::pair<int, std::size_t>>;
 
-/// One op of a layer: an axis of its row has one size in all values.
+/// Checks the shapes of one op of a layer: an axis of its row has one size in all values.
 class op_shapes {
  public:
   op_shapes(const specification::layer& l, const specification::op& o, const fact& f, unit_uses& units)
@@ -50,7 +50,7 @@ class op_shapes {
                   found, expected);
   }
 
-  /// A sum or a copy, element by element, is of values of any dims.
+  /// Whether the op is an elementwise sum or copy, which takes values of any dims.
   bool is_of_any_dims() const {
     return std::all_of(fact_.equations.begin(), fact_.equations.end(), [](const equation& e) {
       const bool is_sum = e.is == equation::kind::sum && std::count(e.same.begin(), e.same.end(), false) == 0;
@@ -69,7 +69,7 @@ class op_shapes {
   void is(const std::string& what, std::int64_t found, std::int64_t expected) const {
     if (found != expected) refuse(what, found, expected);
   }
-  /// The same in all values, by a name: the first one says what.
+  /// Checks that a size is the same in all values. The first value determines it.
   void is_known(const std::string& what, std::int64_t found) {
     const std::int64_t expected = known_.try_emplace(what, found).first->second;
     is("the " + what, found, expected);
@@ -98,7 +98,7 @@ class op_shapes {
     const auto at = known_.find("size of axis " + letter);
     return at == known_.end() ? -1 : at->second;
   }
-  /// Two parts are all of what they are parts of.
+  /// Checks that the two parts of a value together have its size.
   void check_parts() const {
     if (fact_.parts && size("w") >= 0) is("the size of both parts", size("l") + size("r"), size("w"));
   }
@@ -125,7 +125,7 @@ class op_shapes {
           op_.row, layer_.name, op_.number);
   }
 
-  /// Without a product, which sizes of a file may overflow.
+  /// Divides instead of multiplying, because sizes in a file may be so large that a product overflows.
   void check_groups() const {
     const std::int64_t group = std::max<std::int64_t>(op_.seq, 1);
     is("the number of groups", size("m"), size("t") / group);
@@ -136,14 +136,14 @@ class op_shapes {
   const specification::op& op_;
   unit_uses& units_;
   const fact& fact_;
-  bool has_table_;  // of rotary positions, which is no value
+  bool has_table_;  // whether it has a rotary table, which is not a value
   std::map<std::string, std::int64_t> known_;
 };
 
 }  // namespace
 
-/// A value that neither an op nor a parameter is has no shape; a dim that no op takes in units has units of
-/// one element.
+/// Checks that a value that no op or parameter uses has no shape, and that a dim that no op takes in units
+/// has units of one element.
 static void check_values(const specification::layer& l, const unit_uses& taken) {
   std::set<int> used;
   for (const specification::op& o : l.ops) {
@@ -167,7 +167,7 @@ static void check_values(const specification::layer& l, const unit_uses& taken) 
 
 namespace {
 
-/// The values between layers: each layer begins with the result of the layer before it.
+/// Checks the values between layers: each layer begins with the result of the layer before it.
 class layer_boundaries {
  public:
   explicit layer_boundaries(const specification& s) : all_(s) {}
@@ -192,11 +192,11 @@ class layer_boundaries {
  private:
   using sizes = std::vector<std::int64_t>;
 
-  /// A number has no sizes, nor has a value that no op takes. A layer may lack the value (-1).
+  /// The sizes of a value; none for a number, for a value that no op uses, and for a missing value (-1).
   static sizes shape_of(const specification::layer& l, int value) {
     return value < 0 ? sizes() : l.values[static_cast<std::size_t>(value)].shape;
   }
-  /// An input has a number for each token, or what the model declares.
+  /// The sizes of an input: one number for each token, unless the model declares others.
   sizes sizes_of_input(const std::string& name) const {
     for (const specification::input& i : all_.inputs) {
       if (i.name != name) continue;

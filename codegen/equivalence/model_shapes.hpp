@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a model is one: each op fits the shapes of its values, and has no attribute that its row does not
-// take.
+// Checks that a model is well formed: each op fits the shapes of its values, and has no attribute that its
+// row does not take.
 #pragma once
 #include <rankc/codegen/specification.hpp>
 

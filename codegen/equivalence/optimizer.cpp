@@ -9,8 +9,8 @@
 
 namespace rankc::codegen::algebra {
 
-/// What is summed up from step to step, or over a step, is in f32 or f64; in bf16 where the recipe keeps it
-/// so.
+/// Checks that a tensor that accumulates over a step, or from step to step, is in f32 or f64. It may be in
+/// bf16 if the recipe keeps it in bf16.
 static void check_wide(const view& v, const access& a, bool may_be_bf16 = false) {
   if (!is_wide(a.type) && !(may_be_bf16 && a.type == element_type::bf16))
     throw refusal("RC7610: tensor {} is kept in {}; expected f32 or f64", v.port,
@@ -21,7 +21,8 @@ static refusal not_given(std::string_view port) {
   return refusal("RC7611: the optimizer is not given {} where it is expected", port);
 }
 
-/// An op over all parameters reads and writes in no order, so each write belongs to one result.
+/// Checks that each write belongs to one result, because an op over all parameters reads and writes in no
+/// fixed order.
 static void check_writes(const op& o) {
   std::vector<int> results(o.writes.size(), 0);
   for (const view& v : o.views) {
@@ -35,8 +36,8 @@ static void check_writes(const op& o) {
                     o.writes[w].begin, o.writes[w].end, results[w]);
 }
 
-/// A result lies over the operand that it replaces, byte for byte, or over nothing that the op reads.
-/// `replaced`: null where there is none.
+/// Checks that a result replaces its operand byte for byte, or overlaps no read of the op. `replaced`: null
+/// if it replaces no operand.
 static void check_place(const sorted_accesses& reads, const view& v, const access& w,
                         const access* replaced) {
   const access* met = reads.find_overlap(w, [&](const access& r) {
@@ -49,7 +50,7 @@ static void check_place(const sorted_accesses& reads, const view& v, const acces
         v.port, w.begin, w.end, met->begin, met->end);
 }
 
-/// The read that a norm adds to: it is neither a gradient nor padding. Null: there is none.
+/// The read that a norm adds to, which is neither a gradient nor padding. Null if there is none.
 static const access* norm_before(const op& o, const access& norm) {
   if (norm.replaces < 0) return nullptr;
   for (const view& v : o.views)
@@ -80,7 +81,7 @@ void interpreter::sum_squares(const op& o) {
   put(norm, std::move(made));
 }
 
-/// The bytes of a view that is all of one tensor.
+/// The bytes of a view that covers exactly one tensor.
 const access& interpreter::whole_of(const op& o, const view& v) {
   const access& a = (v.written ? o.writes : o.reads).at(static_cast<std::size_t>(v.accesses.first));
   check_elements(v, a);
@@ -137,7 +138,7 @@ void interpreter::update(const op& o) {
   claims_.check_norm(norm);
 }
 
-/// What an update leaves of a parameter; a working copy is the weight in another type.
+/// Stores a parameter's tensor after its update. A working copy is the weight in another type.
 void interpreter::put_updated(const op& o, const view& v, std::string_view port, content c) {
   const access& a = whole_of(o, v);
   if (v.port != port || v.adds)

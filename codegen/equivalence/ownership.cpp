@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that the ranks together have each element of each parameter, and lists the claims after the last op.
+// Checks that the ranks together hold each element of each parameter, and lists the claims after the last op.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,12 +27,12 @@ bool is_in(const box_type& box, const std::vector<box_type>& boxes) {
   return std::find(boxes.begin(), boxes.end(), box) != boxes.end();
 }
 
-/// The distance of the shards of a group's members: elements along each dim from one member to the next.
+/// The distances between the shards of a group's members: elements along a dim from one member to the next.
 struct step {
-  int members;   // in the world
+  int members;   // all members of the group
   bool in_line;  // the program has two of the members, and all neighbours have the distance of these two
   int dim = 0;
-  std::vector<int> ranks = {};  // in the program
+  std::vector<int> ranks = {};  // ranks in the program
   std::vector<std::int64_t> by = {};
 };
 
@@ -43,8 +43,8 @@ box_type shifted(const box_type& box, int dim, std::int64_t by) {
 }
 
 /// The distances in each group of a rank of which the program has two members, or all. A group with all
-/// members counts where its distances are along one dim: the members of ep, which may span several axes, have
-/// other shards of some parameters.
+/// members counts only if its distances are along one dim: the members of ep, which may span several axes,
+/// hold other shards of some parameters.
 std::vector<step> steps_from(const program& p, const std::vector<shard>& shards, int rank) {
   const box_type& own = *box_of_rank(shards, rank);
   std::vector<const communicator*> largest_first;
@@ -83,7 +83,7 @@ std::vector<step> steps_from(const program& p, const std::vector<shard>& shards,
   return all;
 }
 
-/// The boxes of all ranks of a large world, of which the program has two along each axis.
+/// The union of the boxes of all ranks of a large world, of which the program has two along each axis.
 box_type all_in_line(const program& p, const std::vector<shard>& shards) {
   const int first = shards[0].ranks[0];
   box_type all = shards[0].box;
@@ -109,7 +109,7 @@ box_type all_in_line(const program& p, const std::vector<shard>& shards) {
   return all;
 }
 
-/// The elements of a dim that the boxes have.
+/// The elements of a dim that the boxes cover.
 runs along(const std::vector<shard>& shards, int dim) {
   std::vector<interval> found;
   for (const shard& s : shards) found.push_back(s.box[dim].at[0]);

@@ -22,7 +22,7 @@ std::size_t values_of(const program& p) {
   return static_cast<std::size_t>(most + 1);
 }
 
-/// The first byte of each value, of one rank after another.
+/// The first byte of each value, for one rank after another.
 class places {
  public:
   explicit places(std::size_t values) : of_(values) {}
@@ -53,11 +53,11 @@ class places {
     int rank = -1;
     std::size_t begin = 0;
   };
-  std::vector<place> of_;  // of each value, on the last rank that writes it
+  std::vector<place> of_;  // by value, on the last rank that writes it
 };
 
-/// Tails end within the arena. Their step writes nothing but padding there, which a reduction may sum in
-/// place.
+/// Checks that tails end within the arena, and that their step writes nothing but padding there, which a
+/// reduction may sum in place.
 void check_tails(int rank, const rank_program& p) {
   const byte_ranges tails = tails_of(p);
   if (!tails.empty() && tails.rbegin()->second > p.arena_bytes)
@@ -75,8 +75,8 @@ void check_tails(int rank, const rank_program& p) {
     }
 }
 
-/// The kernel of an optimizer finds the working copies of all parameters by one beginning of theirs and the
-/// numbers of their elements.
+/// Checks that all working copies have one base address, because the optimizer's kernel finds them by this
+/// base and the numbers of their elements.
 void check_copies(int rank, const rank_program& p) {
   std::optional<std::size_t> known;
   for (const op& o : p.ops) {

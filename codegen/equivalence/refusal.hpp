@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a program is not shown to compute the model.
+// The reason for which a program is not shown to compute the model.
 #pragma once
 #include <rankc/runtime/failure.hpp>
 
@@ -9,13 +9,13 @@
 
 namespace rankc::codegen::algebra {
 
-/// A program that is not shown to compute the model. `rankc verify` ends with 1 then.
+/// The refusal of a program that is not shown to compute the model. `rankc verify` then exits with 1.
 struct refusal : runtime::failure {
   template <class... Arguments>
   explicit refusal(runtime::sentence<std::type_identity_t<Arguments>...> about, const Arguments&... values)
       : failure(1, about, values...) {}
 
-  /// The same sentence with its place in front: "rank 3, 1B0: layers.2: linear".
+  /// The same sentence with the op's place in front: "rank 3, 1B0: layers.2: linear".
   refusal at(const std::string& place) const { return refusal(reported(code, place + ": " + what()), *this); }
 
  private:

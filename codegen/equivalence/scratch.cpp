@@ -23,7 +23,7 @@ std::size_t columns_of(const op& o, std::string_view name) {
   return static_cast<std::size_t>(port_of(o, name).shape[1]);
 }
 
-/// The rows of a tensor for each sequence.
+/// The number of rows of a tensor for each sequence.
 std::size_t per_sequence(const op& o, std::string_view name) {
   return static_cast<std::size_t>(port_of(o, name).shape[0] / std::max<std::int64_t>(o.rows, 1));
 }
@@ -54,7 +54,8 @@ std::size_t host_attention_grad(const op& o) {
   return runtime::host::attention_grad_scratch(per_sequence(o, "q"), per_sequence(o, "k"), element_of(o),
                                                window_of(o));
 }
-// Ring attention has scores for all keys of a step: a block of queries may have tokens of both chunks.
+// Ring attention has scores for all keys of a step, because a block of queries may have tokens of both
+// chunks.
 std::size_t host_ring_attention(const op& o) {
   return runtime::host::attention_scratch(per_sequence(o, "q"), per_sequence(o, "k"), element_of(o));
 }
@@ -65,7 +66,7 @@ std::size_t limited_arrangement(const op& o) {
   return runtime::limited_arrangement_scratch(static_cast<std::size_t>(o.rows), columns_of(o, "offsets"));
 }
 
-/// The bytes that a row's kernels need.
+/// The bytes of scratch that a row's kernels use.
 struct need {
   std::string_view row;
   std::size_t (*on_host)(const op&);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shards put together, and dealt out.
+// Concatenates shards into a tensor, and cuts a tensor into shards.
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ bool is_alike(const holding& x, const holding& y) {
   return alike;
 }
 
-/// Slots of tokens lie in an order of each rank's own.
+/// Refuses to concatenate expert slots, because each rank has them in a different order.
 void refuse_slots(const part& p) {
   if (p.is_arranged())
     throw refusal("RC7641: the members of the collective have expert slots, each in an order of its own");
@@ -75,8 +75,8 @@ refusal gathers_numbers() {
   return refusal("RC7644: the all-gather is given numbers; expected tensors of rows");
 }
 
-/// The members' elements in their order, of an axis of so many. Of a parameter whose rows do not divide, the
-/// last members have fewer than a row each beyond its end.
+/// Concatenates the elements of `members` members, of which the first two are given. If a parameter's rows do
+/// not divide, the last members have padding, less than one row for each member.
 runs shards_in_line(const part& first, const runs& second, int members) {
   refuse_slots(first);
   std::int64_t by = 0;
@@ -91,20 +91,21 @@ runs shards_in_line(const part& first, const runs& second, int members) {
 
 bool reaches_end(const part& p) { return p.at.count() == 1 && p.at[0].end == p.size; }
 
-/// Rows of a matrix that begin before an element. Errors: refusal where one ends behind it.
+/// The number of rows of a matrix that begin before an element.
+/// Errors: refusal where one of them ends after it.
 std::int64_t rows_before(const place& m, std::int64_t element) {
   const std::int64_t rows = std::clamp<std::int64_t>((element - m.offset + m.pitch - 1) / m.pitch, 0, m.rows);
   if (rows > 0 && m.offset + (rows - 1) * m.pitch + m.cols > element) throw not_divisible();
   return rows;
 }
 
-/// Whether a buffer holds slots that its member has received.
+/// Whether a buffer holds slots that its member received.
 bool holds_slots(const content& c) {
   return c.pieces.size() == 1 && !c.pieces[0].holds.any && c.pieces[0].holds.box.size() == 2 &&
          c.pieces[0].holds.box[0].is_arranged();
 }
 
-/// Slots of all members, one member's behind another's.
+/// The slots of all members, one member's after another's.
 content gather_slots(const std::vector<const content*>& given) {
   piece all = given[0]->pieces[0];
   part& slots = all.holds.box[0];
@@ -125,7 +126,7 @@ content gather_slots(const std::vector<const content*>& given) {
   return made;
 }
 
-/// Of these a member's. Their order is that of what it received, if they were gathered of so many members.
+/// The slots of one member out of gathered slots. They regain the order in which this member received them.
 content slots_of_member(const content& all, int index, int members) {
   piece own = all.pieces[0];
   part& slots = own.holds.box[0];
@@ -164,7 +165,7 @@ content gather_line(const content& first, const content& second, int members) {
     append_zeros(all, 0, all.elements());
     return all;
   }
-  if (is_zeros(second)) {  // the first has all that there is
+  if (is_zeros(second)) {  // the first member has the whole parameter
     const tensor t = tensor_of(first);
     if (t.elements == 0 || t.holds->box.empty() || !reaches_end(t.holds->box[0])) throw different_values();
     all.pieces = first.pieces;

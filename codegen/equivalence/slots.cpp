@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slots of tokens on their way to the ranks that have their experts, and back. What moves lies as a choice
-// says: its order is that of the choice before, and behind, the order of what a member has received of all.
+// Sends expert slots to the ranks of their experts, and back. The order of slots follows from a choice. On
+// the way out, an exchange turns it into the order of the slots that a member receives of all members. On the
+// way back, it restores the order before.
 
 #include <algorithm>
 
@@ -23,7 +24,7 @@ void check_counts_tokens(const holding& offsets) {
                   offsets.sum[0].over.size());
 }
 
-/// What a member's offsets say: the order of its slots, and the tokens whose they are.
+/// The meaning of a member's offsets: the order of its slots, and the tokens to which they belong.
 struct counted {
   const holding* offsets;
   term order;
@@ -42,13 +43,13 @@ counted read_offsets(const content& c, const slabs& as) {
   return {&h, order, h.is_whole() ? runs(0, as.tokens) : h.sum[0].over[0].done};
 }
 
-/// The experts of a member.
+/// The experts that a member holds.
 interval experts_of(const holding& offsets, std::int64_t member, const slabs& as) {
   const std::int64_t each = offsets.box[1].size / as.members;
   return {member * each, (member + 1) * each};
 }
 
-/// In which order slots lie that a member has received of all.
+/// The order of the slots that a member received of all members.
 term order_of_received(term order, const interval& experts, const slabs& as) {
   return hasher(hash_of::slots_received)
          << order << static_cast<word>(experts.begin) << static_cast<word>(experts.end)
@@ -64,8 +65,9 @@ refusal different_choices() {
   return refusal("RC7654: the members of the exchange give offsets of different choices or experts");
 }
 
-/// How many slots of a member's tokens can be of another's experts: of each token all its picks; of each
-/// group as many as these experts take. The tokens are whole groups: their choice was arranged so.
+/// The maximum number of slots that one member's tokens can have at another's experts. A token has at most
+/// min(picks, experts) slots there. With a limit, each of these experts takes at most `most` slots of a
+/// group; the tokens are then whole groups, because their choice was arranged in groups.
 std::int64_t most_slots(std::int64_t picks, const counted& by, const slabs& as) {
   const std::int64_t experts = by.offsets->box[1].size / as.members,
                      all = by.tokens.size() * std::min(picks, experts);
@@ -73,7 +75,8 @@ std::int64_t most_slots(std::int64_t picks, const counted& by, const slabs& as) 
   return limit.tokens == 0 ? all : std::min(all, by.tokens.size() / limit.tokens * experts * limit.most);
 }
 
-/// Slots of each token; a slab has room for all of a member's that can be of another's experts.
+/// The number of slots of each token. Checks that a slab has room for all slots that a member can send to
+/// another's experts.
 std::int64_t picks_of(const holding& slots, const counted& by, const slabs& as) {
   const std::int64_t picks = slots.box[0].size / as.tokens;
   if (picks < 1 || slots.box[0].size % as.tokens)
@@ -94,7 +97,7 @@ content like(const content& c, const place& at, holding h) {
   return made;
 }
 
-/// The difference between the order of gathered slots and that of a member's.
+/// The difference between the fingerprints of the orders of gathered slots and of one member's slots.
 term difference_of_gathered(std::int64_t members, std::int64_t rows) {
   return hasher(hash_of::slots_gathered) << static_cast<word>(members) << static_cast<word>(rows);
 }
@@ -106,7 +109,7 @@ void refuse_counted(const runs& counted, const runs& slots) {
                 text_of('t', slots));
 }
 
-/// All that an operand holds.
+/// The holding that covers a whole operand.
 static const holding& only(const operand& o, const char* what) {
   const bool is_one = o.tiles.size() == 1 && o.tiles[0].rows == o.rows && o.tiles[0].cols == o.cols;
   if (!is_one || o.tiles[0].holds->any || o.tiles[0].holds->box.size() != 2 ||

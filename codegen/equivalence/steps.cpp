@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The steps of one plan belong together: each begins with the tensors that the others leave.
+// Checks that the steps of a plan fit together: each begins with the tensors that the others leave.
 #include <rankc/codegen/equivalence.hpp>
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@ namespace {
 
 using algebra::refusal;
 
-/// Each of train and evaluate once, or evaluate alone of a model that trains nothing; of a file without a
-/// model evaluate, and maybe train.
+/// Checks the steps of a plan: train and evaluate, each once, or evaluate alone if the model trains nothing.
+/// A file without a model has evaluate, and may have train.
 void check_names(const std::vector<kept_state>& steps, const specification& model) {
   const auto count = [&](const char* name) {
     return std::count_if(steps.begin(), steps.end(), [&](const kept_state& s) { return s.step == name; });
@@ -81,7 +81,7 @@ std::vector<access> written_by(const rank_program& p) {
   return all;
 }
 
-/// A step writes nothing where the kernels of another one take bytes behind their tensors.
+/// Checks that no step writes where kernels of another step read and write behind their tensors.
 void check_tails(const kept_state& taking, const kept_state& writing) {
   for (std::size_t r = 0; r < taking.ranks.size(); ++r) {
     if (taking.ranks[r].tails.empty()) continue;

@@ -34,7 +34,7 @@ content& store::at(const access& a) {
   return c;
 }
 
-/// Whether a value is a sum that lacks tokens. Whole numbers do not count: they are exact.
+/// Whether a value is a sum that lacks tokens. Integers do not count, because they are exact.
 static bool lacks_tokens(const content& c, const holding& h) {
   if (c.type == element_type::i32) return false;
   for (int s = 0; s < h.sum.size(); ++s)
@@ -43,7 +43,7 @@ static bool lacks_tokens(const content& c, const holding& h) {
   return false;
 }
 
-/// A sum over tokens is kept in f32 or f64, whether it is whole or not.
+/// Checks that a sum over tokens is kept in f32 or f64, whether it is whole or not.
 static void check_type(const content& c) {
   if (is_wide(c.type)) return;
   for (int i = 0; i < c.pieces.size(); ++i)
@@ -52,7 +52,8 @@ static void check_type(const content& c) {
                     element_type_names[static_cast<int>(c.type)]);
 }
 
-/// Counts the pieces of a buffer, their addends, and the runs of elements of these, beyond the first of each.
+/// The number of pieces of a buffer, of their addends and of the runs of elements of these, not counting the
+/// first of each.
 static std::int64_t parts_of(const content& c) {
   std::int64_t parts = c.pieces.size() - 1;
   for (int i = 0; i < c.pieces.size(); ++i) {
@@ -64,8 +65,9 @@ static std::int64_t parts_of(const content& c) {
   return parts;
 }
 
-/// A linear op keeps the parts of a sum that is not reduced, and an addition has those of both operands. A
-/// program that never reduces its sums could double the parts with each op, until they fill the memory.
+/// Limits the number of parts. A linear op keeps the parts of an unreduced sum, and an addition has the parts
+/// of both operands. A program that never reduces its sums could double the parts with each op, until they
+/// fill the memory.
 void store::count_parts(const content& c) {
   const std::int64_t parts = parts_of(c);
   parts_ += parts;

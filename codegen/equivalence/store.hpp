@@ -9,16 +9,16 @@
 
 namespace rankc::codegen::algebra {
 
-/// The most parts that the values have together that later ops read.
+/// The maximum of the total number of parts of the values that later ops read.
 inline constexpr std::int64_t most_parts_at_once = 1 << 22;
 
 class store {
  public:
-  /// `most_parts`: the most parts of one value. The norm has at most two for each gradient.
+  /// `most_parts`: the maximum number of parts of one value. The norm has at most two for each gradient.
   store(const program&, std::int64_t most_parts);
 
   /// The contents of the bytes that an access reads.
-  /// Errors: refusal where no op wrote the value, or where its write had other bytes.
+  /// Errors: refusal where no op wrote the value, or its write had other bytes.
   content& at(const access&);
   bool has(const access& a) const { return slot_of_[static_cast<std::size_t>(a.value)] >= 0; }
   const content& of(int value) const {
@@ -32,8 +32,8 @@ class store {
   void count_parts(const content&);
 
   const std::int64_t most_parts_;
-  std::int64_t parts_ = 0;                 // of all values
-  std::vector<int> slot_of_, reads_left_;  // of each value
+  std::int64_t parts_ = 0;                 // sum over all values
+  std::vector<int> slot_of_, reads_left_;  // by value
   std::deque<content> slots_;
   std::vector<int> free_;
 };

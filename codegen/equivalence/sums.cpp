@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums that the model has, and their parts. A program may add up in another order than the model, and
-// keep what it has added so far: such a part of a sum is known as a value is.
+// The sums of the model, and their parts. A program may add in another order than the model, and store
+// partial sums. So each part of a sum is recorded as a term of the model.
 #include <algorithm>
 
 #include "contents.hpp"
@@ -10,15 +10,14 @@ namespace rankc::codegen::algebra {
 
 namespace {
 
-constexpr std::size_t most_addends = 10,  // of a sum whose parts are listed, of which there are 2^addends
-    most_taken_apart = 6;                 // of a sum whose addends are sums
+constexpr std::size_t most_addends = 10,  // in a sum whose parts are listed: there are 2^addends of them
+    most_taken_apart = 6;                 // in a sum with addends that are sums
 
-/// Replaces addends of a sum that are sums themselves by their addends, and these in turn, as long as there
-/// are few.
-/// Errors: false where an addend of the sum itself has too many.
+/// Replaces each addend that is itself a sum by its addends, recursively, as long as there are few.
+/// Errors: false where a direct addend of the sum has too many.
 bool take_apart(std::vector<term>& addends, const std::map<term, std::vector<term>>& sums) {
   bool is_done = true;
-  std::size_t own = addends.size();  // those of the sum itself are the first
+  std::size_t own = addends.size();  // the direct addends come first
   for (std::size_t i = 0; i < addends.size();) {
     const auto inner = sums.find(addends[i]);
     if (inner == sums.end() || addends.size() + inner->second.size() - 1 > most_taken_apart) {
@@ -68,7 +67,7 @@ static bool is_of_shape(const holding& h, const std::vector<std::int64_t>& shape
 }
 
 bool model::has(const holding& h) const {
-  term all = zero;  // each of its terms once: one may be there in several parts
+  term all = zero;  // each term once, because several parts may have the same one
   for (int i = 0; i < h.sum.size(); ++i) {
     bool is_new = true;
     for (int before = 0; before < i; ++before) is_new &= h.sum[before].of != h.sum[i].of;

@@ -26,7 +26,8 @@ byte_ranges tails_of(const rank_program& p) {
 }
 
 bool meets(const byte_ranges& ranges, const access& a) {
-  const auto behind = ranges.lower_bound(a.end);  // the first range that begins where the access has ended
+  const auto behind =
+      ranges.lower_bound(a.end);  // the first range that begins at the end of the access or later
   return behind != ranges.begin() && std::prev(behind)->second > a.begin;
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Terms: what a value is, as an expression over the model's inputs. A term is known by a fingerprint, an
-// element of each of two prime fields that are drawn when the check begins (`field.hpp`). The fingerprint of
-// a sum is the sum of fingerprints and that of a multiple the multiple, so that sums have no order; that of a
-// leaf or of any other op is a hash of its row, its attributes and its operands' fingerprints. The chance
-// that two different terms have one fingerprint is bounded in `chance.hpp`.
+// Terms: values as expressions over the model's inputs. A term is identified by a fingerprint, an element of
+// each of two prime fields that are drawn when the check begins (`field.hpp`). The fingerprint of a sum is
+// the sum of the fingerprints, and that of a multiple is the multiple, so sums have no order. The fingerprint
+// of a leaf or of any other op is a hash of its row, its attributes and its operands' fingerprints.
+// `chance.hpp` bounds the probability that two different terms have one fingerprint.
 #pragma once
 #include <bit>
 #include <compare>
@@ -30,18 +30,18 @@ inline term operator*(double number, term x) {
   return {in.a.product(in.a.number(number), x.a), in.b.product(in.b.number(number), x.b)};
 }
 
-/// The kind of a hash: hashes of two kinds differ, whatever else is in them.
+/// The kind of a hash. Hashes of different kinds differ, whatever else goes into them.
 enum class hash_of : word {
   leaf,
-  result,  // of a row
+  result,  // computed by a row
   rotary_table,
   squares,
   updated,
   balanced,
-  axis,             // of a sum
-  axis_of_operand,  // of a sum that one operand is
-  axes_in_line,     // of sums side by side
-  keys,             // that a softmax is over
+  axis,             // over which a sum goes
+  axis_of_operand,  // over which one operand, itself a sum, goes
+  axes_in_line,     // the joint axis of several sums
+  keys,             // over which a softmax goes
   choice_in_groups,
   slots_received,
   slots_gathered,
@@ -75,12 +75,12 @@ class hasher {
   word a_ = 0, b_ = 0;
 };
 
-/// What the programs and the model begin with.
+/// An input of the programs and of the model.
 inline term leaf(std::string_view kind, std::string_view name) {
   return hasher(hash_of::leaf) << kind << name;
 }
 
-/// How many picks an expert takes of each group of so many tokens; of 0 tokens: all.
+/// The number of picks that an expert takes of each group of `tokens` tokens; 0 tokens: no limit.
 struct taken_of_group {
   std::int64_t tokens = 0, most = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of buffers: what an operand reads of one, and what it leaves in it.
+// Parts of buffers: an operand reads tiles from one, and a result writes tiles into one.
 #include "contents.hpp"
 
 namespace rankc::codegen::algebra {
@@ -16,7 +16,8 @@ refusal zeros_beside() {
 }
 refusal not_one_tensor() { return refusal("RC7677: a buffer holds other than one whole tensor"); }
 
-/// Finds the part of a matrix that a piece overlaps, in the matrix's rows; false where there is none.
+/// Finds the part of a matrix that a piece overlaps, in rows and columns of the matrix. Returns false if they
+/// do not overlap.
 /// Errors: refusal where the rows of one are not the rows of the other.
 bool overlap(const place& p, const place& m, rectangle& in_matrix) {
   const std::int64_t p_end = p.offset + (p.rows - 1) * p.pitch + p.cols,
@@ -45,7 +46,8 @@ bool is_apart(const place& p, const place& other) {
   return end_of(p) <= other.offset || end_of(other) <= p.offset;
 }
 
-/// The part of a matrix in which a buffer has zeros, of no box: whole rows of it, or elements of its one row.
+/// The part of a matrix in which a buffer has zeros without a box: whole rows of it, or elements of its one
+/// row.
 /// Errors: refusal where it is anything else.
 rectangle rows_of_zeros(const place& zeros, const place& m) {
   const std::int64_t begin = std::max<std::int64_t>(zeros.offset - m.offset, 0),
@@ -56,8 +58,8 @@ rectangle rows_of_zeros(const place& zeros, const place& m) {
   return {begin / m.cols, 0, (end - begin) / m.cols, m.cols};
 }
 
-/// What is left of zeros beside what is written.
-/// Errors: refusal where the two are no runs of elements.
+/// Keeps the zeros that a write does not overwrite.
+/// Errors: refusal where the zeros or the write are not contiguous.
 void leave_zeros(content& of, const place& zeros, const place& written) {
   const bool is_covered =
       is_run(written) && written.offset <= zeros.offset && end_of(zeros) <= end_of(written);

@@ -10,7 +10,7 @@ namespace rankc::codegen::algebra {
 
 namespace {
 
-/// Sizes on this rank are the same where the row has one letter.
+/// Measures the axes on this rank, and checks that each letter of the row has one size.
 void measure(const fact& f, const std::vector<operand>& ports, cell& c) {
   const auto is = [&](char letter, std::int64_t size, const std::string& name) {
     std::int64_t& known = c.length[c.slot(letter)];
@@ -43,7 +43,7 @@ void measure(const fact& f, const std::vector<operand>& ports, cell& c) {
   }
 }
 
-/// The shape of a result that nothing but the facts says the shape of.
+/// Gives a shape to a result whose shape follows from the facts alone.
 void shape_result(const port& p, operand& o, const cell& c) {
   o.ndim = static_cast<int>(p.axes.size());
   o.unit = 1;
@@ -58,10 +58,10 @@ void shape_result(const port& p, operand& o, const cell& c) {
 
 struct letter_cuts {
   char letter;
-  std::vector<std::int64_t> at;  // where cells begin, and the end
+  std::vector<std::int64_t> at;  // first index of each cell, and the end
 };
 
-/// The letters along which operands are of several tensors.
+/// The letters along which an operand consists of several tensors.
 std::vector<letter_cuts> cuts(const fact& f, const std::vector<operand>& ports) {
   std::vector<letter_cuts> all;
   const auto add = [&](const axis_use& axis, std::int64_t unit, std::int64_t begin, std::int64_t end,
@@ -89,8 +89,7 @@ std::vector<letter_cuts> cuts(const fact& f, const std::vector<operand>& ports) 
   return all;
 }
 
-/// Whether an equation's result may be put together of parts of an axis: it has the axis, or is a sum over
-/// it.
+/// Checks that a result may be computed in parts of an axis: it has the axis, or is a sum over it.
 void check_divisible(const fact& f, const equation& e, const std::vector<letter_cuts>& along) {
   for (const letter_cuts& k : along) {
     const std::vector<axis_use>& axes = f.ports[static_cast<std::size_t>(e.results[0])].axes;
@@ -112,8 +111,7 @@ void transfer::put(const fact& f, const equation& e, std::vector<operand>& ports
   const interval rows = p.axes.size() == 2 ? c.extent(o, p.axes[0], true) : interval{0, 1};
   const interval cols = p.axes.empty() ? interval{0, 1} : c.extent(o, p.axes.back(), false);
   for (int i = 0; i < o.tiles.size(); ++i)
-    if (tile& t = o.tiles[i];
-        t.row == rows.begin && t.col == cols.begin) {  // a further part of what it sums over
+    if (tile& t = o.tiles[i]; t.row == rows.begin && t.col == cols.begin) {  // another part of its sum
       holding& both = space_.make();
       both = *t.holds;
       add(both, made);
@@ -192,7 +190,8 @@ void transfer::multiply(const fact& f, const equation& e, std::vector<operand>& 
   }
 }
 
-/// One scale for a tensor is that of its largest element: slots that no token fills must not be among them.
+/// Checks fp8 tensors with one scale. The scale follows from the largest element, so slots that no token
+/// fills must not be in such a tensor.
 static void check_one_scale(const fact& f, const std::vector<operand>& ports) {
   const std::string& type = f.ports[0].holds;
   if (!f.ports[0].is_fp8() || type == "e4m3_rows") return;

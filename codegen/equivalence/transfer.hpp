@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kernel makes of what it is given, by the facts of its row. Operands may be of several tensors side
-// by side: the op is then that of each cell, a range of each axis in which every operand is of one tensor.
+// Computes the results of a kernel by the facts of its row. An operand may consist of several tensors side by
+// side. The op is then applied to one cell at a time: a range of each axis in which every operand comes from
+// one tensor.
 #pragma once
 #include <vector>
 
@@ -16,8 +17,10 @@ class transfer {
  public:
   transfer(const model& m, workspace& space) : model_(m), space_(space) {}
 
-  /// Fill in the tiles of a row's results. `ports` are in the order of the row's; results have their shapes.
-  /// Errors: refusal, where facts of the row do not hold of the operands, or a result is none of the model's.
+  /// Fills in the tiles of a row's results. `ports` are in the order of the row's ports; results have their
+  /// shapes.
+  /// Errors: refusal where facts of the row do not hold for the operands, or the model does not have a
+  /// result.
   void apply(const fact&, std::vector<operand>& ports, const attributes&);
 
  private:

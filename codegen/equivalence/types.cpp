@@ -84,7 +84,7 @@ void check_number_types(const op& o, const fact& f, const kernel_set& calls) {
   numbers.check_wide();
 }
 
-/// Whether some tensor of a program has elements of each type.
+/// Whether a program has a tensor of each type, by type.
 static std::array<bool, std::size(element_type_names)> types_of(const program& p) {
   std::array<bool, std::size(element_type_names)> has{};
   for (const rank_program& r : p.ranks)

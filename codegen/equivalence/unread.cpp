@@ -47,7 +47,7 @@ bool has_units(const port& p) {
   return std::any_of(p.axes.begin(), p.axes.end(), [](const axis_use& a) { return a.unit != 0; });
 }
 
-/// The row of which a collective is one, by the names of its tensors; null where there is none.
+/// The row of a collective, found by the names of its tensors; null if there is none.
 const fact* converting_row(const op& o) {
   const auto is_of = [&](const fact& f) {
     if (!f.converts || f.ports.size() != o.views.size()) return false;
@@ -61,7 +61,8 @@ const fact* converting_row(const op& o) {
   return found == facts().end() ? nullptr : &*found;
 }
 
-/// A conversion of the model has the views of its row; one of weights or gradients has no views.
+/// Checks that a conversion of the model has the views of its row. A collective of weights or gradients has
+/// no views.
 void check_collective(const op& o) {
   check_attributes(o, exchanges_slots(o.does), o.does == collective_kind::all_to_all, false, false);
   if (o.views.empty()) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of an op, a view or a holding that no other check reads have the value that lowering gives them.
+// Checks the fields of an op, a view or a holding that no other check reads: they must have the value that
+// lowering gives them.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

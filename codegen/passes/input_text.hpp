@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How programs, listings and certificates name the inputs of a step.
+// The names of a step's inputs in programs, listings and certificates.
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/program.hpp>
@@ -19,17 +19,18 @@ struct input_text {
   std::string about;                 // the comment on the place in memory
   std::string read;                  // the words of listings for a rank that reads the input
   std::optional<holding_kind> held;  // the kind in certificates; none: no step begins with it
-  int in_hash;  // the number of the place in a program's hash, which older programs have too
+  int in_hash;  // the number of its place in a program's hash, which older programs use too
 };
 
-/// The rows of an input, in the comment on its type.
+/// The comment on an input's type, about its rows.
 inline const char* rows_text(const named_input& i) {
   if (i.extent == input_extent::sequence) return "of a microbatch, a row for each sequence";
   if (i.extent == input_extent::step) return "of a step";
   return i.whole_sequences ? "of a microbatch, of whole sequences" : "of a microbatch";
 }
 
-/// The inputs of the language have words of their own. Another input is called "in_<name>".
+/// The words for an input. The inputs of the language have their own words. Any other input is called
+/// "in_<name>".
 inline input_text text_of_input(const named_input& i) {
   if (i == inputs::tokens)
     return {"ids", "token_ids", "of a microbatch", "the step's tokens", "ids", holding_kind::ids, 10};

@@ -98,7 +98,7 @@ std::string header_of(const plan_request& r, const judged_plan& best) {
                     cluster_text(r));
 }
 
-/// Errors: failure (2) where a name is that of a file of something else, or both are one.
+/// Errors: failure (2) if a name is that of an existing file of another kind, or both names are the same.
 void refuse_other_files(const plan_files& files) {
   using namespace runtime;
   const named_file header{"--emit " + files.header, files.header}, page{"--html " + files.page, files.page};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ops that a certificate says go at once, in parts of rows: of each pair the earlier is at work until the
-// later has ended, and the collective while what is between the two runs. None of them waits for other
-// streams once the first is at work, and other streams wait for the last of the pair alone.
+// Checks row-pipelined pairs: a collective and a GEMM that the certificate runs at once, in parts of rows.
+// The earlier op of a pair runs until the later has ended. The collective also overlaps the ops between the
+// two. None of these ops waits for another stream once the first has started, and other streams wait only for
+// the last op of the pair.
 #include "schedule.hpp"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ bool share_values(const std::vector<access>& a, const std::vector<access>& b) {
   return false;
 }
 
-/// The ops from the earlier of a collective `me` and its product to the later.
+/// Checks the ops from the earlier to the later of a pair: a collective `me` and its GEMM.
 void check_at_once(const step& d, const std::vector<listed_op>& all, id me, int first, int last) {
   const listed_op &mine = all[me.index], &earlier = all[first], &later = all[last];
   const auto& partner = me.index == first ? later : earlier;
@@ -67,8 +68,8 @@ void check_by_rows(const step& d) {
   for (int rank = 0; rank < static_cast<int>(d.ranks.size()); ++rank) {
     const auto& all = program_of(d, rank).ops;
     int last_paired = -1;
-    std::set<int> gone;  // values whose bytes what arrived was put in
-    std::set<int> open;  // ops of a pair but the last, whose end says nothing of the pair
+    std::set<int> gone;  // values whose bytes the received rows overwrite
+    std::set<int> open;  // ops of a pair, without its last; their end does not tell that the pair has ended
     for (int i = 0; i < static_cast<int>(all.size()); ++i) {
       for (int before : all[i].waits)
         if (open.count(before))

@@ -19,7 +19,7 @@ end_sets::end_sets(const step& d, const schedule& s, bits none)
   }
 }
 
-/// Asked once by each member.
+/// The ops that have surely ended when the pairs of all members start. Each member calls it once.
 bits end_sets::at_starts_of_pairs(std::span<const id> members) {
   bits all = none_;
   for (const id& m : members) {
@@ -30,7 +30,9 @@ bits end_sets::at_starts_of_pairs(std::span<const id> members) {
   return all;
 }
 
-/// Where a ring has more members than are listed, a giver may be one of the others.
+/// The ops that have surely ended when each member of a shift ends: those before its start and before its
+/// giver's start. If some members of the ring are not listed, a giver may be one of them, so givers then add
+/// nothing.
 std::vector<bits> end_sets::after_givers(std::span<const id> members, const std::vector<bits>& starts) const {
   const listed_op& first = at(d_, members[0]);
   const communicator& ring = d_.communicators[d_.ranks[members[0].rank].communicators[first.communicator]];
@@ -63,7 +65,7 @@ std::vector<bits> end_sets::at_ends(std::span<const id> members, std::vector<bit
   for (const bits& set : starts) unite(all, set);
   for (std::size_t n = 0; n < members.size(); ++n)
     if (at(d_, members[n]).kind != op_kind::send)
-      starts[n] = all;  // a buffered send's end tells nothing of its receive
+      starts[n] = all;  // a buffered send may end before its receive starts
   return starts;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of a rank's ops, a bit each, and what such a set is when ops end that meet across ranks.
+// Sets of a rank's ops, one bit for each, and their values at the end of ops that communicate across ranks.
 #pragma once
 #include "schedule.hpp"
 
@@ -17,19 +17,20 @@ inline void unite(bits& set, const bits& other) {
   for (std::size_t i = 0; i < set.size(); ++i) set[i] |= other[i];
 }
 
-/// Follows ops in the certificate's order.
+/// Computes the sets for ops in the certificate's order.
 class end_sets {
  public:
   /// `none`: an empty set.
   end_sets(const step&, const schedule&, bits none);
 
-  /// What has surely ended when ops end that meet, from what has ended when each of them starts.
-  /// A receive, and a member of a collective, ends after all have started; a member of a shift after its
-  /// giver has. The last op of a row-pipelined pair ends after the pairs of all members have started.
+  /// For each of `members`, which communicate with each other, the ops that have surely ended when it ends.
+  /// `starts`: the ops that have ended when it starts. A receive, and a member of a collective, ends after
+  /// all members have started; a member of a shift after its giver has. The last op of a row-pipelined pair
+  /// ends after the pairs of all members have started.
   std::vector<bits> at_ends(std::span<const id> members, std::vector<bits> starts);
 
  private:
-  /// The pair that an op is the first or the last of.
+  /// The pair of which an op is the first or the last.
   struct row_pair {
     int collective = -1;  // listed_op; -1: the op is in no pair
     bool is_first = false;
@@ -45,7 +46,7 @@ class end_sets {
   const schedule& schedule_;
   const bits none_;
   std::vector<std::vector<row_pair>> pair_of_;  // (programs, ops)
-  std::map<id, kept> at_start_;  // of pairs, by collective, until the pairs of all members have ended
+  std::map<id, kept> at_start_;  // by collective of a pair, until the pairs of all members have ended
 };
 
 }  // namespace rankc::codegen::verifying

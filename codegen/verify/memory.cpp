@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Contents of memory. One walk along the certificate's order keeps, for each stretch of bytes, the writes and
-// the reads that nothing later covers, and compares them with the set of ops that have surely ended, a bit
-// each: all of these writes and reads must have ended before another op writes there. What the ops of a rank
-// order among themselves is enough as a rule, and then holds for all ranks that run them; a rank for which it
-// is not is walked once more, with what other ranks order too.
+// Checks the contents of memory. One walk in the certificate's order keeps, for each stretch of bytes, the
+// writes and reads that nothing later covers, and the set of ops that have surely ended, one bit for each.
+// All these writes and reads must have ended before another op writes there. Usually the order among the ops
+// of one rank suffices, and then the result holds for all ranks that run them. Otherwise the rank is walked
+// again, with the order that other ranks add.
 #include <rankc/codegen/joined_accesses.hpp>
 
 #include "ends.hpp"
@@ -18,7 +18,7 @@ namespace rankc::codegen::verifying {
 
 namespace {
 
-/// The ops of a program that touch memory or communicate, numbered. The sets of ended ops have these alone.
+/// Numbers the ops of a program that touch memory or communicate. The sets of ended ops have only these.
 class numbering {
  public:
   explicit numbering(const listed_program& p) {
@@ -32,12 +32,12 @@ class numbering {
   }
 
  private:
-  std::vector<int> of_;  // of each op; -1: it has no number
+  std::vector<int> of_;  // by op; -1: it has no number
   int count_ = 0;
 };
 
-/// The bytes of one rank while its ops go by in the certificate's order, each with the set of those that have
-/// surely ended when it starts.
+/// The bytes of one rank as its ops are visited in the certificate's order, each op with the set of ops that
+/// have surely ended when it starts.
 class memory {
  public:
   memory(const step& d, int rank, const numbering& numbers)
@@ -128,20 +128,20 @@ class memory {
   const step& d_;
   const int rank_;
   const numbering& numbers_;
-  std::vector<int> uses_;  // of each op: the one before it on its communicator; -1: none
+  std::vector<int> uses_;  // by op: the op before it on its communicator; -1: none
   std::vector<std::uint64_t> borders_;
   std::vector<stretch> stretches_;
 };
 
-/// Ops by their place in the certificate's order.
+/// Sorts ops by their position in the certificate's order.
 template <class Op, class Position>
 void sort_by(std::vector<Op>& ops, Position position) {
   std::stable_sort(ops.begin(), ops.end(),
                    [&](const Op& a, const Op& b) { return position(a) < position(b); });
 }
 
-/// For each op of a program the set of ops that have ended when it ends, kept until the last op that follows
-/// it directly has taken it.
+/// Keeps, for each op of a program, the set of ops that have ended when it ends, until the last op that
+/// directly follows it has read the set.
 class kept_sets {
  public:
   explicit kept_sets(const std::vector<std::vector<int>>& causes)
@@ -149,7 +149,7 @@ class kept_sets {
     for (const auto& list : causes)
       for (int c : list) ++uses_[c];
   }
-  /// What has ended when an op starts; asked once.
+  /// The ops that have ended when an op starts. It may be called once for each op.
   bits at_start(int op, bits none) {
     for (int c : causes_[op]) {
       unite(none, sets_[c]);
@@ -173,7 +173,7 @@ class histories {
     for (const listed_program& p : d.programs) numbers_.emplace_back(p);
   }
 
-  /// Walk through the ops of a rank with what they order among themselves.
+  /// Walks through the ops of a rank, with the order among its ops only.
   void walk_alone(int rank) const {
     const auto& ops = program_of(d_, rank).ops;
     std::vector<int> order(ops.size());
@@ -190,7 +190,7 @@ class histories {
     }
   }
 
-  /// The same with what all ranks order.
+  /// Walks through the ops of a rank, with the order that the ops of all ranks imply.
   void walk_among_all(int rank) const {
     std::vector<id> order;  // one op of each joint event
     std::vector<kept_sets> ended;
@@ -227,7 +227,7 @@ class histories {
 
   const step& d_;
   const schedule& schedule_;
-  std::vector<numbering> numbers_;  // of each program
+  std::vector<numbering> numbers_;  // by program
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands of a communication lie alike on all members: at the same bytes where the arenas have one layout.
-// Elsewhere the tensors that a collective finds behind one pointer lie in the same order.
+// Checks the operands of communication. On all members they are at the same bytes, if the arenas have one
+// layout. Otherwise, the tensors that a collective finds behind one pointer have the same order.
 #include "schedule.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ void check_offset(const step& d, id a, std::uint64_t here, id b, std::uint64_t t
            here, there, b.rank);
 }
 
-/// A send and its receive, on a communicator whose members have one layout.
+/// Checks a send and its receive, on a communicator whose members have one layout.
 void check_message(const step& d, id a, id b) {
   const listed_op &x = at(d, a), &y = at(d, b);
   const auto &from = x.kind == op_kind::send ? x.reads : x.writes,
@@ -31,7 +31,7 @@ void check_message(const step& d, id a, id b) {
     check_offset(d, a, from[i].begin, b, to[i].begin);
 }
 
-/// Two members of a collective.
+/// Checks two members of a collective.
 void check_pair(const step& d, id a, id b, bool one_layout) {
   static const std::set<collective_kind> behind_one_pointer{
       collective_kind::all_reduce, collective_kind::all_reduce_max, collective_kind::all_gather,
@@ -74,8 +74,8 @@ bool same_names(const step& d, int a, int b) {
                                     [](const listed_op& s, const listed_op& t) { return s.name == t.name; });
 }
 
-/// Members that begin with the same tensors at the same bytes, and run ops of the same names, are of one
-/// pipeline rank, and the runtime takes their arenas to have one layout.
+/// Checks that members of one pipeline rank are listed with one layout, because the runtime assumes so. Such
+/// members begin with the same tensors at the same bytes, and run ops of the same names.
 void check_layout(const step& d, const communicator& g) {
   if (g.one_layout || g.size < 2) return;
   const beginning first = beginning_of(d, g.ranks[0]);

@@ -28,14 +28,14 @@ namespace rankc::codegen {
 
 namespace {
 
-/// The elements of a parameter; unsigned, as a file may give any shape.
+/// The number of elements of a parameter. It is unsigned, because a file may give any shape.
 std::uint64_t count(const std::vector<std::int64_t>& shape) {
   std::uint64_t n = 1;
   for (const std::int64_t size : shape) n *= static_cast<std::uint64_t>(size);
   return n;
 }
 
-/// A hash of all that the file says of the model.
+/// A hash of the model in the file.
 std::uint64_t hash_of(const specification& model) {
   std::string text;
   schema::writer::write_struct<schema::model_schema>(text, model);
@@ -46,7 +46,7 @@ std::uint64_t hash_of(const specification& model) {
 
 /// "6 layers, 28 parameters of 3312 elements, 2048 tokens a step, hash 0f1e2d3c4b5a6978"
 std::string text_of(const specification& model) {
-  std::map<std::string, std::uint64_t> elements;  // of each parameter, which layers may share
+  std::map<std::string, std::uint64_t> elements;  // by parameter, because layers may share one
   for (const specification::use& u : model.uses) {
     const specification::layer& l = model.layers.at(static_cast<std::size_t>(u.layer));
     for (std::size_t i = 0; i < u.parameters.size(); ++i)
@@ -81,7 +81,7 @@ std::uint64_t fingerprint_of(const certified& c, const std::filesystem::path& fi
   }
 }
 
-/// Whose certificate it is.
+/// Prints the plan of the certificate.
 void print_plan(const certified& c, std::ostream& out) {
   const program& p = c.steps.front().program;
   const int listed = static_cast<int>(p.ranks.size()), world = p.world_size();
@@ -92,7 +92,7 @@ void print_plan(const certified& c, std::ostream& out) {
   out << "kernels: " << name_of(p.calls) << "\n";
 }
 
-/// The draw of a check, and the chance that it accepts a file that it should refuse.
+/// The random draw of a check, and the probability that it accepts a file that it should refuse.
 struct draw {
   std::uint64_t seed;
   fingerprints of{};
@@ -115,14 +115,14 @@ std::string trusted_of(const specification::row_facts& r) {
   return text;
 }
 
-/// The sentences of the file about what is trusted, and the facts of a user's rows.
+/// The file's sentences about what is trusted, and the facts of a user's rows.
 std::vector<std::string> trusted_by(const certified& c) {
   std::vector<std::string> all = c.trusted;
   for (const specification::row_facts& r : c.model.rows) all.push_back(trusted_of(r));
   return all;
 }
 
-/// Print what is claimed of a step. Returns why it is not compared with the model; empty: it is.
+/// Prints the claims of a step. Returns the reason why it is not compared with the model; empty if it is.
 /// Errors: RC8120.
 std::string check_step(const proven& s, const equivalence_check& check, const std::filesystem::path& file,
                        draw& by, std::ostream& out) {
@@ -139,8 +139,8 @@ std::string check_step(const proven& s, const equivalence_check& check, const st
   return "";
 }
 
-/// Print whose certificate it is, what is claimed and what is trusted. Returns why the steps are not compared
-/// with the model; empty: they are.
+/// Prints the plan, the claims and the trusted sentences. Returns the reason why the steps are not compared
+/// with the model; empty if they are.
 /// Errors: RC8120, RC8124.
 std::string check_model(const certified& c, const std::filesystem::path& file, std::uint64_t seed,
                         std::ostream& out) {
@@ -166,6 +166,7 @@ std::string check_model(const certified& c, const std::filesystem::path& file, s
   return not_compared;
 }
 
+/// Reads a certificate, and checks its schedule, communication and memory.
 /// Errors: RC8121.
 certified read_checked(const std::filesystem::path& path) {
   const std::string text = read_file(path);
@@ -182,7 +183,7 @@ certified read_checked(const std::filesystem::path& path) {
 
 int report(const std::filesystem::path& file, std::optional<std::uint64_t> seed, std::ostream& out,
            std::ostream& errors) try {
-  std::ostringstream shown;  // printed where nothing is refused
+  std::ostringstream shown;  // printed unless something is refused
   const std::string not_compared = check_model(read_checked(file), file, seed.value_or(random_seed()), shown);
   out << shown.str();
   if (not_compared.empty()) {

@@ -8,9 +8,9 @@
 
 namespace rankc::codegen {
 
-/// Check a certificate, and print its plan, what it claims and what is trusted. The same seed repeats a
-/// check. Without one it is drawn.
-/// Errors: 1 where it is refused or unreadable; 3 where its programs are not compared with a model.
+/// Checks a certificate, and prints its plan, its claims and what is trusted. The same seed repeats a check;
+/// without a seed, it is drawn.
+/// Errors: 1 if the certificate is refused or unreadable; 3 if its programs are not compared with a model.
 int report(const std::filesystem::path& file, std::optional<std::uint64_t> seed, std::ostream& out,
            std::ostream& errors);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Steps that have some of the ranks of a world. The file lists the first ranks along some axes. Every other
-// rank must be a listed rank moved along these axes. Then a claim about the listed ranks holds for all
-// ranks. A communicator that spans such axes must have a member at each of their listed indices, in their
-// order. The communicators of ranks that differ along such axes alone must differ by the shift alone.
+// Checks steps that list only some ranks of a world. The file lists the first ranks along some axes. Every
+// other rank must be a listed rank shifted along these axes, so that a claim about the listed ranks holds for
+// all ranks. A communicator that spans such axes must have a member at each of their listed indices, in their
+// order. The communicators of ranks that differ only along such axes must differ only by the shift.
 #include "schedule.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t most_axes = 64;
 
-/// A rank's index along each axis.
+/// The index of a rank along each axis.
 using indices = std::vector<int>;
 
 class world_checker {
@@ -80,7 +80,7 @@ class world_checker {
             r, d_.ranks[r].number, expected[r]);
   }
 
-  /// The listed ranks at all indices along some axes, the last of these fastest, from a rank on.
+  /// The listed ranks from a rank on, at all indices along some axes. The last of these axes varies fastest.
   std::vector<int> line(int number, const std::vector<int>& along) const {
     std::vector<indices> all{indices_of(number)};
     for (int axis : along) {
@@ -125,7 +125,7 @@ class world_checker {
           members.size(), g.name, g.size);
   }
 
-  /// No member differs from the first along an axis that is listed in part.
+  /// Whether no member differs from the first along an axis that is listed in part.
   bool is_level(const std::vector<int>& members) const {
     const indices first = indices_of(members[0]);
     return std::all_of(members.begin(), members.end(), [&](int m) {
@@ -136,8 +136,8 @@ class world_checker {
     });
   }
 
-  /// A number for each communicator. Those of one number differ by a shift along axes that are listed in
-  /// part.
+  /// A number for each communicator. Communicators with the same number differ by a shift along axes that are
+  /// listed in part.
   std::vector<int> kinds_of_communicators() const {
     std::map<std::pair<std::vector<int>, std::vector<int>>, int> numbers;
     std::vector<int> kinds;
@@ -150,7 +150,8 @@ class world_checker {
     return kinds;
   }
 
-  /// The rank at index 0 of the axes that are listed in part has the same communicators but for the shift.
+  /// Checks that the rank at index 0 of the axes that are listed in part has the same communicators except
+  /// for the shift.
   void check_shift(int rank, const std::vector<int>& kinds) const {
     const listed_rank& w = d_.ranks[static_cast<std::size_t>(rank)];
     const int base = base_of(w.number, {});
@@ -167,7 +168,7 @@ class world_checker {
           rank, w.number, base);
   }
 
-  /// The rank at index 0 of each axis that is listed in part and does not lie in `line`.
+  /// The rank at index 0 of each axis that is listed in part and is not in `line`.
   int base_of(int number, const std::vector<int>& line) const {
     indices at = indices_of(number);
     for (std::size_t a = 0; a < at.size(); ++a)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Structure, matching and order. In the certificate's order, one comparison for each edge shows that nothing
-// hangs. Rules about the ops alone are checked once for all ranks that run them.
+// Checks structure, matching of communication, and order. In the certificate's order, one comparison for each
+// edge shows that the step cannot deadlock. Rules about the ops alone are checked once for all ranks that run
+// them.
 #include "../certificate/call_operands.hpp"
 #include "schedule.hpp"
 
@@ -74,7 +75,7 @@ class schedule_checker {
     }
   }
 
-  /// For each rank the communicators that list it, in rising order.
+  /// For each rank, the communicators that list it, in rising order.
   std::vector<std::vector<int>> communicators_that_list() const {
     std::vector<std::vector<int>> of_rank(d_.ranks.size());
     for (int g = 0; g < static_cast<int>(d_.communicators.size()); ++g)
@@ -131,7 +132,8 @@ class schedule_checker {
     }
   }
 
-  /// The checks of a kernel or of a communication compare its accesses with each other.
+  /// Limits the number of accesses of a kernel or a communication, because its checks compare all pairs of
+  /// them.
   void check_size(id me) const {
     const listed_op& s = at(me);
     const bool is_over_all = s.kind == op_kind::begin || s.kind == op_kind::end || is_over_regions(s);
@@ -144,7 +146,7 @@ class schedule_checker {
              accesses, s.operands.size(), s.views.size(), most_accesses);
   }
 
-  /// No write meets a read of the same op but the one that it is made over, byte for byte.
+  /// Checks that no write overlaps a read of the same op, except the read that it replaces byte for byte.
   void check_overwriting(id me) const {
     const listed_op& s = at(me);
     const int reads = static_cast<int>(s.reads.size());
@@ -173,8 +175,8 @@ class schedule_checker {
     }
   }
 
-  /// Slots go into slabs for the members or come out of them, offsets beside; or offsets alone, of which all
-  /// have as many.
+  /// Whether a collective exchanges slots: it sends slots, with their offsets, into slabs for the members or
+  /// out of them. Or it exchanges offsets only, and all members have the same number of them.
   static bool is_exchange_of_slots(const listed_op& s, std::uint64_t members) {
     const bool of_offsets = s.does == collective_kind::share_offsets;
     if (s.reads.size() != (of_offsets ? 1 : 2) || s.writes.size() != 2 ||
@@ -188,7 +190,7 @@ class schedule_checker {
            given.type == made.type;
   }
 
-  /// Each member sends its offsets to all members, through scratch of that size.
+  /// Whether each member sends its offsets to all members, through scratch of the total size.
   static bool is_gathering_of_offsets(const listed_op& s, std::uint64_t members) {
     if (s.reads.size() != 1 || s.writes.size() != 2) return false;
     const access &given = s.reads[0], &made = s.writes[0], &scratch = s.writes[1];
@@ -197,7 +199,7 @@ class schedule_checker {
            made.end - made.begin == s.bytes * members && scratch.end - scratch.begin == s.bytes * members;
   }
 
-  /// A collective's bytes are those of its reads and writes.
+  /// Checks that a collective's bytes are those of its reads and writes.
   void check_collective(id me) const {
     const listed_op& s = at(me);
     const std::uint64_t members =
@@ -243,7 +245,8 @@ class schedule_checker {
              moved, s.bytes);
   }
 
-  /// The communicators, peers and collectives of a rank exist, and the rank is a member of each communicator.
+  /// Checks that the communicators, peers and collectives of a rank exist, and that the rank is a member of
+  /// each communicator.
   void check_messages(int r, const std::vector<std::vector<int>>& listing) const {
     const listed_rank& w = d_.ranks[r];
     const std::set<int> distinct(w.communicators.begin(), w.communicators.end());
@@ -284,9 +287,9 @@ class schedule_checker {
     std::map<int, std::vector<id>> of_side;  // by rank
   };
 
-  /// Number the uses of each communicator: those with the same number meet.
+  /// Numbers the uses of each communicator. Uses with the same number communicate with each other.
   void meet() {
-    // By communicator, sender and receiver; both of these are -1 for collectives.
+    // By communicator, sender and receiver; for collectives, the last two are -1.
     std::map<std::tuple<int, int, int>, queue> queues;
     for (int r = 0; r < ranks(); ++r)
       for (int i = 0; i < static_cast<int>(program_of(d_, r).ops.size()); ++i) {
@@ -357,10 +360,10 @@ class schedule_checker {
              b.rank);
   }
 
-  /// For each op the ops whose end its start waits for directly.
+  /// For each op, the ops for whose end its start waits directly.
   std::vector<std::vector<int>> causes_of(const listed_program& r) const {
     std::vector<std::vector<int>> result;
-    std::vector<int> previous(d_.streams, -1);  // of each stream
+    std::vector<int> previous(d_.streams, -1);  // by stream
     for (int i = 0; i < static_cast<int>(r.ops.size()); ++i) {
       const listed_op& s = r.ops[i];
       auto& causes = result.emplace_back(s.waits);
@@ -373,7 +376,7 @@ class schedule_checker {
     return result;
   }
 
-  /// Every edge goes up in the certificate's order.
+  /// Checks that every edge leads to a later position in the certificate's order.
   void check_order(int r) const {
     const auto& causes = result_.causes[d_.ranks[r].program];
     for (int i = 0; i < static_cast<int>(causes.size()); ++i)

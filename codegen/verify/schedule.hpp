@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of the check of a step. Its ops meet and follow one another as the certificate's order says, and
-// in this order every byte that is read is the byte that is meant.
+// The parts of the check of a step. Its ops communicate and follow one another in the certificate's order,
+// and in this order every read finds the value that it should.
 #pragma once
 #include "../certificate/document.hpp"
 
@@ -26,12 +26,13 @@ struct id {
   auto operator<=>(const id&) const = default;
 };
 
-/// The ops that meet, and the ops of the same program that the start of an op waits for directly.
+/// The ops that communicate with each other, and for each op the ops of its program for which its start waits
+/// directly.
 class schedule {
  public:
   std::vector<std::vector<std::vector<int>>> causes;  // (programs, ops)
 
-  /// The ops that happen together with an op, itself among them.
+  /// The ops that communicate with an op, including the op itself.
   std::span<const id> together(const id& i) const {
     const int m = meeting_[i.rank].empty() ? -1 : meeting_[i.rank][i.index];
     if (m < 0) return {&i, 1};
@@ -47,28 +48,30 @@ class schedule {
   }
 
  private:
-  std::vector<std::vector<int>> meeting_;  // of each op; -1: it does not communicate
+  std::vector<std::vector<int>> meeting_;  // by rank and op; -1: it does not communicate
   std::vector<int> first_{0};
   std::vector<id> members_;
 };
 
-/// All steps of a certificate.
-/// Errors: runtime::failure where it does not hold, from all of these.
+/// Checks all steps of a certificate.
+/// Errors: runtime::failure where it does not hold, from all functions below.
 void check(const schema::file&);
 schedule check_schedule(const step&);
-/// Where the operands of ops that meet lie.
+/// Checks the addresses of the operands of ops that communicate with each other.
 void check_operands(const step&, const schedule&);
-/// Ranks that stand for others, of a step whose communicators have been found right.
+/// Checks that listed ranks represent the others. The communicators of the step must have passed their
+/// checks.
 void check_represented(const step&);
-/// Ops that go at once, beyond what the schedule says of them.
+/// Checks row-pipelined pairs, beyond the checks of the schedule.
 void check_by_rows(const step&);
-/// The memory of ops among which those that go at once have been found right.
+/// Checks the contents of memory. Row-pipelined pairs must have passed their checks.
 void check_memory(const step&, const schedule&);
 
 inline const listed_program& program_of(const step& d, int rank) { return d.programs[d.ranks[rank].program]; }
 inline const listed_op& at(const step& d, id i) { return program_of(d, i.rank).ops[i.index]; }
 
-/// A sentence about an op: its first holes are for the rank and the op.
+/// Refuses a step, with a sentence about an op. The first two holes of the sentence are for the rank and the
+/// op.
 template <class... T>
 [[noreturn]] void refuse(const step& d, id i,
                          runtime::sentence<int, std::string, std::type_identity_t<T>...> about,

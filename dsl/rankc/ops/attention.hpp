@@ -125,8 +125,8 @@ constexpr bool sees_all_gathered(const op_sizes& s, const attention_setting& by,
   return !by.causal && shape.seq < s("seq") && !row.of_rings;
 }
 
-/// Twice the number of keys that a query sees on average: of causal attention without a window the length
-/// of a sequence.
+/// Twice the number of keys that a query sees on average. For causal attention without a window, this is the
+/// length of a sequence.
 constexpr double doubled_keys_per_query(const op_sizes& s) {
   const double seq = s("seq"), window = static_cast<double>(s.window());
   if (!s.is_causal()) return 2 * seq;
@@ -181,7 +181,7 @@ constexpr port_shape queries() {
   if (Form.layout == attention_layout::chunks) return "tokens@first heads*dim : q_stride";
   return "tokens heads*dim : q_stride";
 }
-/// Shape of k and dk. A row has a stride where one of q has.
+/// Shape of k and dk. Rows have a stride if those of q have one.
 template <attention_form Form>
 constexpr port_shape keys() {
   if (Form.layout == attention_layout::ring) return "keys kv_heads*dim";
@@ -298,8 +298,8 @@ constexpr value attention(operand q, value k, value v, value starts, int rows, i
                      {.with = {.rows = rows, .seq = seq, .attention = by}});
 }
 /// Causal attention around a ring: a rank's chunks of each sequence attend to the keys of all ranks of the
-/// ring. In a ring of Ulysses groups these are the keys of all groups.
-/// With a window, keys are still sent to ranks none of whose queries sees them.
+/// ring. In a ring of Ulysses groups, these are the keys of all groups. With a window, keys are also sent to
+/// ranks whose queries do not see them.
 /// Shapes: as for attention. q, k and v are sharded over cp along the tokens. In a ring of groups they are
 /// sharded by heads inside a group and by tokens over the groups.
 /// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.

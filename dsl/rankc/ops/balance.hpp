@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Router statistics of a microbatch, and the losses computed from them. The statistics are how often each
 // expert was chosen, the sum of its probabilities, and the sum of squared log-sum-exps of the logits. They
-// travel with the residual stream, so the last layer has the sums of all layers. Only the choice counts are
-// all-reduced before the loss is computed. The loss is linear in the other sums, so each rank uses its own.
+// are passed from layer to layer with the residual stream, so the last layer has the sums of all layers. Only
+// the choice counts are all-reduced before the loss is computed. The loss is linear in the other sums, so
+// each rank uses its own.
 // Source: Shazeer et al. 2017; Fedus et al. 2022 (balance); Zoph et al. 2022 (ST-MoE, logits).
 #pragma once
 #include <rankc/ops/conversions.hpp>

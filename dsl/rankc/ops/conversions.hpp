@@ -246,7 +246,7 @@ constexpr value_pair shift(operand x, value y, axis over, int ring) {
       x.v.in->apply(ops::shift, {x.v, y}, x.from, {.over = over, .along = 0, .with = {.ring = ring}});
   return {first, result(first, 1)};
 }
-/// As shift, in the opposite direction: each rank receives the tensors of the next rank.
+/// Shifts in the opposite direction: each rank receives the tensors of the next rank.
 /// Shapes: as for shift.
 /// Errors: RC210.
 constexpr value_pair shift_back(operand x, value y, axis over, int ring) {

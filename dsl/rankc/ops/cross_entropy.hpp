@@ -70,14 +70,14 @@ inline constexpr op_row cross_entropy{
     .sizes = "tokens number"};
 
 /// The number of labels that are not ignored. A layer that is traced on one device has the labels of the
-/// whole step. On the ranks of a plan, a step has this op, and no layer.
+/// whole step. On the ranks of a plan, the op belongs to the step and not to a layer.
 inline constexpr op_row count_labels{.name = "count_labels",
                                      .ports = {sum("count", "1"), in("targets", "tokens").index()},
                                      .rule = [](complaint&, types, type*, const op&) {},
                                      .dual = stop_gradient,
                                      .sizes = "tokens"};
 /// Adds minus infinity to the squared norm of the gradients if no label counts. Then no rank applies the
-/// step. A step has this op, no layer.
+/// step. The op belongs to the step and not to a layer.
 inline constexpr op_row skip_unlabeled{.name = "skip_unlabeled",
                                        .ports = {sum("total", ""), in("count", "1").wide()},
                                        .host = {"skip_unlabeled"},

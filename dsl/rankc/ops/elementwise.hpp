@@ -85,7 +85,7 @@ inline constexpr op_row mul{
     .ports = {out("y", "tokens width").over("a", "b"), in("a", "tokens width"), in("b", "tokens width")},
     .rule =
         [](complaint& c, types in, type* out, const op& o) {
-          type alike[]{in[0], in[1]};  // placements are checked below, shapes as in a sum
+          type alike[]{in[0], in[1]};  // shapes as in a sum; placements are checked below
           for (axis a : axes) alike[0][a] = alike[1][a] = I;
           placement_rules::sum(c, alike, out, o);
           for (axis a : axes) out[0][a] = detail::product_over(c, a, in[0], in[1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Normalization of rows. Each forward op also returns the statistics of its rows for backward.
+// Normalization of rows. Each forward op also returns the statistics of its rows, which backward reads.
 #pragma once
 #include <rankc/trace/backward.hpp>
 

@@ -11,7 +11,7 @@
 namespace rankc {
 
 namespace placement_rules {
-/// The two partial results of attention must have the same type.
+/// Complains if the two partial results of attention do not have the same type.
 constexpr void merge_attention(complaint& c, types in, type* out, const op&) {
   out[0] = in[0];
   out[1] = in[1];
@@ -45,7 +45,7 @@ inline constexpr op_row merge_attention{
 }  // namespace ops
 
 namespace detail {
-/// The merged output that the result of one step becomes part of, and its log-sum-exp.
+/// The merged output of all steps, and its log-sum-exp, from the result of one step.
 constexpr value_pair whole_of(trace& t, int part) {
   int result = part, sums = part + 1;
   for (std::size_t i = 0; i < t.forward_ops; ++i) {

@@ -42,8 +42,8 @@ constexpr void add_sinks_gradient(complaint& c, types in, type* out, const op&) 
 
 namespace ops {
 
-/// The scores of the sinks as rows of tokens, so that an exchange of heads can move them. x tells the number
-/// of tokens.
+/// The scores of the sinks as rows of tokens, so that an exchange of heads can move them. x gives the
+/// number of tokens.
 inline constexpr op_row sink_scores{
     .name = "sink_scores",
     .ports = {out("scores", "tokens heads"), in("x", "tokens heads*dim"), parameter("sinks", "heads")},
@@ -91,7 +91,7 @@ inline constexpr op_row document_sink_attention = [] {
 }  // namespace ops
 
 namespace detail {
-/// The op that adds sinks to the result of attention; nullptr if none does.
+/// The op that adds sinks to the result of attention; nullptr if there is none.
 constexpr const op* find_sinks(const trace& t, int result) {
   for (std::size_t i = 0; i < t.forward_ops; ++i)
     if (t.ops[i].kind == &ops::add_sinks && t.ops[i].in[0] == result) return &t.ops[i];
@@ -112,7 +112,7 @@ constexpr value_pair with_sinks(trace& t, value_pair whole) {
     }
   return {{&t, sinks->out[0]}, {&t, sinks->out[1]}};
 }
-/// The op of attention, or the merge of a ring, that made a value; nullptr if neither did.
+/// The attention op, or the merge of a ring, that computes a value; nullptr if there is none.
 constexpr const op* find_attention_of(const trace& t, int result) {
   for (const op& o : t.ops)
     if (o.out[0] == result && o.kind->family == op_family::attention && o.kind->find("lse") >= 0 &&

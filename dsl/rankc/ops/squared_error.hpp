@@ -6,7 +6,7 @@
 namespace rankc {
 
 namespace placement_rules {
-/// Each row counts once, and its target is on the same rank.
+/// Complains unless each row counts once and its target is on the same rank.
 constexpr void squared_error(complaint& c, types in, type* out, const op&) {
   const type &x = in[0], &targets = in[1];
   if (!rows(c, "the value", x)) return;

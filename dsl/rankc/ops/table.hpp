@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of all ops. An op of a model's author is one more op_row, in a separate header; RC225 says what
-// it lacks. A type error in any op is RC210.
+// The table of all ops. A user's op is one more op_row, in a separate header; RC225 names what it lacks. A
+// type error in any op is RC210.
 #pragma once
 #include <rankc/ops/attention.hpp>
 #include <rankc/ops/balance.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An optimizer is one row: its name, its hyperparameters with their rules, and the moments that it keeps of
-// each weight. A recipe holds a value of a row.
+// An optimizer is one row: its name, its hyperparameters with their rules, and the moments that it keeps for
+// each weight. A recipe holds a row with a number for each hyperparameter.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -23,39 +23,40 @@ struct hyperparameter {
   hyperparameter_range range = hyperparameter_range::flag;
   int rule = 265;                 // the id of the rule that checks its range
   std::string_view usual = "";    // "0.9 is usual"
-  std::string_view printed = "";  // its name in `describe`, which leaves it out where this is empty
-  std::string_view needs = "";    // another hyperparameter, which may not be 0 where this one is not
-  std::string_view because = "";  // why it needs that
+  std::string_view printed = "";  // its name in `describe`; empty: `describe` omits it
+  std::string_view needs = "";    // another hyperparameter, which may not be 0 if this one is not 0
+  std::string_view because = "";  // the reason for `needs`
 };
 
-/// A number that an optimizer keeps of each weight from step to step.
+/// A number that an optimizer keeps for each weight from step to step.
 struct moment {
-  std::string_view name = "", comment = "";  // in generated text
+  std::string_view name = "", comment = "";  // both in generated text
 };
 
-/// The parts of parameters that an optimizer updates one by one.
+/// The unit of a parameter that an optimizer updates independently.
 enum class granularity : unsigned char {
   element,  // a rank updates the elements of its shards, and STEP communicates nothing
-  matrix    // STEP has to gather each matrix that ranks shard
+  matrix    // STEP has to gather each sharded matrix
 };
 
-/// The hyperparameters that a step_input has. A user's row may have others. Its kernels then get all numbers
-/// of the row, in its order, as their last argument.
+/// The hyperparameters that a step_input has. A user's row may have others. Its kernels then get all
+/// hyperparameters of the row, in its order, as their last argument.
 inline constexpr std::string_view hyperparameters_of_step[]{"beta1", "beta2", "eps", "momentum", "nesterov"};
 
 inline constexpr int max_hyperparameters = 5, max_moments = 2;
 
-/// Units: `flops` in operations of matrix products for each weight.
+/// The row of an optimizer.
+/// Units: `flops` in floating-point operations of GEMMs for each weight.
 struct optimizer_row {
-  std::string_view name;   // of its kernels
-  std::string_view title;  // in `describe`
+  std::string_view name;   // its kernels have this name
+  std::string_view title;  // its name in `describe`
   hyperparameter hyperparameters[max_hyperparameters]{};
   moment moments[max_moments]{};
   std::string_view moments_need = "";  // a hyperparameter: while it is 0, no moments are kept
   rankc::granularity granularity = rankc::granularity::element;
   double flops = 0;
-  std::string_view kernel = "";  // "user::lion", of both targets; empty: the runtime has the kernels
-  std::string_view header = "";  // that declares the kernel; the runtime's need none
+  std::string_view kernel = "";  // "user::lion", for both targets; empty: the runtime has the kernels
+  std::string_view header = "";  // declares the user's kernel
 
   constexpr std::span<const hyperparameter> used_hyperparameters() const {
     const auto is_unused = [](const hyperparameter& h) { return h.name.empty(); };
@@ -66,7 +67,7 @@ struct optimizer_row {
     const auto is_unused = [](const moment& m) { return m.name.empty(); };
     return {moments, std::find_if(moments, moments + max_moments, is_unused)};
   }
-  /// Index of a hyperparameter; -1 where none has the name.
+  /// The index of a hyperparameter; -1 for an unknown name.
   constexpr int find(std::string_view hyperparameter_name) const {
     for (int i = 0; i < max_hyperparameters; ++i)
       if (!hyperparameters[i].name.empty() && hyperparameters[i].name == hyperparameter_name) return i;
@@ -80,14 +81,15 @@ struct optimizer_row {
   }
 };
 
-/// A struct of hyperparameters, such as `adamw`: it has a row, and the numbers in the order of the row.
+/// A struct of hyperparameters with a row, such as `adamw`. numbers() has the order of the row.
 template <class T>
 concept described_optimizer = requires(const T& t) {
   { T::row } -> std::same_as<const optimizer_row&>;
   t.numbers();
 };
 
-/// An optimizer with its hyperparameters, made from adamw{...}, sgd{...} or a described_optimizer of a user.
+/// An optimizer and the numbers of its hyperparameters. It is constructed from adamw{...}, sgd{...} or a
+/// user's described_optimizer.
 struct optimizer {
   const optimizer_row* row;
   std::array<double, max_hyperparameters> numbers;
@@ -102,12 +104,12 @@ struct optimizer {
     std::ranges::copy(of.numbers(), numbers.begin());
   }
 
-  /// A hyperparameter by its name; `otherwise` where the optimizer does not have it.
+  /// A hyperparameter by its name; `otherwise` if the optimizer does not have it.
   constexpr double number(std::string_view name, double otherwise = 0) const {
     const int i = row->find(name);
     return i < 0 ? otherwise : numbers[static_cast<std::size_t>(i)];
   }
-  /// The moments that it keeps of each weight.
+  /// The moments that it keeps for each weight.
   constexpr std::span<const moment> moments() const {
     const bool keeps = row->moments_need.empty() || number(row->moments_need) > 0;
     return keeps ? row->used_moments() : std::span<const moment>{};

@@ -7,7 +7,7 @@
 
 namespace rankc {
 
-/// The recipe's weight decay shrinks the weight before the update.
+/// AdamW. The recipe's weight decay shrinks the weight before the update.
 /// Source: Loshchilov and Hutter 2019.
 struct adamw {
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
@@ -26,7 +26,7 @@ struct adamw {
   constexpr std::array<double, 3> numbers() const { return {beta1, beta2, eps}; }
 };
 
-/// The recipe's weight decay is added to the gradient.
+/// SGD with momentum. The recipe's weight decay is added to the gradient.
 /// Source: Sutskever et al. 2013.
 struct sgd {
   double momentum = 0;
