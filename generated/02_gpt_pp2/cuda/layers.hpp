@@ -92,7 +92,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   run(on, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch,
       .q = s.qkv.columns<heads * head_dim>(0), .k = s.qkv.columns<heads * head_dim>(128),
       .v = s.qkv.columns<heads * head_dim>(256), .rows = size<rows>, .seq = size<seq>,
-      .kv_heads = size<heads>, .dim = size<head_dim>});
+      .kv_heads = size<heads>, .dim = size<head_dim>, .value_dim = size<head_dim>});
   run(on, linear_bias_add{.y = s.x_mid, .x = s.o, .w = w.wo, .b = w.wo_bias, .residual = x});
   run(on, layer_norm{.y = s.h2, .statistics = s.n2_statistics, .x = s.x_mid, .gain = w.norm2,
       .shift = w.norm2_bias, .eps = 1e-05});
@@ -123,7 +123,7 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
       .scratch = attention_grad_scratch, .d_o = d_o, .q = s.qkv.columns<heads * head_dim>(0),
       .k = s.qkv.columns<heads * head_dim>(128), .v = s.qkv.columns<heads * head_dim>(256),
       .o = s.o, .lse = s.o_lse, .rows = size<rows>, .seq = size<seq>, .kv_heads = size<heads>,
-      .dim = size<head_dim>});
+      .dim = size<head_dim>, .value_dim = size<head_dim>});
   run(on, linear_dx{.dx = d_h1, .dy = d_qkv, .w = w.wq_wk_wv});
   run(on, linear_dw_bias{.dw = dw.wq_wk_wv, .db = dw.wq_bias_wk_bias_wv_bias, .dy = d_qkv,
       .x = s.h1, .into = into});

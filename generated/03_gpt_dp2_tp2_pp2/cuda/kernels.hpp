@@ -114,24 +114,30 @@ struct linear_bias {
   }
 };
 
-template <class T, std::size_t Tokens, std::size_t Heads_dim, std::size_t Heads,
-          std::size_t Q_stride, std::size_t Kv_heads_dim, std::size_t Kv_stride, std::size_t Rows,
-          std::size_t Seq, std::size_t Kv_heads, std::size_t Dim>
+template <class T, std::size_t Tokens, std::size_t Heads_value_dim,
+          std::size_t Heads, std::size_t Heads_dim, std::size_t Q_stride, std::size_t Kv_heads_dim,
+          std::size_t K_stride, std::size_t Kv_heads_value_dim, std::size_t V_stride,
+          std::size_t Rows, std::size_t Seq, std::size_t Kv_heads, std::size_t Dim,
+          std::size_t Value_dim>
 struct attention {
-  matrix<T, Tokens, Heads_dim> o;
+  matrix<T, Tokens, Heads_value_dim> o;
   matrix<wide, Tokens, Heads> lse;
   workspace scratch;
   matrix<T, Tokens, Heads_dim, Q_stride> q;
-  matrix<T, Tokens, Kv_heads_dim, Kv_stride> k, v;
+  matrix<T, Tokens, Kv_heads_dim, K_stride> k;
+  matrix<T, Tokens, Kv_heads_value_dim, V_stride> v;
   size_constant<Rows> rows;
   size_constant<Seq> seq;
   size_constant<Kv_heads> kv_heads;
   size_constant<Dim> dim;
+  size_constant<Value_dim> value_dim;
+  static_assert(Heads_value_dim == Heads * Value_dim);
   static_assert(Heads_dim == Heads * Dim);
   static_assert(Kv_heads_dim == Kv_heads * Dim);
+  static_assert(Kv_heads_value_dim == Kv_heads * Value_dim);
   void operator()(const lane& on) const {
     rankc::cuda::attention<T>(on, o.where, lse.where, scratch.where, q.where, k.where, v.where,
-    Rows, Seq, Heads, Kv_heads, Dim, Q_stride, Kv_stride);
+    Rows, Seq, Heads, Kv_heads, Dim, Value_dim, Q_stride, K_stride, V_stride);
   }
 };
 
@@ -235,27 +241,33 @@ struct layer_norm_grad_add_bias {
 };
 
 template <class T, std::size_t Tokens, std::size_t Heads_dim, std::size_t Q_stride,
-          std::size_t Kv_heads_dim, std::size_t Kv_stride, std::size_t Heads, std::size_t Rows,
-          std::size_t Seq, std::size_t Kv_heads, std::size_t Dim>
+          std::size_t Kv_heads_dim, std::size_t K_stride, std::size_t Kv_heads_value_dim,
+          std::size_t V_stride, std::size_t Heads_value_dim, std::size_t Heads, std::size_t Rows,
+          std::size_t Seq, std::size_t Kv_heads, std::size_t Dim, std::size_t Value_dim>
 struct attention_grad {
   matrix<T, Tokens, Heads_dim, Q_stride> dq;
-  matrix<T, Tokens, Kv_heads_dim, Kv_stride> dk, dv;
+  matrix<T, Tokens, Kv_heads_dim, K_stride> dk;
+  matrix<T, Tokens, Kv_heads_value_dim, V_stride> dv;
   workspace scratch;
-  matrix<T, Tokens, Heads_dim> d_o;
+  matrix<T, Tokens, Heads_value_dim> d_o;
   matrix<T, Tokens, Heads_dim, Q_stride> q;
-  matrix<T, Tokens, Kv_heads_dim, Kv_stride> k, v;
-  matrix<T, Tokens, Heads_dim> o;
+  matrix<T, Tokens, Kv_heads_dim, K_stride> k;
+  matrix<T, Tokens, Kv_heads_value_dim, V_stride> v;
+  matrix<T, Tokens, Heads_value_dim> o;
   matrix<wide, Tokens, Heads> lse;
   size_constant<Rows> rows;
   size_constant<Seq> seq;
   size_constant<Kv_heads> kv_heads;
   size_constant<Dim> dim;
+  size_constant<Value_dim> value_dim;
   static_assert(Heads_dim == Heads * Dim);
   static_assert(Kv_heads_dim == Kv_heads * Dim);
+  static_assert(Kv_heads_value_dim == Kv_heads * Value_dim);
+  static_assert(Heads_value_dim == Heads * Value_dim);
   void operator()(const lane& on) const {
     rankc::cuda::attention_grad<T>(on, dq.where, dk.where, dv.where, scratch.where, d_o.where,
-    q.where, k.where, v.where, o.where, lse.where, Rows, Seq, Heads, Kv_heads, Dim, Q_stride,
-    Kv_stride);
+    q.where, k.where, v.where, o.where, lse.where, Rows, Seq, Heads, Kv_heads, Dim, Value_dim,
+    Q_stride, K_stride, V_stride);
   }
 };
 

@@ -112,7 +112,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   run(on, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch,
       .q = s.qkv.columns<heads / tp * head_dim>(0), .k = s.qkv.columns<heads / tp * head_dim>(64),
       .v = s.qkv.columns<heads / tp * head_dim>(128), .rows = size<rows>, .seq = size<seq>,
-      .kv_heads = size<heads / tp>, .dim = size<head_dim>});
+      .kv_heads = size<heads / tp>, .dim = size<head_dim>, .value_dim = size<head_dim>});
   run_by_rows(on, [&](auto part) { return linear{.y = part(o_proj), .x = part(s.o), .w = w.wo}; },
       reduce_scatter{.over = over::tp, .to = s.x_mid, .from = o_proj,
           .site = {3, "block: reduce_scatter of o_proj"}});
@@ -163,7 +163,8 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
       .d_o = d_o, .q = s.qkv.columns<heads / tp * head_dim>(0),
       .k = s.qkv.columns<heads / tp * head_dim>(64),
       .v = s.qkv.columns<heads / tp * head_dim>(128), .o = s.o, .lse = s.o_lse, .rows = size<rows>,
-      .seq = size<seq>, .kv_heads = size<heads / tp>, .dim = size<head_dim>});
+      .seq = size<seq>, .kv_heads = size<heads / tp>, .dim = size<head_dim>,
+      .value_dim = size<head_dim>});
   run_by_rows(on, [&](auto part) { return linear_dx{.dx = part(d_h1), .dy = part(d_qkv),
       .w = w.wq_wk_wv}; },
       reduce_scatter{.over = over::tp, .to = d_n1, .from = d_h1,

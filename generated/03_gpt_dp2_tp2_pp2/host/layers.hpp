@@ -115,7 +115,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   run(on, bias{.y = s.v, .x = s.v, .b = w.wv_bias});
   run(on, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch, .q = s.q, .k = s.k,
       .v = s.v, .rows = size<rows>, .seq = size<seq>, .kv_heads = size<heads / tp>,
-      .dim = size<head_dim>});
+      .dim = size<head_dim>, .value_dim = size<head_dim>});
   run(on, linear{.y = o_proj, .x = s.o, .w = w.wo});
   run(on, reduce_scatter{.over = over::tp, .to = s.x_mid, .from = o_proj,
       .site = {3, "block: reduce_scatter of o_proj"}});
@@ -174,7 +174,8 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
   run(on, linear_dw{.dw = dw.wo, .dy = d_o_proj, .x = s.o, .into = into});
   run(on, attention_grad{.dq = d_q, .dk = d_k, .dv = d_v, .scratch = attention_grad_scratch,
       .d_o = d_o, .q = s.q, .k = s.k, .v = s.v, .o = s.o, .lse = s.o_lse, .rows = size<rows>,
-      .seq = size<seq>, .kv_heads = size<heads / tp>, .dim = size<head_dim>});
+      .seq = size<seq>, .kv_heads = size<heads / tp>, .dim = size<head_dim>,
+      .value_dim = size<head_dim>});
   run(on, bias_grad{.db = dw.wv_bias, .dy = d_v, .into = into});
   run(on, linear_dx{.dx = d_h1, .dy = d_v, .w = w.wv});
   run(on, linear_dw{.dw = dw.wv, .dy = d_v, .x = s.h1, .into = into});

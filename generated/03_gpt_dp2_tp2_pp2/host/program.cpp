@@ -9,7 +9,7 @@ namespace gpt_dp2_tp2_pp2 {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 10, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 11, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -319,7 +319,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 10,
+    .interface_version = 11,
     .name = "gpt_dp2_tp2_pp2",
     .plan_hash = 0xa12657bdd614f1ee,
     .type = dtype::f32,

@@ -113,7 +113,7 @@ inline void forward(const lane& on, const parameters<real>& w, const saved& s, a
   run(on, bias{.y = s.v, .x = s.v, .b = w.wv_bias});
   run(on, attention{.o = s.o, .lse = s.o_lse, .scratch = attention_scratch, .q = s.q, .k = s.k,
       .v = s.v, .rows = size<rows>, .seq = size<seq>, .kv_heads = size<heads>,
-      .dim = size<head_dim>});
+      .dim = size<head_dim>, .value_dim = size<head_dim>});
   run(on, linear{.y = s.x_mid, .x = s.o, .w = w.wo});
   run(on, bias{.y = s.x_mid, .x = s.x_mid, .b = w.wo_bias});
   run(on, add{.y = s.x_mid, .a = x, .b = s.x_mid});
@@ -142,7 +142,7 @@ inline void backward_input(const lane& on, const parameters<real>& w, const save
   run(on, attention_grad{.dq = mid.d_q, .dk = mid.d_k, .dv = mid.d_v,
       .scratch = attention_grad_scratch, .d_o = d_o, .q = s.q, .k = s.k, .v = s.v, .o = s.o,
       .lse = s.o_lse, .rows = size<rows>, .seq = size<seq>, .kv_heads = size<heads>,
-      .dim = size<head_dim>});
+      .dim = size<head_dim>, .value_dim = size<head_dim>});
   run(on, linear_dx{.dx = mid.d_h1, .dy = mid.d_v, .w = w.wv});
   run(on, linear_dx{.dx = mid.d_h1, .dy = mid.d_k, .w = w.wk, .into = store::add});
   run(on, linear_dx{.dx = mid.d_h1, .dy = mid.d_q, .w = w.wq, .into = store::add});

@@ -9,7 +9,7 @@ namespace gpt_dual_pipe_v {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 10, "this program was generated for another runtime");
+static_assert(rankc::runtime::interface_version == 11, "this program was generated for another runtime");
 
 // name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy
 constexpr parameter parameters_0[]{
@@ -236,7 +236,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 constexpr rankc::runtime::description about_{
-    .interface_version = 10,
+    .interface_version = 11,
     .name = "gpt_dual_pipe_v",
     .plan_hash = 0x8753a09521a36d80,
     .type = dtype::f32,
