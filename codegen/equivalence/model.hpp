@@ -88,6 +88,8 @@ class model {
   /// The loss of the last layer, without side losses.
   term last_loss() const { return last_loss_; }
   term norm() const { return norm_; }
+  /// Addends of the squared norm by which ranks skip a step without labels.
+  const std::set<term>& skipped() const { return skipped_; }
   std::size_t known_terms() const { return known_.size(); }
   /// Whether the model has a term.
   bool has(term t) const { return find(t) >= 0; }
@@ -144,7 +146,7 @@ class model {
   const fact_table facts_;
   std::vector<known> known_;
   std::vector<int> index_;  // by fingerprint: into known_, -1
-  std::set<term> skipped_;  // addends of the squared norm by which ranks skip a step without labels
+  std::set<term> skipped_;
   std::map<term, term> arrangements_;
   std::map<term, taken_of_group> limits_;
   std::map<term, std::int64_t> sequences_;
