@@ -45,7 +45,7 @@ class cell {
   void check_chunks(std::int64_t first, const attributes&);
   void check_tokens(const runs& queries, const runs& keys) const;
   void check_shares(const attributes&) const;
-  /// Of a port of log-sum-exps: the tokens of a sequence that lie together, head by head. Others: 0.
+  /// The number of tokens of a sequence whose log-sum-exps lie together, head by head. 0: another port.
   std::int64_t share_of(const port&, const attributes&) const;
   void check_share(const port&, const holding&, const attributes&) const;
   void check_ring(std::int64_t first, const attributes&);

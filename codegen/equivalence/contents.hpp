@@ -37,7 +37,7 @@ struct holding {
   bool any = false;
   bool of_tokens = false;  // an addend is a sum over tokens
   bool in_bf16 = false;    // it was sent in bf16 to be summed
-  std::int64_t share = 0;  // of log-sum-exps: each so many tokens lie head by head; 0: row by row
+  std::int64_t share = 0;  // log-sum-exps: the number of tokens that lie head by head; 0: row by row
 
   bool is_zero() const { return sum.empty(); }
   bool is_whole() const { return sum.size() == 0 || (sum.size() == 1 && sum[0].is_whole()); }
