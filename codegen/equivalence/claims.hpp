@@ -29,7 +29,7 @@ class claims {
   /// Checks the contents of an access of op `end`.
   void end(int rank, const access&, const content&, const codegen::holding&);
   /// The sum of the squares of gradients, added to an earlier sum.
-  holding sum_squares(const std::vector<const content*>& gradients, const content* before) const;
+  holding sum_squares(const std::vector<const content*>& gradients, const content* before);
   /// Checks the optimizer's operands for a parameter (weight, gradient and moments), and returns its results.
   /// `decays` must be true exactly for weights of more than one dim. A router's bias is updated by its counts
   /// instead of a gradient.
@@ -70,6 +70,7 @@ class claims {
   [[noreturn]] void refuse_value(const std::string& what, term expected, const holding& found) const;
   [[noreturn]] void refuse_sum(const std::string& what, const holding& found, term expected) const;
   [[noreturn]] void refuse_gradient(const holding&) const;
+  [[noreturn]] void refuse_norm(const holding&) const;
   const model::parameter& parameter(const std::string& name) const;
   few<part, 2> box_of(const codegen::holding&, const model::parameter&) const;
   void check_owned(const std::vector<held>&) const;
@@ -83,6 +84,7 @@ class claims {
   std::map<std::pair<int, std::size_t>, kept> kept_;  // by the rank and the first byte
   std::map<std::string, std::vector<held>> held_;     // by parameter
   int updates_ = 0;
+  std::set<term> squared_;  // squares of gradients that some rank has added to a norm
   std::set<int> read_targets_, make_loss_, leave_loss_, leave_norm_;  // ranks
   bool bf16_weights_ = false, bf16_moments_ = false;                  // the optimizer has some in bf16
   bool fp8_linears_ = false;                                          // operands are rounded to fp8

@@ -48,7 +48,7 @@ void claims::refuse_gradient(const holding& g) const {
   throw incomplete_sum(model_.name(g.closed()), text_of_missing(g, model_));
 }
 
-holding claims::sum_squares(const std::vector<const content*>& gradients, const content* before) const {
+holding claims::sum_squares(const std::vector<const content*>& gradients, const content* before) {
   holding norm;
   if (before) norm = *tensor_of(*before).holds;
   norm.any = false;
@@ -61,6 +61,7 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
     if (!model_.has(squares.of))
       throw refusal("RC7692: the norm is given {}; expected the gradient of a trained parameter",
                     model_.name(g.closed()));
+    squared_.insert(squares.of);
     for (int d = 0; d < g.box.size(); ++d)
       if (!g.box[d].is_whole()) {
         pending over{hasher(hash_of::axis) << squares.of << static_cast<word>(d),
@@ -141,7 +142,20 @@ std::vector<content> claims::update(const std::vector<const content*>& given, bo
 void claims::check_norm(const content& norm) const {
   const holding& n = *tensor_of(norm).holds;
   if (!n.is_whole()) refuse_sum("the norm", n, model_.norm());
-  if (n.closed() != model_.norm()) refuse_value("the norm", model_.norm(), n);
+  if (n.closed() != model_.norm()) refuse_norm(n);
+}
+
+/// Names what the norm lacks, where no rank adds it.
+void claims::refuse_norm(const holding& norm) const {
+  for (const auto& [name, p] : model_.parameters())
+    if (p.trainable && !p.balances.any() && !p.gradient.is_zero() &&
+        !squared_.contains(squares_of(p.gradient)))
+      throw refusal("RC7791: the norm lacks the gradient of {}", name);
+  for (const term& skipped : model_.skipped())
+    if (norm.closed() + skipped == model_.norm())
+      throw refusal(
+          "RC7792: the norm lacks the number of labels, by which ranks skip a step that has no labels");
+  refuse_value("the norm", model_.norm(), norm);
 }
 
 }  // namespace rankc::codegen::algebra

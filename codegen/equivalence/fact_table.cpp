@@ -28,14 +28,15 @@ bool are_summed(const fact& f, const equation& e) {
   });
 }
 
-/// Whether an equation computes a result from operands, each used once.
+/// Whether an equation computes a result from all operands, each used once.
 bool is_function(const fact& f, const equation& e) {
   const bool are_operands = std::all_of(e.operands.begin(), e.operands.end(), [&](int o) {
     return o >= f.results && o < static_cast<int>(f.ports.size()) &&
            std::count(e.operands.begin(), e.operands.end(), o) == 1;
   });
-  return e.is == equation::kind::function && e.how == joining::sum && are_operands && !e.operands.empty() &&
-         e.operands.size() <= max_operands && are_summed(f, e);
+  const std::size_t given = f.ports.size() - static_cast<std::size_t>(f.results);
+  return e.is == equation::kind::function && e.how == joining::sum && are_operands &&
+         e.operands.size() == given && given > 0 && given <= max_operands && are_summed(f, e);
 }
 
 /// Checks that a user's row does not claim to copy, to add tensors, to take a maximum or to move data.
@@ -51,7 +52,7 @@ void check_is_function(const fact& f) {
   if (!is_sound)
     throw refusal(
         "RC7744: the facts of the user's row {} are no functions; expected for each result, in the order "
-        "of the ports, one equation with its operands, a ' behind those in which it is linear, and the axes "
+        "of the ports, one equation with all operands, a ' behind those in which it is linear, and the axes "
         "that it sums over",
         f.row);
 }

@@ -7,6 +7,9 @@
 #include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
+#include <set>
+
+#include "../attention/models.hpp"
 #include "plans.hpp"
 #include "published.hpp"
 #include "small_experts.hpp"
@@ -62,6 +65,43 @@ const subject& balanced() {
                    rankc::schedules::gpipe{2}, {.seq = 8, .global_batch = 8});
   }();
   return s;
+}
+
+/// Layers with attention sinks, by tp.
+const subject& sunk() {
+  static const subject s =
+      on_host(attention_family::alternating{.first = {.window = 5, .sinks = true}, .second = {.sinks = true}},
+              {.world = 2, .tp = 2}, rankc::schedules::gpipe{1}, {.seq = 16, .global_batch = 2});
+  return s;
+}
+/// Labels are ignored; ranks of a context share sequences.
+const subject& masked() {
+  static const subject s = on_host(two_layers, {.world = 2, .cp = 2}, rankc::schedules::gpipe{2},
+                                   {.seq = 16, .global_batch = 4, .ignored_label = -100});
+  return s;
+}
+
+/// The gradients of parameters whose names end so are in no norm.
+void leave_out_of_norm(subject& s, const char* parameter) {
+  each_rank(s, [&](int r) {
+    rank_program& program = s.p.ranks[static_cast<std::size_t>(r)];
+    std::set<int> gone;
+    for (const op& o : program.ops)
+      for (std::size_t i = 0; o.row == "adamw" && i + 1 < o.views.size(); ++i) {
+        const auto& weight = o.reads[static_cast<std::size_t>(o.views[i].accesses.first)];
+        const op& begin = program.ops.front();
+        for (std::size_t w = 0; !o.views[i].written && w < begin.writes.size(); ++w)
+          if (begin.writes[w].value == weight.value && begin.holds[w].kind == holding_kind::weight &&
+              begin.holds[w].name.ends_with(parameter))
+            gone.insert(o.reads[static_cast<std::size_t>(o.views[i + 1].accesses.first)].value);
+      }
+    for (op& o : program.ops)
+      if (o.row == "sum_squares")
+        std::erase_if(o.views, [&](const view& v) {
+          return !v.written && gone.contains(o.reads[static_cast<std::size_t>(v.accesses.first)].value);
+        });
+    CHECK(gone.size() == 4);
+  });
 }
 
 op& first(subject& s, int rank, const char* name, const char* row = "") {
@@ -243,6 +283,13 @@ const std::vector<published_case> megatron_cases{
     {"M 8: the norm lacks the gradients of other ranks' shards", gpt, 7405,
      "the norm lacks features 64..127 of the squares of a gradient",
      [](subject& s) { leave_out(s, "gradient norm over tp"); }},
+    {"M 8: the norm lacks the gradients of attention sinks", sunk, 7791,
+     "the norm lacks the gradient of layers.0.sinks", [](subject& s) { leave_out_of_norm(s, ".sinks"); }},
+    {"M 9: ranks of a context divide their loss by their own count of labels", masked, 7428,
+     "operand count is head: count_labels without tokens",
+     [](subject& s) { leave_out(s, "number of labels"); }},
+    {"M 9: a masked step without labels is not skipped", masked, 7792, "the norm lacks the number of labels",
+     [](subject& s) { leave_out(s, "no labels"); }},
     {"M 9: ranks of a context divide their loss by their own count of tokens", ring, 7433,
      "0F0: head: cross_entropy", [](subject& s) { multiply(s, "cross_entropy", 3); }},
     {"M 10: a count of all ranks is read as the rank's own", balanced, 7500,

@@ -66,7 +66,7 @@ void attend_again(subject& s, const rankc::attention_setting& by) {
     }
 }
 
-/// Rank 0 computes the parts of another attention too, and merges those of its own by their log-sum-exps.
+/// Rank 0 computes the parts of another attention too, and merges the model's parts by their log-sum-exps.
 void merge_by_another(subject& s, const rankc::attention_setting& by) {
   attend_again(s, by);
   rank_program& r = s.p.ranks[0];

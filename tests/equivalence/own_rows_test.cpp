@@ -136,6 +136,8 @@ TEST_CASE("rows of a user's claim functions of their operands, under names of th
     CHECK_MESSAGE(is_no_function(rule(text)), text);
   for (const char* text : {"like gelu", "converts", "counts", "commutative", "positions", "whole(w) grouped"})
     CHECK_MESSAGE((needs(text) == said{7744, {"silu"}}), text);
+  // A result of which an operand is no part might be given another operand there.
+  CHECK(with_rows([](rows& r) { r[1].rule = "dx = dy'"; }) == said{7744, {"step"}});
   for (const std::string name : {"gelu", "adamw", "sum_squares", ""}) {
     const said expected{7743, {name}};
     CHECK_MESSAGE(with_rows([&](rows& r) { r[0].row = name; }) == expected, name);
