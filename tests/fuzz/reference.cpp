@@ -322,8 +322,9 @@ class layer_run {
     if (k == "arrange") return in(o, 0);
     if (k == "arrange_limited")
       return limited(in(o, 0), seq, static_cast<std::size_t>(o.with.most), dropped_);
-    if (k.ends_with("_statistics") || k == "push" || k == "zeros")
-      return {1, 1};  // counts, of which there is no loss
+    if (k.ends_with("_statistics") || k == "push" || k == "zeros" || k.ends_with("balance_loss") ||
+        k == "z_loss")
+      return {1, 1};  // statistics and losses of routers are left out
     if (k == "dispatch") return for_each_pick(in(o, 0), in(o, 1).cols);
     if (k == "expert_up" || k == "expert_down") {
       const rankc::type& all = t_.values[static_cast<std::size_t>(o.in[1])];  // experts' matrices in line
