@@ -118,7 +118,9 @@ std::string routers_text(const lowered& l, const pipeline_rank& r) {
   const std::string coefficients = coefficients_text(of.losses);
   const dim* const sums = find_reported_sums(*l.plan);
   if (r.arena.routers_bytes == 0 || l.plan->actions.bidirectional() || sums == nullptr)
-    return coefficients.empty() ? "" : fmt::format(",\n     .routers = {{{}.rows = 0}}", coefficients);
+    return coefficients.empty()
+               ? ""
+               : fmt::format(",\n     .routers = {{.where = {{}}, {}.fails = false}}", coefficients);
   return fmt::format(
       ",\n     .routers = {{.where = {{{}}}, .rows = {}, .experts = {}, {}.of_each_layer = {}{}{}}}",
       r.arena.routers, sums->count(), sums->unit, coefficients,

@@ -71,7 +71,9 @@ any_model read_sizes_of_family(const json& given, report& out) {
     legal.push_back(name);
     return size(name);
   };
-  const std::size_t family = f.one_of("family", families).value_or(1);
+  const auto named = f.one_of("family", families);
+  if (!named && given.contains("family")) return {};  // its other fields are not known
+  const std::size_t family = named.value_or(1);
   const int layers = size("layers"), hidden = size("hidden"), heads = size("heads"), vocab = size("vocab");
   any_model m;
   if (family == 0)

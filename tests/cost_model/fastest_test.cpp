@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <rankc/best_plan.hpp>
+#include <rankc/models/encoder.hpp>
 #include <rankc/models/gpt2.hpp>
 #include <rankc/models/llama.hpp>
 #include <rankc/models/qwen3_moe.hpp>
@@ -183,6 +184,22 @@ TEST_CASE("nor do they of plans whose linear layers are in eight bits") {
     CHECK(t.beyond_bounds == 0);
     CHECK(t.feasible > 2);
   }
+}
+
+TEST_CASE("the search finds the fastest plans of encoders, which read dense features") {
+  constexpr models::vision_transformer images{
+      .layers = 4, .hidden = 256, .heads = 4, .ffn = 1024, .patch = 48, .classes = 16};
+  constexpr models::regression_encoder series{
+      .layers = 4, .hidden = 256, .heads = 4, .ffn = 1024, .features = 32, .outputs = 4};
+  tally t;
+  for (const int gpus : {1, 2, 4, 8}) {
+    const cluster machines{1, gpus, 16'000'000'000, 989e12, 450e9, 50e9, "h200"};
+    const training recipe{.seq = 256, .global_batch = 16, .precision = bf16};
+    const plan_search::question q{machines, &cost_model::h200, recipe, gpus};
+    compare(images, q, 10, t);
+    compare(series, q, 10, t);
+  }
+  CHECK(t.feasible == 8);
 }
 
 TEST_CASE("groups that do not divide a node lie on two") {

@@ -321,8 +321,9 @@ class layer_run {
     if (k == "arrange") return in(o, 0);
     if (k == "arrange_limited")
       return limited(in(o, 0), seq, static_cast<std::size_t>(o.with.most), dropped_);
-    if (k.ends_with("_statistics") || k == "push" || k == "zeros")
-      return {1, 1};  // counts, on which no loss depends
+    if (k.ends_with("_statistics") || k == "push" || k == "zeros" || k.ends_with("balance_loss") ||
+        k == "z_loss")
+      return {1, 1};  // statistics and losses of routers are left out
     if (k == "dispatch") return for_each_pick(in(o, 0), in(o, 1).cols);
     if (k == "expert_up" || k == "expert_down") {
       // The experts' matrices, one after the other.

@@ -338,6 +338,11 @@ TEST_CASE("lines that ask nothing are refused") {
   line = line_of(8, 32);
   line["model"] = {{"family", "llama"}, {"layers", 2}};
   CHECK(refused(line) == test::said{8030, {"hidden"}});
+  line["model"] = {{"family", "vision_transformer"}, {"layers", 4}, {"patch", 16}, {"classes", 4}};
+  CHECK(refused(line) ==
+        test::said{8041,
+                   {"family", "\"vision_transformer\"", "gpt2, llama, qwen2, qwen3, qwen3_moe, mixtral"}});
+  CHECK(search(line)["diagnostics"].size() == 1);
   line = line_of(8, 32);
   line["cluster"] = {{"gpu", "h200"}, {"memory_gb", 0}};
   CHECK(refused(line) == test::said{8070, {"0", "1000000"}});

@@ -80,12 +80,54 @@ def put_tokens():
         "i32": megatron_index(4, [2], [8], [0, 1]),
         "modes": megatron_index(1, [4], [0], [0, 1], b"\0"),
         "no_tokens": megatron_index(1, [], [], [0]),
+        "documents": megatron_index(1, [1, 0, 2, 1], [0, 1, 1, 3], [0, 1, 1, 3, 4]),
+        "unordered": megatron_index(1, [1, 2], [0, 1], [0, 2, 1]),
     }
     for name, content in indexes.items():
         put("megatron_index", name, content)
         put("token_file", name, bytes([len(content)]) + content + struct.pack("<8H", *range(8)))
     put("token_file", "narrow", b"\0" + llm_c(20240520, 1, "H", [1, 2, 255]))
     put("token_file", "wide", b"\0" + llm_c(20240801, 7, "I", [1, 2, 255]))
+
+
+def put_masks():
+    """Masks of eight tokens."""
+    def mask(labels, magic=b"RANKCMSK", version=1, packed=0, tokens=8):
+        return magic + struct.pack("<IIQ", version, packed, tokens) + bytes(labels)
+
+    mixed, all_labels = [0, 1, 1, 0, 0, 1, 1, 1], [1] * 8
+    masks = {
+        "mixed": mask(mixed),
+        "none": mask([0] * 8),
+        "packed": mask(all_labels, packed=4),
+        "short": mask(all_labels[1:]),
+        "long": mask(all_labels + [1]),
+        "wrong_byte": mask([0, 1, 2, 0, 0, 1, 1, 1]),
+        "other_magic": mask(mixed, magic=b"RANKCMSX"),
+        "other_version": mask(mixed, version=2),
+        "other_count": mask(mixed, tokens=2**63),
+    }
+    for name, content in masks.items():
+        put("token_mask", name, content)
+
+
+def put_chats():
+    def line(*turns, **more):
+        return json.dumps({"messages": [{"role": r, "content": c} for r, c in turns], **more},
+                          ensure_ascii=False).encode()
+
+    lines = {
+        "system_alone": line(("system", "s")),
+        "tool": line(("user", "2+2"), ("tool", "4"), ("assistant", "4")),
+        "tools": line(("user", "a"), tools=[{}]),
+        "turns": line(("system", "s"), ("user", " u\n"), ("assistant", "\u3000a"), ("user", "<|im_end|>"),
+                      ("assistant", "")),
+        "two_of_the_assistant": line(("user", "a"), ("assistant", "b"), ("assistant", "c")),
+        "parts": line(("user", [{"type": "text", "text": "a"}])),
+        "no_messages": line(),
+    }
+    for name, content in lines.items():
+        put("chat_lines", name, content)
 
 
 def put_hello():
@@ -133,6 +175,8 @@ if __name__ == "__main__":
     given = parser.parse_args()
     put_safetensors()
     put_tokens()
+    put_masks()
+    put_chats()
     put_hello()
     put_option_texts()
     put_tokenizers()

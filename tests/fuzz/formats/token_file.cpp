@@ -22,6 +22,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     tokens.copy(0, tokens.size(), all.data());
     for (const std::int32_t token : all)
       if (token < 0 || token >= 256) __builtin_trap();
+    std::vector<std::uint8_t> begins(tokens.size());
+    tokens.mark_documents(0, tokens.size(), begins.data());
+    if (std::ranges::count(begins, 1) != static_cast<std::ptrdiff_t>(tokens.documents())) __builtin_trap();
   });
   return 0;
 }
