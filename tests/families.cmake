@@ -195,7 +195,7 @@ rankc_every_mutant(documents rankc_documents_test "certificates are accepted*")
 # Models that read dense features.
 rankc_family(encoders encoders/plans.cpp)
 rankc_registered_programs(rankc_encoders_host rankc_encoders_generate host 2)
-add_executable(rankc_encoders_test families/gradients_test.cpp families/split_test.cpp encoders/lowering_test.cpp encoders/oracle_test.cpp)
+add_executable(rankc_encoders_test families/gradients_test.cpp families/split_test.cpp encoders/evaluation_test.cpp encoders/lowering_test.cpp encoders/oracle_test.cpp)
 target_include_directories(rankc_encoders_test PRIVATE programs families)
 target_link_libraries(rankc_encoders_test PRIVATE rankc_encoders_plans rankc::codegen rankc::verify rankc_encoders_host rankc_test_host_main)
 target_compile_definitions(rankc_encoders_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_FAMILIES=2 RANKC_PLANS=30)
