@@ -17,9 +17,9 @@ batch read_some(const description& about, const read_sample& read, std::uint64_t
                     [&](std::uint64_t i, const sample_view& to) { read(std::min(first + i, end - 1), to); });
 }
 
-/// The share of a batch's labels that count. Every sample of a program without targets counts alike.
+/// The share of a batch's labels that count. Models without tokens have no labels to ignore.
 double share_of_labels(const description& about, const batch& b) {
-  if (b.targets.empty()) return 1;
+  if (b.targets.empty() || !about.ignores_labels()) return 1;
   const auto ignored = std::ranges::count(b.targets, about.ignored_label);
   return 1 - static_cast<double>(ignored) / static_cast<double>(b.targets.size());
 }
