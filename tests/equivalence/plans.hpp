@@ -6,10 +6,8 @@
 
 namespace equivalence_tests {
 
-std::vector<rankc::plan_data> example_plans();
-/// GPT by dp 2, tp 2 with sequence parallelism and pp 2; a Llama by dp 2 and tp 2; a GPT whose parameters are
-/// in 4 shards, that do not all divide, by 2 replicas; a GPT on a world of which some stand for all.
-rankc::plan_data eight_ranks();
+/// A Llama on dp 2 and tp 2; a GPT in 4 shards, into which not all parameters divide, and 2 replicas; a GPT on a
+/// world of which some ranks stand for all.
 rankc::plan_data small_llama();
 rankc::plan_data sharded_gpt();
 rankc::plan_data large_world(int dp, int tp, int pp, int shards = 1);
