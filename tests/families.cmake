@@ -27,6 +27,7 @@ rankc_plans(rankc_training_plans recompute/plans.cpp lora/plans.cpp fp8/plans.cp
 function(rankc_family name plans)
   add_executable(rankc_${name}_generate ${name}/generate.cpp)
   target_link_libraries(rankc_${name}_generate PRIVATE ${plans} rankc_write_programs)
+  set_target_properties(rankc_${name}_generate PROPERTIES links_libraries_first ON)
 endfunction()
 
 # A library of the programs that a generator writes for a target, in `parts` sources, and of their registry. ARGN is `sample`
