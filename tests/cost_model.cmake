@@ -4,7 +4,7 @@ add_executable(rankc_cost_model_test cost_model/fastest_test.cpp cost_model/kern
 target_include_directories(rankc_cost_model_test PRIVATE . bench)
 target_compile_definitions(rankc_cost_model_test PRIVATE RANKC_COST_MODEL="${CMAKE_CURRENT_SOURCE_DIR}/cost_model"
   RANKC_DSL="${rankc_SOURCE_DIR}/dsl")
-target_link_libraries(rankc_cost_model_test PRIVATE rankc_tool_commands rankc_experts_plans rankc_independent_plans rankc_sequences_plans rankc_test_main)
+target_link_libraries(rankc_cost_model_test PRIVATE rankc_tool_commands rankc_experts_plans rankc_sequences_plans rankc_test_main)
 add_test(NAME cost_model COMMAND rankc_cost_model_test)
 add_test(NAME cost_model_long COMMAND rankc_cost_model_test "--test-case=bounds prune nothing*")
 set_tests_properties(cost_model_long PROPERTIES LABELS long TIMEOUT 7200 ENVIRONMENT RANKC_PROBLEMS=1000)

@@ -6,15 +6,29 @@ add_library(rankc_write_programs STATIC families/sample.cpp families/write_progr
 target_include_directories(rankc_write_programs PUBLIC families)
 target_link_libraries(rankc_write_programs PUBLIC rankc::codegen PRIVATE rankc_warnings)
 
-# The plans of a family, of the sources given, and their generator.
-function(rankc_family name)
-  add_library(rankc_${name}_plans STATIC ${ARGN})
-  target_include_directories(rankc_${name}_plans PRIVATE "${rankc_SOURCE_DIR}/dsl/plans")
-  target_link_libraries(rankc_${name}_plans PUBLIC rankc_split_plans PRIVATE rankc_warnings)
-  target_compile_options(rankc_${name}_plans PRIVATE -O0)  # most of their time are the plans
-  rankc_use_precompiled(rankc_pch_plans rankc_${name}_plans)
+# A library of the plans of families of one subject. Most of the compile time of plans are functions of the language that
+# all of them call, so one unit has them all.
+function(rankc_plans library)
+  add_library(${library} STATIC ${ARGN})
+  target_include_directories(${library} PRIVATE "${rankc_SOURCE_DIR}/dsl/plans")
+  target_link_libraries(${library} PUBLIC rankc_split_plans PRIVATE rankc_warnings)
+  target_compile_options(${library} PRIVATE -O0)  # most of their time are the plans
+  set_target_properties(${library} PROPERTIES UNITY_BUILD ON)
+  rankc_use_precompiled(rankc_pch_plans ${library})
+endfunction()
+rankc_plans(rankc_odd_plans odd/plans.cpp odd/techniques.cpp)
+set_source_files_properties(odd/techniques.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # it has names of odd/plans.cpp
+rankc_plans(rankc_experts_plans experts/plans.cpp columns/plans.cpp independent/plans.cpp balance/plans.cpp routing/plans.cpp)
+rankc_plans(rankc_sequences_plans
+  sequences/plans.cpp documents/plans.cpp encoders/plans.cpp inputs/plans.cpp masked/plans.cpp attention/plans.cpp
+  packed/plans.cpp)
+rankc_plans(rankc_training_plans recompute/plans.cpp lora/plans.cpp fp8/plans.cpp optimizer/plans.cpp hugging_face/plans.cpp)
+
+# The generator of a family, whose plans are in `plans`.
+function(rankc_family name plans)
   add_executable(rankc_${name}_generate ${name}/generate.cpp)
-  target_link_libraries(rankc_${name}_generate PRIVATE rankc_${name}_plans rankc_write_programs)
+  target_link_libraries(rankc_${name}_generate PRIVATE ${plans} rankc_write_programs)
+  set_target_properties(rankc_${name}_generate PROPERTIES links_libraries_first ON)
 endfunction()
 
 # A library of the programs that a generator writes for a target, in `parts` sources, and of their registry. ARGN is `sample`
@@ -69,6 +83,17 @@ function(rankc_family_cuda_test name gpus)
 endfunction()
 
 # The gradients of a family's plans: of so many on one GPU, on two, and on three or four.
+# Cases that families share, compiled once. Each executable has counts.cpp with its family's numbers.
+add_library(rankc_family_gradients OBJECT families/gradients_test.cpp)
+add_library(rankc_family_split OBJECT families/split_test.cpp)
+foreach(cases IN ITEMS rankc_family_gradients rankc_family_split)
+  target_include_directories(${cases} PRIVATE programs)
+  target_link_libraries(${cases} PRIVATE rankc::trainer rankc::runtime_host rankc_test_options)
+endforeach()
+add_library(rankc_check_lowered STATIC families/check_lowered.cpp)
+target_include_directories(rankc_check_lowered INTERFACE families)
+target_link_libraries(rankc_check_lowered PUBLIC rankc::codegen rankc::verify PRIVATE rankc_test_options)
+
 function(rankc_gradients_cuda_test name parts one two four)
   rankc_family_programs(${name} cuda ${parts})
   set(gpus 1)
@@ -84,182 +109,179 @@ function(rankc_gradients_cuda_test name parts one two four)
 endfunction()
 
 # Plans that users may write and no other test has: generated, compiled, trained, held to finite differences.
-rankc_family(odd odd/plans.cpp odd/techniques.cpp)
+rankc_family(odd rankc_odd_plans)
 rankc_sampled_programs(odd 4 45 305)
 add_executable(rankc_odd_test odd/certificate_test.cpp odd/checkpoint_test.cpp odd/coverage_test.cpp odd/embedded_test.cpp
-  odd/odd_test.cpp odd/refused_test.cpp families/gradients_test.cpp families/split_test.cpp)
+  odd/odd_test.cpp odd/refused_test.cpp families/counts.cpp)
 target_include_directories(rankc_odd_test PRIVATE programs)
-target_link_libraries(rankc_odd_test PRIVATE rankc_odd_plans rankc::codegen rankc::verify rankc_odd_host rankc_test_host_main nlohmann_json::nlohmann_json)
+target_link_libraries(rankc_odd_test PRIVATE rankc_family_gradients rankc_family_split rankc_odd_plans rankc::codegen rankc::verify rankc_odd_host rankc_test_host_main nlohmann_json::nlohmann_json)
 add_test(NAME odd COMMAND rankc_odd_test)
 rankc_every_program(odd_every_program rankc_odd_test odd)
 
 rankc_every_mutant(odd rankc_odd_test "certificates of odd*")
 
 # Models with experts.
-rankc_family(experts experts/plans.cpp)
+rankc_family(experts rankc_experts_plans)
 rankc_sampled_programs(experts 2 9 118)
-add_executable(rankc_experts_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp experts/capacity_test.cpp experts/checkpoint_test.cpp experts/exchanges_test.cpp experts/lowering_test.cpp fuzz/reference.cpp)
+add_executable(rankc_experts_test experts/capacity_test.cpp experts/checkpoint_test.cpp experts/exchanges_test.cpp experts/lowering_test.cpp fuzz/reference.cpp families/counts.cpp)
 target_include_directories(rankc_experts_test PRIVATE programs families)
-target_link_libraries(rankc_experts_test PRIVATE rankc_experts_plans rankc::codegen rankc::verify rankc_experts_host rankc_test_host_main rankc_test_json)
+target_link_libraries(rankc_experts_test PRIVATE rankc_family_gradients rankc_family_split rankc_check_lowered rankc_experts_plans rankc::codegen rankc::verify rankc_experts_host rankc_test_host_main rankc_test_json)
 add_test(NAME experts COMMAND rankc_experts_test)
 rankc_every_program(experts_every_program rankc_experts_test experts)
 rankc_every_mutant(experts rankc_experts_test "programs with experts on ranks*")
 
 # Models whose experts are spread over ranks that share out their columns too.
-rankc_family(columns columns/plans.cpp)
+rankc_family(columns rankc_experts_plans)
 rankc_sampled_programs(columns 1 5 38)
-add_executable(rankc_columns_test families/split_test.cpp families/check_lowered.cpp columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp)
+add_executable(rankc_columns_test columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp families/counts.cpp)
 target_include_directories(rankc_columns_test PRIVATE programs families)
-target_link_libraries(rankc_columns_test PRIVATE rankc_columns_plans rankc::codegen rankc::verify rankc_columns_host rankc_test_host_main rankc_test_json)
+target_link_libraries(rankc_columns_test PRIVATE rankc_family_split rankc_check_lowered rankc_experts_plans rankc::codegen rankc::verify rankc_columns_host rankc_test_host_main rankc_test_json)
 add_test(NAME columns COMMAND rankc_columns_test)
 rankc_every_program(columns_every_program rankc_columns_test columns)
 rankc_every_mutant(columns rankc_columns_test "programs whose ranks share*,the norm counts*")
 
 # Models whose experts are spread over ranks that have the same tokens.
-rankc_family(independent independent/plans.cpp)
+rankc_family(independent rankc_experts_plans)
 rankc_sampled_programs(independent 1 3 26)
-add_executable(rankc_independent_test families/split_test.cpp families/check_lowered.cpp independent/checkpoint_test.cpp independent/lowering_test.cpp independent/routing_test.cpp)
+add_executable(rankc_independent_test independent/checkpoint_test.cpp independent/lowering_test.cpp independent/routing_test.cpp families/counts.cpp)
 target_include_directories(rankc_independent_test PRIVATE programs families)
-target_link_libraries(rankc_independent_test PRIVATE rankc_independent_plans rankc::codegen rankc::verify rankc_independent_host rankc_test_host_main rankc_test_json)
+target_link_libraries(rankc_independent_test PRIVATE rankc_family_split rankc_check_lowered rankc_experts_plans rankc::codegen rankc::verify rankc_independent_host rankc_test_host_main rankc_test_json)
 add_test(NAME independent COMMAND rankc_independent_test)
 rankc_every_program(independent_every_program rankc_independent_test independent)
 rankc_every_mutant(independent rankc_independent_test "programs whose ranks of ep*")
 
 # Models whose routers have losses.
-rankc_family(balance balance/plans.cpp)
+rankc_family(balance rankc_experts_plans)
 rankc_sampled_programs(balance 2 5 48)
-add_executable(rankc_balance_test families/gradients_test.cpp families/split_test.cpp)
+add_executable(rankc_balance_test families/counts.cpp)
 target_include_directories(rankc_balance_test PRIVATE programs)
-target_link_libraries(rankc_balance_test PRIVATE rankc_balance_plans rankc::codegen rankc::verify rankc_balance_host rankc_test_host_main)
+target_link_libraries(rankc_balance_test PRIVATE rankc_family_gradients rankc_family_split rankc_experts_plans rankc::codegen rankc::verify rankc_balance_host rankc_test_host_main)
 add_test(NAME balance COMMAND rankc_balance_test)
 rankc_every_program(balance_every_program rankc_balance_test balance)
 
 # Models whose routers choose of groups of experts, or with a bias.
-rankc_family(routing routing/plans.cpp)
+rankc_family(routing rankc_experts_plans)
 rankc_sampled_programs(routing 1 5 56)
-add_executable(rankc_routing_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp routing/bias_test.cpp routing/lowering_test.cpp)
+add_executable(rankc_routing_test routing/bias_test.cpp routing/lowering_test.cpp families/counts.cpp)
 target_include_directories(rankc_routing_test PRIVATE programs families)
-target_link_libraries(rankc_routing_test PRIVATE rankc_routing_plans rankc::codegen rankc::verify rankc_routing_host rankc_test_host_main)
+target_link_libraries(rankc_routing_test PRIVATE rankc_family_gradients rankc_family_split rankc_check_lowered rankc_experts_plans rankc::codegen rankc::verify rankc_routing_host rankc_test_host_main)
 add_test(NAME routing COMMAND rankc_routing_test)
 rankc_every_program(routing_every_program rankc_routing_test routing)
 rankc_every_mutant(routing rankc_routing_test "programs of routers*")
 
 # Plans that recompute, beside the same plans that keep everything.
-rankc_family(recompute recompute/plans.cpp)
+rankc_family(recompute rankc_training_plans)
 rankc_family_programs(recompute host 4)
 add_executable(rankc_recompute_test recompute/recompute_test.cpp recompute/lowering_test.cpp)
 target_include_directories(rankc_recompute_test PRIVATE programs)
-target_link_libraries(rankc_recompute_test PRIVATE rankc_recompute_plans rankc::codegen rankc::verify rankc_recompute_host rankc_test_host_main)
+target_link_libraries(rankc_recompute_test PRIVATE rankc_training_plans rankc::codegen rankc::verify rankc_recompute_host rankc_test_host_main)
 add_test(NAME recompute COMMAND rankc_recompute_test)
 rankc_every_mutant(recompute rankc_recompute_test "programs that recompute are proven*")
 
 # Plans that train parts of low rank, or not everything.
-rankc_family(lora lora/plans.cpp)
+rankc_family(lora rankc_training_plans)
 rankc_family_programs(lora host 3)
 add_executable(rankc_lora_test lora/files_test.cpp lora/gradients_test.cpp lora/layouts_test.cpp
   lora/peft_test.cpp)
 target_include_directories(rankc_lora_test PRIVATE programs)
-target_link_libraries(rankc_lora_test PRIVATE rankc_lora_plans rankc::codegen rankc::verify rankc_lora_host rankc_test_host_main
+target_link_libraries(rankc_lora_test PRIVATE rankc_training_plans rankc::codegen rankc::verify rankc_lora_host rankc_test_host_main
   nlohmann_json::nlohmann_json)
 add_test(NAME lora COMMAND rankc_lora_test)
 
 # Plans whose linear layers are in eight bits.
-rankc_family(fp8 fp8/plans.cpp)
+rankc_family(fp8 rankc_training_plans)
 rankc_family_programs(fp8 host 2)
 add_executable(rankc_fp8_test fp8/losses_test.cpp fp8/lowering_test.cpp)
 target_include_directories(rankc_fp8_test PRIVATE programs)
 target_compile_definitions(rankc_fp8_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")
-target_link_libraries(rankc_fp8_test PRIVATE rankc_fp8_plans rankc::codegen rankc::verify rankc_fp8_host rankc_test_host_main rankc_test_json)
+target_link_libraries(rankc_fp8_test PRIVATE rankc_training_plans rankc::codegen rankc::verify rankc_fp8_host rankc_test_host_main rankc_test_json)
 add_test(NAME fp8 COMMAND rankc_fp8_test)
 
 # Plans whose ranks share out sequences: they exchange heads, or hand on keys and values.
-rankc_family(sequences sequences/plans.cpp)
+rankc_family(sequences rankc_sequences_plans)
 rankc_sampled_programs(sequences 1 5 72)
-add_executable(rankc_sequences_test families/split_test.cpp sequences/lowering_test.cpp)
+add_executable(rankc_sequences_test sequences/lowering_test.cpp families/counts.cpp)
 target_include_directories(rankc_sequences_test PRIVATE programs)
-target_link_libraries(rankc_sequences_test PRIVATE rankc_sequences_plans rankc::codegen rankc::verify rankc_sequences_host rankc_test_host_main)
+target_link_libraries(rankc_sequences_test PRIVATE rankc_family_split rankc_sequences_plans rankc::codegen rankc::verify rankc_sequences_host rankc_test_host_main)
 add_test(NAME sequences COMMAND rankc_sequences_test)
 rankc_every_program(sequences_every_program rankc_sequences_test sequences)
 rankc_every_mutant(sequences rankc_sequences_test "certificates are accepted*")
 
 # Plans whose sequences are of documents.
-rankc_family(documents documents/plans.cpp)
+rankc_family(documents rankc_sequences_plans)
 rankc_sampled_programs(documents 1 5 29)
-add_executable(rankc_documents_test families/gradients_test.cpp families/split_test.cpp documents/lowering_test.cpp documents/packed_test.cpp)
+add_executable(rankc_documents_test documents/lowering_test.cpp documents/packed_test.cpp families/counts.cpp)
 target_include_directories(rankc_documents_test PRIVATE programs)
-target_link_libraries(rankc_documents_test PRIVATE rankc_documents_plans rankc::codegen rankc::verify rankc_documents_host rankc_test_host_main)
+target_link_libraries(rankc_documents_test PRIVATE rankc_family_gradients rankc_family_split rankc_sequences_plans rankc::codegen rankc::verify rankc_documents_host rankc_test_host_main)
 add_test(NAME documents COMMAND rankc_documents_test)
 rankc_every_program(documents_every_program rankc_documents_test documents)
 rankc_every_mutant(documents rankc_documents_test "certificates are accepted*")
 
 # Models that read dense features.
-rankc_family(encoders encoders/plans.cpp)
+rankc_family(encoders rankc_sequences_plans)
 rankc_registered_programs(rankc_encoders_host rankc_encoders_generate host 2)
-add_executable(rankc_encoders_test families/gradients_test.cpp families/split_test.cpp encoders/evaluation_test.cpp encoders/lowering_test.cpp encoders/oracle_test.cpp)
-target_include_directories(rankc_encoders_test PRIVATE programs families)
-target_link_libraries(rankc_encoders_test PRIVATE rankc_encoders_plans rankc::codegen rankc::verify rankc_encoders_host rankc_test_host_main)
+add_executable(rankc_encoders_test encoders/evaluation_test.cpp encoders/lowering_test.cpp encoders/oracle_test.cpp families/counts.cpp)
+target_include_directories(rankc_encoders_test PRIVATE programs)
+target_link_libraries(rankc_encoders_test PRIVATE rankc_family_gradients rankc_family_split rankc_sequences_plans rankc::codegen rankc::verify rankc_encoders_host rankc_test_host_main)
 target_compile_definitions(rankc_encoders_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_FAMILIES=2 RANKC_PLANS=30)
 add_test(NAME encoders COMMAND rankc_encoders_test)
 
 # Models that declare inputs of a step.
-rankc_family(inputs inputs/plans.cpp)
+rankc_family(inputs rankc_sequences_plans)
 rankc_registered_programs(rankc_inputs_host rankc_inputs_generate host 1)
-add_executable(rankc_inputs_test families/gradients_test.cpp families/split_test.cpp inputs/inputs_test.cpp inputs/lowering_test.cpp)
+add_executable(rankc_inputs_test inputs/inputs_test.cpp inputs/lowering_test.cpp families/counts.cpp)
 target_include_directories(rankc_inputs_test PRIVATE programs)
-target_link_libraries(rankc_inputs_test PRIVATE rankc_inputs_plans rankc::codegen rankc::verify rankc_inputs_host rankc_test_host_main)
+target_link_libraries(rankc_inputs_test PRIVATE rankc_family_gradients rankc_family_split rankc_sequences_plans rankc::codegen rankc::verify rankc_inputs_host rankc_test_host_main)
 target_compile_definitions(rankc_inputs_test PRIVATE RANKC_FAMILIES=1 RANKC_PLANS=10)
 add_test(NAME inputs COMMAND rankc_inputs_test)
 
 # Plans whose loss ignores some labels.
-rankc_family(masked masked/plans.cpp)
+rankc_family(masked rankc_sequences_plans)
 rankc_sampled_programs(masked 1 5 40)
-add_executable(rankc_masked_test equivalence/subject.cpp families/gradients_test.cpp families/split_test.cpp
-  families/check_lowered.cpp masked/labels_test.cpp masked/lowering_test.cpp masked/oracle_test.cpp)
+add_executable(rankc_masked_test masked/labels_test.cpp masked/lowering_test.cpp masked/oracle_test.cpp families/counts.cpp)
 target_include_directories(rankc_masked_test PRIVATE programs families)
-target_link_libraries(rankc_masked_test PRIVATE rankc_masked_plans rankc::codegen rankc::verify rankc_masked_host rankc_test_host_main nlohmann_json::nlohmann_json)
+target_link_libraries(rankc_masked_test PRIVATE rankc_family_gradients rankc_family_split rankc_check_lowered rankc_equivalence_testing rankc_sequences_plans rankc::codegen rankc::verify rankc_masked_host rankc_test_host_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_masked_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")
 add_test(NAME masked COMMAND rankc_masked_test)
 rankc_every_program(masked_every_program rankc_masked_test masked)
 rankc_every_mutant(masked rankc_masked_test "programs with ignored labels*")
 
 # Plans of packed documents whose loss ignores labels.
-rankc_family(packed packed/plans.cpp)
+rankc_family(packed rankc_sequences_plans)
 rankc_registered_programs(rankc_packed_host rankc_packed_generate host 1)
-add_executable(rankc_packed_test equivalence/subject.cpp families/gradients_test.cpp families/split_test.cpp
-  packed/isolation_test.cpp packed/labels_test.cpp packed/lowering_test.cpp packed/oracle_test.cpp)
+add_executable(rankc_packed_test packed/isolation_test.cpp packed/labels_test.cpp packed/lowering_test.cpp packed/oracle_test.cpp families/counts.cpp)
 target_include_directories(rankc_packed_test PRIVATE programs families)
-target_link_libraries(rankc_packed_test PRIVATE rankc_packed_plans rankc::codegen rankc::verify rankc_packed_host rankc_test_host_main nlohmann_json::nlohmann_json)
+target_link_libraries(rankc_packed_test PRIVATE rankc_family_gradients rankc_family_split rankc_equivalence_testing rankc_sequences_plans rankc::codegen rankc::verify rankc_packed_host rankc_test_host_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_packed_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_FAMILIES=2 RANKC_PLANS=14)
 add_test(NAME packed COMMAND rankc_packed_test)
 
 # Plans whose attention has windows, softcaps, scales, sinks, and value heads of another size than key heads.
-rankc_family(attention attention/plans.cpp)
+rankc_family(attention rankc_sequences_plans)
 rankc_sampled_programs(attention 2 11 63)
-add_executable(rankc_attention_test families/gradients_test.cpp families/split_test.cpp families/check_lowered.cpp attention/lowering_test.cpp attention/oracle_test.cpp attention/pytorch_test.cpp)
+add_executable(rankc_attention_test attention/lowering_test.cpp attention/oracle_test.cpp attention/pytorch_test.cpp families/counts.cpp)
 target_include_directories(rankc_attention_test PRIVATE programs families)
-target_link_libraries(rankc_attention_test PRIVATE rankc_attention_plans rankc::codegen rankc::verify rankc_attention_host rankc_test_host_main nlohmann_json::nlohmann_json)
+target_link_libraries(rankc_attention_test PRIVATE rankc_family_gradients rankc_family_split rankc_check_lowered rankc_sequences_plans rankc::codegen rankc::verify rankc_attention_host rankc_test_host_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_attention_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")
 add_test(NAME attention COMMAND rankc_attention_test)
 rankc_every_program(attention_every_program rankc_attention_test attention)
 rankc_every_mutant(attention rankc_attention_test "programs of windows*")
 
 add_executable(rankc_sample_test families/sample_test.cpp)
-target_link_libraries(rankc_sample_test PRIVATE rankc_write_programs rankc_balance_plans rankc_columns_plans
-  rankc_documents_plans rankc_experts_plans rankc_independent_plans rankc_odd_plans rankc_routing_plans
-  rankc_sequences_plans rankc_test_main)
+target_link_libraries(rankc_sample_test PRIVATE rankc_write_programs rankc_experts_plans
+  rankc_sequences_plans rankc_odd_plans rankc_test_main)
 add_test(NAME programs_sample COMMAND rankc_sample_test)
 
 # Plans by their optimizer.
-rankc_family(optimizer optimizer/plans.cpp)
+rankc_family(optimizer rankc_training_plans)
 rankc_family_programs(optimizer host 3)
 add_executable(rankc_optimizer_test optimizer/update_test.cpp optimizer/layouts_test.cpp optimizer/checkpoint_test.cpp optimizer/lowering_test.cpp)
 target_include_directories(rankc_optimizer_test PRIVATE programs)
-target_link_libraries(rankc_optimizer_test PRIVATE rankc_optimizer_plans rankc::codegen rankc::verify rankc_optimizer_host rankc_test_host_main)
+target_link_libraries(rankc_optimizer_test PRIVATE rankc_training_plans rankc::codegen rankc::verify rankc_optimizer_host rankc_test_host_main)
 add_test(NAME optimizer COMMAND rankc_optimizer_test)
 rankc_every_mutant(optimizer rankc_optimizer_test "programs of every optimizer*")
 
 # Models in Hugging Face's files.
-rankc_family(hugging_face hugging_face/plans.cpp)
+rankc_family(hugging_face rankc_training_plans)
 rankc_family_programs(hugging_face host 1)
 add_executable(rankc_hugging_face_test hugging_face/configs_test.cpp hugging_face/families_test.cpp hugging_face/files_test.cpp
   hugging_face/kept_test.cpp hugging_face/oracle_test.cpp hugging_face/own_names_test.cpp hugging_face/packed_test.cpp hugging_face/padded_test.cpp hugging_face/torch_test.cpp)

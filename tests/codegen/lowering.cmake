@@ -12,8 +12,8 @@ add_executable(rankc_lowering_test
   codegen/emit/attention_engines_test.cpp
   codegen/emit/calls_test.cpp
   codegen/emit/timeline_test.cpp)
-target_include_directories(rankc_lowering_test PRIVATE "${rankc_SOURCE_DIR}/tests" "${rankc_SOURCE_DIR}/codegen" "${rankc_SOURCE_DIR}/dsl/plans")
-target_link_libraries(rankc_lowering_test PRIVATE rankc_odd_plans rankc_experts_plans rankc_lora_plans rankc_drawn_plans rankc_test_plans rankc::codegen rankc_proof_testing rankc_test_main nlohmann_json::nlohmann_json)
+target_include_directories(rankc_lowering_test PRIVATE "${rankc_SOURCE_DIR}/tests" "${rankc_SOURCE_DIR}/codegen")
+target_link_libraries(rankc_lowering_test PRIVATE rankc_example_plans rankc_odd_plans rankc_experts_plans rankc_training_plans rankc_drawn_plans rankc_test_plans rankc::codegen rankc_proof_testing rankc_test_main nlohmann_json::nlohmann_json)
 add_test(NAME codegen/lowering COMMAND rankc_lowering_test)
 rankc_every_mutant(codegen/lowering rankc_lowering_test "mutants of lowered*,every test plan has*,no buffer makes*,the passes are*,the memory of*")
 add_test(NAME codegen/lowering_long COMMAND rankc_lowering_test --no-skip --test-case=twenty*)

@@ -7,6 +7,7 @@
 #include <odd/plans.hpp>
 #include <programs/plans.hpp>
 
+#include "../example_plans.hpp"
 #include "../some_of.hpp"
 #include "plans.hpp"
 #include "subject.hpp"
@@ -45,7 +46,7 @@ struct tally {
 TEST_CASE("the example plans compute their models") {
   tally all;
   std::size_t n = 0;
-  for (const rankc::plan_data& plan : example_plans())
+  for (const rankc::plan_data& plan : examples::plans())
     for (const auto& [to, type] : {std::pair{target::host, dtype::f64},
                                    {target::host, dtype::f32},
                                    {target::cuda, dtype::f32},

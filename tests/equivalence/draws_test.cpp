@@ -9,7 +9,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "plans.hpp"
+#include "../example_plans.hpp"
 #include "refused.hpp"
 
 namespace draws_test {
@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint64_t seeds[]{1, 2, 3};
 
 const subject& one_rank() {
-  static const subject s(example_plans().at(0), target::host);
+  static const subject s(examples::plan("gpt_one_rank"), target::host);
   return s;
 }
 

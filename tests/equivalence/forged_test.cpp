@@ -20,6 +20,7 @@
 #include <sstream>
 #include <string>
 
+#include "../example_plans.hpp"
 #include "../scratch_folder.hpp"
 #include "plans.hpp"
 #include "refused.hpp"
@@ -220,7 +221,7 @@ TEST_CASE("forged: bytes that the kernel of an optimizer takes behind a tensor")
 }
 
 TEST_CASE("forged: tensors of two types are added up in one call") {
-  const subject sound(eight_ranks(), target::host);
+  const subject sound(examples::plan("gpt_dp2_tp2_pp2"), target::host);
   check_refused(sound, 7599, [](subject& s) {
     for (rank_program& r : s.p.ranks)
       for (op& o : r.ops)

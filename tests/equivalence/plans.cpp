@@ -1,36 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include <01_gpt_one_rank.hpp>
-#include <02_gpt_pp2.hpp>
-#include <03_gpt_dp2_tp2_pp2.hpp>
-#include <04_llama3_8b.hpp>
-#include <05_schedules.hpp>
-#include <06_gated_attention.hpp>
-#include <07_latent_attention.hpp>
-#include <08_sharded_weights.hpp>
-#include <09_lora.hpp>
+#include <rankc/models/gpt2.hpp>
+#include <rankc/models/llama.hpp>
 #include <rankc/plan/make_plan.hpp>
+#include <rankc/rankc.hpp>
 #include <rankc/schedules/looped_bfs.hpp>
 
 namespace equivalence_tests {
-
-std::vector<rankc::plan_data> example_plans() {
-  using rankc::make_plan;
-  return {make_plan("gpt_one_rank", plans::gpt_one_rank),
-          make_plan("gpt_pp2", plans::gpt_pp2),
-          make_plan("gpt_dp2_tp2_pp2", plans::gpt_dp2_tp2_pp2),
-          make_plan("llama3_8b", plans::llama3_8b),
-          make_plan("gpt_dual_pipe_v", plans::gpt_dual_pipe_v),
-          make_plan("gpt_by_hand", plans::gpt_by_hand),
-          make_plan("gpt_gated", plans::gpt_gated),
-          make_plan("gpt_latent", plans::gpt_latent),
-          make_plan("gpt_sharded", plans::gpt_sharded),
-          make_plan("gpt_sharded_moments", plans::gpt_sharded_moments),
-          make_plan("gpt_lora", plans::gpt_lora)};
-}
-
-rankc::plan_data eight_ranks() { return rankc::make_plan("gpt_dp2_tp2_pp2", plans::gpt_dp2_tp2_pp2); }
 
 rankc::plan_data small_llama() {
   using namespace rankc;

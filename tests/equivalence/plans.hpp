@@ -6,11 +6,8 @@
 
 namespace equivalence_tests {
 
-std::vector<rankc::plan_data> example_plans();
-/// eight_ranks: GPT with dp 2, tp 2, sequence parallelism and pp 2. small_llama: dp 2 and tp 2. sharded_gpt:
-/// 4 shards, into which not all parameters divide, and 2 replicas. large_world: a GPT whose representative
-/// ranks stand for all.
-rankc::plan_data eight_ranks();
+/// small_llama: dp 2 and tp 2. sharded_gpt: 4 shards, into which not all parameters divide, and 2 replicas.
+/// large_world: a GPT whose representative ranks stand for all.
 rankc::plan_data small_llama();
 rankc::plan_data sharded_gpt();
 rankc::plan_data large_world(int dp, int tp, int pp, int shards = 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "published.hpp"
 
+#include "../example_plans.hpp"
 #include "plans.hpp"
 
 namespace equivalence_tests {
@@ -30,7 +31,7 @@ void check_proofs(const std::vector<published_case>& all) {
 }
 
 const subject& gpt() {
-  static const subject s(eight_ranks(), target::host);
+  static const subject s(examples::plan("gpt_dp2_tp2_pp2"), target::host);
   return s;
 }
 const subject& llama() {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "../example_plans.hpp"
 #include "plans.hpp"
 #include "refused.hpp"
 
@@ -18,7 +19,7 @@ using namespace equivalence_tests;
 namespace {
 
 const subject& eight() {
-  static const subject s(eight_ranks(), target::host);
+  static const subject s(examples::plan("gpt_dp2_tp2_pp2"), target::host);
   return s;
 }
 const subject& adapted() {
@@ -296,7 +297,7 @@ TEST_CASE("a reduction or a gather is another") {
 }
 
 TEST_CASE("rows move beside what is no product of rows") {
-  const subject sound(eight_ranks(), target::cuda, dtype::bf16);
+  const subject sound(examples::plan("gpt_dp2_tp2_pp2"), target::cuda, dtype::bf16);
   CHECK(sound.reason() == "");
   check_refused(sound, said{7519, {"0B0: embedding: embedding_grad"}}, [](subject& s) {
     for (op* o : s.find_all("embedding: all_gather of dy")) o->by_rows = 1;  // these kernels sum over rows

@@ -30,7 +30,7 @@ struct subject {
   /// The n-th such op of each rank that has one.
   std::vector<op*> find_all(const std::string& name, const std::string& row = "", std::size_t n = 0);
   static view& port(op&, const std::string& name);
-  static access& read_of(op& o, const std::string& port_name) {
+  static rankc::codegen::access& read_of(op& o, const std::string& port_name) {
     return o.reads[static_cast<std::size_t>(port(o, port_name).accesses.first)];
   }
 

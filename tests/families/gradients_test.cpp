@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "counts.hpp"
 #include "run.hpp"
 
 namespace gradients_test {
@@ -82,7 +83,7 @@ TEST_CASE("gradients of plans on one rank are those of finite differences") {
     }
     ++plans;
   }
-  CHECK(plans == RANKC_FAMILIES);
+  CHECK(plans == jobs_of_family);
   CHECK(elements > 200 * static_cast<std::size_t>(plans));
   MESSAGE(plans << " plans, " << elements << " elements, largest difference " << worst
                 << " of the largest gradient");

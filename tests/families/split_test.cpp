@@ -10,6 +10,7 @@
 #include <set>
 
 #include "calls.hpp"
+#include "counts.hpp"
 
 namespace split_test {
 
@@ -62,8 +63,8 @@ TEST_CASE("plans that are split compute what one rank does") {
     ++plans;
   }
   const int jobs = static_cast<int>(split.size());
-  CHECK(jobs == expected_of(jobs, RANKC_FAMILIES));
-  CHECK(plans == expected_of(plans, RANKC_PLANS - RANKC_FAMILIES));
+  CHECK(jobs == expected_of(jobs, jobs_of_family));
+  CHECK(plans == expected_of(plans, plans_of_family - jobs_of_family));
   MESSAGE(plans << " split plans, largest relative difference of a gradient " << worst
                 << ", of weights after " << untimed_steps + 1 << " steps " << worst_weight);
 }

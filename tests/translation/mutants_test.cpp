@@ -3,7 +3,6 @@
 #include "compare.hpp"
 #include "mutate_program.hpp"
 #include "mutate_text.hpp"
-#include "plans.hpp"
 #include "texts.hpp"
 
 #include <doctest/doctest.h>
@@ -12,6 +11,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "../example_plans.hpp"
 #include "../some_of.hpp"
 
 namespace {
@@ -23,19 +23,14 @@ using rankc::runtime::dtype;
 /// with router biases; and with row-pipelined GEMMs.
 std::vector<subject> subjects() {
   std::vector<subject> out;
-  for (rankc::plan_data& p : example_plans()) {
-    if (p.name == "gpt_dp2_tp2_pp2") out.push_back(make_subject(p, false, dtype::f32));
-    if (p.name == "gpt_pp2") out.push_back(make_subject(p, true, dtype::bf16));
-    if (p.name == "gpt_dual_pipe_v") out.push_back(make_subject(p, false, dtype::f32));
-  }
-  REQUIRE(out.size() == 3);
+  out.push_back(make_subject(examples::plan("gpt_pp2"), true, dtype::bf16));
+  out.push_back(make_subject(examples::plan("gpt_dp2_tp2_pp2"), false, dtype::f32));
+  out.push_back(make_subject(examples::plan("gpt_dual_pipe_v"), false, dtype::f32));
   for (split_plan& p : routing::plans())
     if (p.plan.name == "routing_both_shards") out.push_back(make_subject(p.plan, false, dtype::f64));
-  for (rankc::plan_data& p : example_plans()) {
-    if (p.name != "gpt_dp2_tp2_pp2") continue;
-    p.name = "gpt_by_rows";
-    out.push_back(make_subject(p, true, dtype::bf16));
-  }
+  rankc::plan_data by_rows = examples::plan("gpt_dp2_tp2_pp2");
+  by_rows.name = "gpt_by_rows";
+  out.push_back(make_subject(by_rows, true, dtype::bf16));
   return out;
 }
 enum { packed, eight, beside, biased, moving };  // in the order of subjects()

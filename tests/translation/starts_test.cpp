@@ -2,8 +2,8 @@
 // A text with other calls than the proven ones does not start. Statements of a text are altered one by one,
 // and the runtime's own check refuses each by the name of a call.
 #include "mutate_text.hpp"
-#include "plans.hpp"
 #include "texts.hpp"
+#include "../example_plans.hpp"
 #include "../some_of.hpp"
 
 #include <doctest/doctest.h>
@@ -279,9 +279,8 @@ void keep_some(std::vector<altered>& texts) {
 std::vector<altered> altered_texts(const std::string& folder) {
   std::vector<altered> list;
   for (const bool cuda : {false, true}) {
-    for (rankc::plan_data& p : example_plans())
-      if (p.name == "gpt_dp2_tp2_pp2") list.push_back(altered_text(std::move(p), cuda, folder));
-    list.push_back(altered_text(sharded_plan(), cuda, folder));
+    for (const char* name : {"gpt_dp2_tp2_pp2", "gpt_sharded"})
+      list.push_back(altered_text(examples::plan(name), cuda, folder));
   }
   list.push_back(altered_text(llama_plan(), false, folder));
   keep_some(list);
@@ -341,7 +340,7 @@ TEST_CASE("starts: a certificate has the calls of its text, where some ranks sta
   constexpr rankc::training recipe{.seq = 8, .global_batch = 64, .precision = rankc::f32};
   const rankc::plan_data world =
       make_plan("world", gpt, dims, rankc::schedules::one_f_one_b{4}, recipe, rankc::clusters::h200<16>);
-  for (const rankc::plan_data& plan : {world, sharded_plan()}) {
+  for (const rankc::plan_data& plan : {world, examples::plan("gpt_sharded")}) {
     CAPTURE(plan.name);
     namespace codegen = rankc::codegen;
     const codegen::lowered l = codegen::lower(plan, dtype::f32, codegen::target::host);

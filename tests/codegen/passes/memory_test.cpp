@@ -4,17 +4,14 @@
 // count the same.
 #include <doctest/doctest.h>
 
-#include <03_gpt_dp2_tp2_pp2.hpp>
-#include <04_llama3_8b.hpp>
-#include <05_schedules.hpp>
 #include <experts/plans.hpp>
 #include <fuzz/plan.hpp>
 #include <lora/plans.hpp>
 #include <odd/plans.hpp>
 #include <rankc/codegen/lowered.hpp>
-#include <rankc/plan/make_plan.hpp>
-#include <rankc/step_time.hpp>
+#include <rankc/cost_model/traffic.hpp>
 
+#include "../../example_plans.hpp"
 #include "../../some_of.hpp"
 #include "emit/communications.hpp"
 #include "plans.hpp"
@@ -133,9 +130,8 @@ TEST_CASE("the memory of plans with experts is counted as it is placed") {
 }
 
 TEST_CASE("comm_bytes is a constant: what the rank that sends most does") {
-  using namespace plans;
-  constexpr double bytes = rankc::comm_bytes<llama3_8b>;
-  const lowered l = lower(rankc::make_plan("p", llama3_8b), dtype::bf16, target::cuda);
+  const double bytes = examples::counted.llama3_8b_sends;
+  const lowered l = lower(examples::plan("llama3_8b"), dtype::bf16, target::cuda);
   double most = 0;
   for (const pipeline_rank& r : l.ranks) most = std::max(most, sent(l, r));
   CHECK(bytes == doctest::Approx(most).epsilon(1e-12));
@@ -143,14 +139,11 @@ TEST_CASE("comm_bytes is a constant: what the rank that sends most does") {
 }
 
 TEST_CASE("peak_bytes is a constant, and what the generator places") {
-  using namespace plans;
-  constexpr std::size_t one_way = rankc::peak_bytes<gpt_dp2_tp2_pp2>,
-                        beside = rankc::peak_bytes<gpt_dual_pipe_v>, on_gpus = rankc::peak_bytes<llama3_8b>,
-                        on_host = rankc::peak_bytes<llama3_8b, target::host>;
-  CHECK(one_way == most(rankc::make_plan("p", gpt_dp2_tp2_pp2), dtype::f32, target::host));
-  CHECK(beside == most(rankc::make_plan("p", gpt_dual_pipe_v), dtype::f32, target::host));
-  CHECK(on_gpus == most(rankc::make_plan("p", llama3_8b), dtype::bf16, target::cuda));
-  CHECK(on_host == most(rankc::make_plan("p", llama3_8b), dtype::f32, target::host));
+  const examples::constants& counted = examples::counted;
+  CHECK(counted.gpt_dp2_tp2_pp2 == most(examples::plan("gpt_dp2_tp2_pp2"), dtype::f32, target::host));
+  CHECK(counted.gpt_dual_pipe_v == most(examples::plan("gpt_dual_pipe_v"), dtype::f32, target::host));
+  CHECK(counted.llama3_8b == most(examples::plan("llama3_8b"), dtype::bf16, target::cuda));
+  CHECK(counted.llama3_8b_on_host == most(examples::plan("llama3_8b"), dtype::f32, target::host));
 }
 
 }  // namespace memory_test
