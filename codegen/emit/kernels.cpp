@@ -101,8 +101,8 @@ class kernel_struct {
     return out;
   }
 
-  /// static_asserts that a dim in units is the number of units times their size. An operand's type has only
-  /// the product.
+  /// Emits a static_assert for each dim in units: it is the number of units times their size. An operand's
+  /// type has only the product.
   std::string products() {
     std::vector<std::string> lines;
     for (const port& p : row_.used_ports())

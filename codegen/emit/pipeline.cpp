@@ -281,7 +281,7 @@ class order_text {
   const kernel_names kernels_ = name_kernels(l_);
   const std::string scope_;                      // the namespace of the values' names
   int last_forward_ = -1, first_backward_ = -1;  // items
-  std::string reduced_;                          // the last item that was reduced during a backward
+  std::string reduced_;                          // the last gathering or bucket reduced during a backward
   std::string slot_of_;                          // the last action that ran layer by layer
   std::string out_, heading_, part_;
 };

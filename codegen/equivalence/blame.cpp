@@ -112,8 +112,8 @@ class search {
     });
   }
 
-  /// Names the op that is expected to make tokens that no op made: one in the action whose ops made these
-  /// tokens elsewhere.
+  /// Names the op that is expected to make tokens that no op made: the one that makes other tokens of this
+  /// sum, in the action whose ops made these tokens for other sums.
   refusal expect() const {
     const contribution* like = nullptr;
     for (const contribution& c : made_.all())

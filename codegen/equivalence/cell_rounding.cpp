@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that products take fp8 operands exactly where the recipe rounds them.
+// Checks that GEMMs take fp8 operands exactly where the recipe rounds them.
 #include <algorithm>
 
 #include "cell.hpp"

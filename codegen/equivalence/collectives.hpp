@@ -12,7 +12,7 @@
 namespace rankc::codegen::algebra {
 
 /// The result of each member. `given` has the members that are present, of `members` in all.
-/// Errors: refusal where the contents cannot be summed, concatenated, or taken the maximum of.
+/// Errors: refusal where the contents have no sum, maximum or concatenation.
 std::vector<content> combine(collective_kind, const std::vector<const content*>& given, int members);
 
 /// The union of `members` sets. Either all are equal, or each is the one before it shifted by a fixed

@@ -306,7 +306,7 @@ constexpr line lines[]{
     {"linear_dw_bias", "+dw(o i)/wide +db(o)/wide dy(t o) x(t i)",
      "dw = linear_dw(dy, x); db = bias_grad(dy)"},
 
-    // ---- the same with operands rounded to fp8. Terms do not record rounding, here or of any other type.
+    // ---- the same with operands rounded to fp8. Terms do not record the rounding of any type.
     {"to_e4m3", "q(t w)/e4m3 x(t w)", "q = 1 * x"},
     {"weight_to_e4m3", "q(o i)/e4m3 w(o i)", "q = 1 * w"},
     {"to_e5m2", "q(t w)/e5m2 x(t w)", "q = 1 * x"},

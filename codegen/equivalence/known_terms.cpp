@@ -17,8 +17,7 @@ void model::know(term t, std::string name, const std::vector<std::int64_t>* shap
   if (t.is_zero()) return;
   if (const int at = find(t); at >= 0) {
     if (name.starts_with("the "))
-      known_[static_cast<std::size_t>(at)].name =
-          std::move(name);  // a parameter's name is preferred to an op's
+      known_[static_cast<std::size_t>(at)].name = std::move(name);  // a parameter's name wins
     if (shape) known_[static_cast<std::size_t>(at)].shape = shape;
     return;
   }

@@ -256,8 +256,7 @@ void model::know_arrangement(const fact& f, const term& result, const term& choi
   const term order = hasher(hash_of::choice_in_groups)
                      << static_cast<word>(with.seq) << with.number << choice;
   arrangements_[result] = order;
-  const double most =
-      std::clamp(with.number, 0.0, static_cast<double>(with.seq));  // a token picks an expert at most once
+  const double most = std::clamp(with.number, 0.0, static_cast<double>(with.seq));  // a token picks it once
   limits_[order] = {with.seq, static_cast<std::int64_t>(most)};
 }
 

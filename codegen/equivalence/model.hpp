@@ -106,7 +106,7 @@ class model {
   taken_of_group limit(term order) const;
   /// The length of the sequences of the op that computes a term; 0 for other terms.
   std::int64_t sequence(term) const;
-  /// "layers.2: linear"; a term that is not in the model gets a phrase that says so.
+  /// "layers.2: linear"; for a term that the model lacks, a phrase that says so.
   std::string name(term) const;
 
  private:

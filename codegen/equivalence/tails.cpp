@@ -26,8 +26,7 @@ byte_ranges tails_of(const rank_program& p) {
 }
 
 bool meets(const byte_ranges& ranges, const access& a) {
-  const auto behind =
-      ranges.lower_bound(a.end);  // the first range that begins at the end of the access or later
+  const auto behind = ranges.lower_bound(a.end);  // the first range at or after the end of the access
   return behind != ranges.begin() && std::prev(behind)->second > a.begin;
 }
 

@@ -38,10 +38,10 @@ enum class hash_of : word {
   squares,
   updated,
   balanced,
-  axis,             // over which a sum goes
-  axis_of_operand,  // over which one operand, itself a sum, goes
+  axis,             // the axis of a sum
+  axis_of_operand,  // the axis of an operand that is an incomplete sum
   axes_in_line,     // the joint axis of several sums
-  keys,             // over which a softmax goes
+  keys,             // the keys of a softmax
   choice_in_groups,
   slots_received,
   slots_gathered,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checks the contents of memory. One walk in the certificate's order keeps, for each stretch of bytes, the
-// writes and reads that nothing later covers, and the set of ops that have surely ended, one bit for each.
-// All these writes and reads must have ended before another op writes there. Usually the order among the ops
-// of one rank suffices, and then the result holds for all ranks that run them. Otherwise the rank is walked
-// again, with the order that other ranks add.
+// writes and reads that nothing later covers. It compares them with the set of ops that have surely ended,
+// one bit for each: all these writes and reads must have ended before another op writes there. Usually the
+// order among the ops of one rank suffices, and then the result holds for all ranks that run them. Otherwise
+// the rank is walked again, with the order that other ranks add.
 #include <rankc/codegen/joined_accesses.hpp>
 
 #include "ends.hpp"
@@ -149,7 +149,7 @@ class kept_sets {
     for (const auto& list : causes)
       for (int c : list) ++uses_[c];
   }
-  /// The ops that have ended when an op starts. It may be called once for each op.
+  /// The ops that have ended when an op starts. Call it once for each op.
   bits at_start(int op, bits none) {
     for (int c : causes_[op]) {
       unite(none, sets_[c]);
