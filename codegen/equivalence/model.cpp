@@ -243,7 +243,7 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
 /// Records the addend of the squared norm that is not finite if the count of labels is 0.
 void model::skip_without(const term& count) {
   std::vector<term> ports{zero, count};
-  apply(facts_.of("skip_unlabeled"), ports, {}, "no labels");
+  apply(facts_.of("skip_unlabeled"), ports, {}, "the skip of a step without labels");
   skipped_.insert(ports[0]);
 }
 

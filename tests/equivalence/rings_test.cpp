@@ -173,13 +173,16 @@ TEST_CASE("a part that is merged twice, not at all, or by another's log-sum-exp 
     o.rows = o.seq = 0;
     for (view& v : o.views) v.unit = 1;
   });
-  check_refused(of_two(), said{7446, {"tokens 0..3, 12..19 and 28..31", "1", "16"}},
-                [&](subject& s) { merge(s, 0).rows = 1; });
+  check_refused(of_two(), said{7446, {"tokens 0..3, 12..19 and 28..31", "2", "8"}},
+                [&](subject& s) { merge(s, 0).seq /= 2; });
   // Log-sum-exps are stored sequence by sequence, so half a sequence's are at other indices.
-  check_refused(of_two(), said{7447, {"lse_before", "16", "8"}}, [&](subject& s) {
+  check_refused(of_two(), said{7786, {"lse_before", "8", "16"}}, [&](subject& s) { merge(s, 0).rows = 1; });
+  check_refused(of_two(), said{7786, {"lse_before", "8", "4"}}, [&](subject& s) {
     merge(s, 0).rows *= 2;
     merge(s, 0).seq /= 2;
   });
+  check_refused(of_three(), said{7447, {"lse_before", "24", "48"}},
+                [&](subject& s) { merge(s, 0).seq *= 2; });
 }
 
 TEST_CASE("each part of a gradient is added once") {
