@@ -62,8 +62,8 @@ class evaluation {
     return mean_loss(e_, read, samples, [this](std::uint64_t batch) { return loss_of_batch(batch); });
   }
 
-  /// ", without router losses of 0.012; 12 picks found their expert full": the first where the plan has router
-  /// losses, the second where experts do not take all picks.
+  /// ", without router losses of 0.012; 12 picks found their expert full": the first where the plan has
+  /// router losses, the second where experts do not take all picks.
   std::string text_apart(const evaluated_loss& loss) const {
     const description& about = e_.about();
     if (!keeps_routers(e_)) return "";
