@@ -65,8 +65,8 @@ class evaluation {
     return *loss;
   }
 
-  /// ", without router losses of 0.012; 12 picks found their expert full": the first where the plan has router
-  /// losses, the second where experts do not take all picks.
+  /// ", without router losses of 0.012; 12 picks found their expert full": the first where the plan has
+  /// router losses, the second where experts do not take all picks.
   std::string text_apart(const evaluated_loss& loss) const {
     const description& about = e_.about();
     if (!keeps_routers(e_)) return "";

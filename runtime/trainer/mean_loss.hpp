@@ -27,10 +27,10 @@ std::string note_on_router_losses(const engine&);
 using evaluate_batch = std::function<evaluated_loss(std::uint64_t batch)>;
 
 /// Evaluates samples 0 to `samples` - 1 and returns the mean loss of their labels that count, each counted
-/// once. The last batch is filled up with copies of one sample; their loss, measured by a batch of that
-/// sample alone, is subtracted, and so are their dropped picks. Router losses are no sums over samples: theirs
-/// is the mean over batches, each with the weight of its samples, and the last batch includes the copies.
-/// Empty if no label counts.
+/// once. The last batch is filled up with copies of one sample. A batch of that sample alone measures the
+/// loss and the dropped picks of the copies, which are subtracted. The router losses are the mean over
+/// batches by the number of their samples, and those of the last batch include the copies. Empty if no label
+/// counts.
 std::optional<evaluated_loss> mean_loss(engine&, const read_sample&, std::uint64_t samples,
                                         const evaluate_batch&);
 

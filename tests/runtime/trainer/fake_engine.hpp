@@ -236,8 +236,8 @@ class fake_engine : public engine {
     const double all[]{0.75 * tokens, 0.25 * tokens, 0.6 * tokens, 0.4 * tokens, squares, dropped};
     std::copy(std::begin(all), std::end(all), to);
   }
-  /// The router losses of an evaluation. The balance of these statistics is 2 * (0.75 * 0.6 + 0.25 * 0.4), and z is
-  /// the mean token.
+  /// The router losses of an evaluation. The balance of these statistics is 2 * (0.75 * 0.6 + 0.25 * 0.4),
+  /// and z is the mean token.
   double router_losses() const {
     const routers_place& kept = program_.layouts.back().routers;
     const std::size_t count = program_.about.tokens_of_microbatch();
