@@ -170,11 +170,12 @@ rankc_every_mutant(routing rankc_routing_test "programs of routers*")
 
 # Plans that recompute, beside the same plans that keep everything.
 rankc_family(recompute rankc_training_plans)
-rankc_family_programs(recompute host 4)
-add_executable(rankc_recompute_test recompute/recompute_test.cpp recompute/lowering_test.cpp)
-target_include_directories(rankc_recompute_test PRIVATE programs)
+rankc_sampled_programs(recompute 2 33 126)
+add_executable(rankc_recompute_test recompute/recompute_test.cpp recompute/lowering_test.cpp families/counts.cpp)
+target_include_directories(rankc_recompute_test PRIVATE programs families)
 target_link_libraries(rankc_recompute_test PRIVATE rankc_training_plans rankc::codegen rankc::verify rankc_recompute_host rankc_test_host_main)
 add_test(NAME recompute COMMAND rankc_recompute_test)
+rankc_every_program(recompute_every_program rankc_recompute_test recompute)
 rankc_every_mutant(recompute rankc_recompute_test "programs that recompute are proven*")
 
 # Plans that train parts of low rank, or not everything.
