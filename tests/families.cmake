@@ -196,6 +196,8 @@ target_include_directories(rankc_fp8_test PRIVATE programs)
 target_compile_definitions(rankc_fp8_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")
 target_link_libraries(rankc_fp8_test PRIVATE rankc_training_plans rankc::codegen rankc::verify rankc_fp8_host rankc_test_host_main rankc_test_json)
 add_test(NAME fp8 COMMAND rankc_fp8_test)
+add_test(NAME fp8_every_step COMMAND rankc_fp8_test "-tc=losses are*")
+set_tests_properties(fp8_every_step PROPERTIES LABELS long TIMEOUT 3600 ENVIRONMENT RANKC_EVERY_STEP=1)
 
 # Plans whose ranks share out sequences: they exchange heads, or hand on keys and values.
 rankc_family(sequences rankc_sequences_plans)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "run.hpp"
 
@@ -33,7 +34,7 @@ inline std::vector<double> expected_losses(const std::string& job) {
 }
 
 /// The largest difference of losses, over as many steps as are expected.
-inline double difference_of_losses(const registered& program, const std::vector<double>& expected) {
+inline double difference_of_losses(const registered& program, std::span<const double> expected) {
   run r(program, "arith", 1e-3);
   double most = 0;
   for (const double loss : expected) most = std::max(most, std::abs(r.step().loss - loss));
