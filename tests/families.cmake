@@ -81,7 +81,6 @@ function(rankc_family_cuda_test name gpus)
   endif()
 endfunction()
 
-# The gradients of a family's plans: of so many on one GPU, on two, and on three or four.
 # Cases that families share, compiled once. Each executable has counts.cpp with its family's numbers.
 add_library(rankc_family_gradients OBJECT families/gradients_test.cpp)
 add_library(rankc_family_split OBJECT families/split_test.cpp)
@@ -93,6 +92,7 @@ add_library(rankc_check_lowered STATIC families/check_lowered.cpp)
 target_include_directories(rankc_check_lowered INTERFACE families)
 target_link_libraries(rankc_check_lowered PUBLIC rankc::codegen rankc::verify PRIVATE rankc_test_options)
 
+# The gradients of a family's plans: of so many on one GPU, on two, and on three or four.
 function(rankc_gradients_cuda_test name parts one two four)
   rankc_family_programs(${name} cuda ${parts})
   set(gpus 1)
