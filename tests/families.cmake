@@ -129,7 +129,7 @@ add_test(NAME experts COMMAND rankc_experts_test)
 rankc_every_program(experts_every_program rankc_experts_test experts)
 rankc_every_mutant(experts rankc_experts_test "programs with experts on ranks*")
 
-# Models whose experts are spread over ranks that share out their columns too.
+# Models whose ranks have experts of their own and shard the columns of experts too.
 rankc_family(columns rankc_experts_plans)
 rankc_sampled_programs(columns 1 5 38)
 add_executable(rankc_columns_test columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp families/counts.cpp)
@@ -199,7 +199,7 @@ add_test(NAME fp8 COMMAND rankc_fp8_test)
 add_test(NAME fp8_every_step COMMAND rankc_fp8_test "-tc=losses are*")
 set_tests_properties(fp8_every_step PROPERTIES LABELS long TIMEOUT 3600 ENVIRONMENT RANKC_EVERY_STEP=1)
 
-# Plans whose ranks share out sequences: they exchange heads, or hand on keys and values.
+# Plans that shard sequences (cp): ranks exchange heads, or send keys and values round a ring.
 rankc_family(sequences rankc_sequences_plans)
 rankc_sampled_programs(sequences 1 5 72)
 add_executable(rankc_sequences_test sequences/lowering_test.cpp families/counts.cpp)

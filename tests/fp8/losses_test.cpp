@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// On the host linear layers in eight bits give PyTorch's losses by the same recipe, on every layout whose
-// ranks have the tensors that one rank has; on others gradients are as far from unrounded ones as on one
-// rank. Losses are compared for five steps, or for ten where RANKC_EVERY_STEP is set.
+// fp8 linear layers on the host give PyTorch's losses of the same recipe, on each layout whose ranks have the
+// tensors of one rank. On other layouts gradients are as far from unrounded ones as on one rank. Losses are
+// compared for five steps, or for ten where RANKC_EVERY_STEP is set.
 #include "calls.hpp"
 #include "losses.hpp"
 
