@@ -82,7 +82,6 @@ function(rankc_family_cuda_test name gpus)
   endif()
 endfunction()
 
-# The gradients of a family's plans: of so many on one GPU, on two, and on three or four.
 # Cases that families share, compiled once. Each executable has counts.cpp with its family's numbers.
 add_library(rankc_family_gradients OBJECT families/gradients_test.cpp)
 add_library(rankc_family_split OBJECT families/split_test.cpp)
@@ -94,6 +93,7 @@ add_library(rankc_check_lowered STATIC families/check_lowered.cpp)
 target_include_directories(rankc_check_lowered INTERFACE families)
 target_link_libraries(rankc_check_lowered PUBLIC rankc::codegen rankc::verify PRIVATE rankc_test_options)
 
+# The gradients of a family's plans: of so many on one GPU, on two, and on three or four.
 function(rankc_gradients_cuda_test name parts one two four)
   rankc_family_programs(${name} cuda ${parts})
   set(gpus 1)
@@ -130,7 +130,7 @@ add_test(NAME experts COMMAND rankc_experts_test)
 rankc_every_program(experts_every_program rankc_experts_test experts)
 rankc_every_mutant(experts rankc_experts_test "programs with experts on ranks*")
 
-# Models whose experts are spread over ranks that share out their columns too.
+# Models whose ranks have experts of their own and shard the columns of experts too.
 rankc_family(columns rankc_experts_plans)
 rankc_sampled_programs(columns 1 5 38)
 add_executable(rankc_columns_test columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp families/counts.cpp)
@@ -171,11 +171,12 @@ rankc_every_mutant(routing rankc_routing_test "programs of routers*")
 
 # Plans that recompute, beside the same plans that keep everything.
 rankc_family(recompute rankc_training_plans)
-rankc_family_programs(recompute host 4)
-add_executable(rankc_recompute_test recompute/recompute_test.cpp recompute/lowering_test.cpp)
-target_include_directories(rankc_recompute_test PRIVATE programs)
+rankc_sampled_programs(recompute 2 33 126)
+add_executable(rankc_recompute_test recompute/recompute_test.cpp recompute/lowering_test.cpp families/counts.cpp)
+target_include_directories(rankc_recompute_test PRIVATE programs families)
 target_link_libraries(rankc_recompute_test PRIVATE rankc_training_plans rankc::codegen rankc::verify rankc_recompute_host rankc_test_host_main)
 add_test(NAME recompute COMMAND rankc_recompute_test)
+rankc_every_program(recompute_every_program rankc_recompute_test recompute)
 rankc_every_mutant(recompute rankc_recompute_test "programs that recompute are proven*")
 
 # Plans that train parts of low rank, or not everything.
@@ -196,8 +197,10 @@ target_include_directories(rankc_fp8_test PRIVATE programs)
 target_compile_definitions(rankc_fp8_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")
 target_link_libraries(rankc_fp8_test PRIVATE rankc_training_plans rankc::codegen rankc::verify rankc_fp8_host rankc_test_host_main rankc_test_json)
 add_test(NAME fp8 COMMAND rankc_fp8_test)
+add_test(NAME fp8_every_step COMMAND rankc_fp8_test "-tc=losses are*")
+set_tests_properties(fp8_every_step PROPERTIES LABELS long TIMEOUT 3600 ENVIRONMENT RANKC_EVERY_STEP=1)
 
-# Plans whose ranks share out sequences: they exchange heads, or hand on keys and values.
+# Plans that shard sequences (cp): ranks exchange heads, or send keys and values round a ring.
 rankc_family(sequences rankc_sequences_plans)
 rankc_sampled_programs(sequences 1 5 72)
 add_executable(rankc_sequences_test sequences/lowering_test.cpp families/counts.cpp)

@@ -8,7 +8,7 @@
 #include <vector>
 
 /// The traits of a program: each axis of its layout, each pair of axes, its schedule, its recipe, the kinds
-/// of its ops, its element type, and several ranks for its job.
+/// of its ops, its element type, and several ranks or recomputation for its job.
 std::set<std::string> traits_of(const family_program&);
 
 /// The programs on one rank, each program with a trait that no program before it has, and the first program

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "run.hpp"
 
@@ -32,8 +33,8 @@ inline std::vector<double> expected_losses(const std::string& job) {
   return {};
 }
 
-/// The largest difference from the expected losses.
-inline double difference_of_losses(const registered& program, const std::vector<double>& expected) {
+/// The largest difference from the expected losses, over as many steps as there are expected losses.
+inline double difference_of_losses(const registered& program, std::span<const double> expected) {
   run r(program, "arith", 1e-3);
   double most = 0;
   for (const double loss : expected) most = std::max(most, std::abs(r.step().loss - loss));

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // fp8 linear layers on the host give PyTorch's losses with the same recipe, on every layout whose ranks have
-// the tensors of one rank. On other layouts, gradients are as far from unrounded ones as on one rank.
+// the tensors of one rank. On other layouts, gradients are as far from unrounded ones as on one rank. Losses
+// are compared for five steps, or for ten if RANKC_EVERY_STEP is set.
 #include "calls.hpp"
 #include "losses.hpp"
+
+#include <cstdlib>
 
 namespace losses_test {
 
 TEST_CASE("losses are PyTorch's, of operands in eight bits") {
+  const std::size_t steps = std::getenv("RANKC_EVERY_STEP") ? 10 : 5;
   int compared = 0;
   for (const registered& program : host_registry) {
     const std::vector<double> expected = expected_losses(program.job);
     if (expected.empty()) continue;
     CAPTURE(program.job);
     CAPTURE(program.layout);
-    CHECK(expected.size() == 10);
-    CHECK(difference_of_losses(program, expected) <= 1e-9);
+    REQUIRE(expected.size() == 10);
+    CHECK(difference_of_losses(program, std::span(expected).first(steps)) <= 1e-9);
     run timed(program);
     step_by_calls(timed, false);
     ++compared;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// generate TARGET OUT PARTS: writes the plans' programs: for the host in f64, and three jobs in f32, too; for
-// GPUs those on one or two ranks, in f32. A program's text is the same in both types.
+// generate TARGET OUT PARTS [sample] writes the plans' programs: for the host in f64, and those of three jobs
+// in f32 too; for GPUs those on one or two ranks, in f32. A program's text is the same in both types.
 #include "plans.hpp"
 #include "write_programs.hpp"
 
