@@ -14,6 +14,7 @@
 namespace catalogues_test {
 
 using namespace equivalence_tests;
+using rankc::codegen::access;
 
 namespace {
 
