@@ -20,6 +20,7 @@
 namespace attributes_test {
 
 using namespace equivalence_tests;
+using rankc::codegen::access;
 
 namespace {
 

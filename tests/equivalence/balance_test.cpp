@@ -16,6 +16,7 @@
 namespace balance_test {
 
 using namespace equivalence_tests;
+using rankc::codegen::access;
 
 namespace {
 

@@ -17,6 +17,7 @@
 namespace memory_test {
 
 using namespace equivalence_tests;
+using rankc::codegen::access;
 
 namespace {
 

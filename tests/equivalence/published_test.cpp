@@ -9,6 +9,7 @@
 namespace published_test {
 
 using namespace equivalence_tests;
+using rankc::codegen::access;
 
 namespace {
 

@@ -15,6 +15,7 @@
 namespace refused_test {
 
 using namespace equivalence_tests;
+using rankc::codegen::access;
 
 namespace {
 

@@ -13,6 +13,7 @@
 namespace rings_test {
 
 using namespace equivalence_tests;
+using rankc::codegen::access;
 
 namespace {
 

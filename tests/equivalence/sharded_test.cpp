@@ -11,6 +11,7 @@
 namespace sharded_test {
 
 using namespace equivalence_tests;
+using rankc::codegen::access;
 
 namespace {
 
