@@ -492,7 +492,7 @@ constexpr rule_text texts[]{
      "no such limit.",
      "models::gpt2{.hidden = 512, .heads = 2, ...} with clusters::h200<1>",
      "Take more and smaller heads, as .heads = 4; or clusters::cpu."},
-    {270, "labels across documents are ignored in a plan that has both",
+    {270, "a plan that ignores labels across documents has documents and an ignored label",
      "ignore_across_documents is true only with end_of_document and ignored_label.",
      "The label of a document's last token is the first token of the next document. To leave it out, the "
      "trainer replaces it by ignored_label where it finds the token end_of_document.",
