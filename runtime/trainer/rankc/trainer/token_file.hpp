@@ -90,7 +90,7 @@ class token_stream {
   void add_megatron(mapped_file, const std::filesystem::path& index);
   void add_piece(token_type, std::size_t byte, std::uint64_t count);
   void add_mask(std::uint64_t tokens);
-  void add_folder(const std::vector<std::filesystem::path>& files);
+  void add_folder(std::vector<std::filesystem::path> files);
   std::uint64_t first_of_file(std::uint32_t file) const;
   void check() const;
   const token_mask* mask_of(const token_piece&) const;  // null: its file has no mask
