@@ -4,6 +4,7 @@
 #include "document_ends.hpp"
 #include "mean_loss.hpp"
 #include "packed_examples.hpp"
+#include "trained_file.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/resume.hpp>
 #include <rankc/trainer/skip_batches.hpp>
@@ -16,30 +17,21 @@
 namespace rankc::runtime {
 namespace {
 
-std::vector<file_mark> marks_of_all(const std::vector<opened_source>& sources) {
-  std::vector<file_mark> all;
-  for (const opened_source& source : sources)
-    for (file_mark& mark : marks_of(source)) all.push_back(std::move(mark));
-  return all;
-}
-
-/// Errors: failure (2) where a source or a file of --eval-data is one that the run trains on.
-void refuse_trained_data(const std::string& spec, const std::vector<file_mark>& files,
-                         const data_record& read) {
+/// Errors: failure (2) where a source of --eval-data has samples that the run trains on.
+void refuse_trained_data(const std::string& spec, const opened_source& source,
+                         const std::vector<file_mark>& files, const data_record& read) {
   const auto refuse = [&](const std::string& name) {
     throw failure(2,
                   "RC6189: --eval-data {} names {}, which this run trains on; its loss would not be that of "
                   "held-out data: give other data",
                   spec, name);
   };
+  const auto is_same = [](const file_mark& f, const file_mark& trained) { return f.has_bytes_of(trained); };
   for (const std::vector<source_record>& list : {read.sources, read.earlier})
     for (const source_record& trained : list) {
-      for (const data_source& source : parse_data_spec(spec).sources)
-        if (trained.files.empty() && source_text(source) == trained.name) refuse(trained.name);
-      for (const file_mark& f : files)
-        if (std::any_of(trained.files.begin(), trained.files.end(),
-                        [&](const file_mark& t) { return f.bytes > 0 && f.has_bytes_of(t); }))
-          refuse(f.path);
+      if (trained.files.empty() && source_text(source.from) == trained.name) refuse(trained.name);
+      if (const file_mark* const file = trained_file(source, files, trained.files, is_same))
+        refuse(file->path);
     }
 }
 
@@ -51,8 +43,12 @@ std::vector<opened_source> open_trained(const description& about, const run_stat
 std::string open_held_out(const description& about, run_state& state, const run_state* saved,
                           run_data& data) {
   std::vector<opened_source> sources = open_sources(parse_data_spec(state.eval_data), about);
-  state.read->held_out = marks_of_all(sources);
-  refuse_trained_data(state.eval_data, *state.read->held_out, *state.read);
+  std::vector<file_mark>& all = state.read->held_out.emplace();
+  for (const opened_source& source : sources) {
+    const std::vector<file_mark> files = marks_of(source);
+    refuse_trained_data(state.eval_data, source, files, *state.read);
+    all.insert(all.end(), files.begin(), files.end());
+  }
   const std::vector<sample_order> orders(sources.size());
   data.evaluated.emplace(std::move(sources), about.vocab_used, about.seq, orders, data_record{});
   const bool had =

@@ -8,6 +8,7 @@
 #include "token_files.hpp"
 
 #include <doctest/doctest.h>
+#include <array>
 
 using namespace rankc::runtime;
 using rankc::test::exit_of, rankc::test::exit_with, rankc::test::said, rankc::test::said_in;
@@ -195,6 +196,41 @@ TEST_CASE("a run reads the labels that --labels names, and keeps their name") {
   megatron<std::int32_t>(files, "l", 4, {4, std::vector<std::int32_t>(20, 3)});
   CHECK(said_in(run(program, {"train", "--load", save, "--steps", "2"}).err, 6180).arguments.at(2) ==
         labels + ".bin has other bytes");
+}
+
+TEST_CASE("equal masks, indexes and labels do not make other tokens trained data") {
+  const scratch files;
+  fake_program program(1, 1, 1);
+  program.about.ignored_label = ignored;
+  const auto train = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "train");
+    return run(program, words);
+  };
+  const std::string a = counting(files, "a.bin", 0, 81), b = counting(files, "b.bin", 1, 81);
+  for (const char* const name : {"a.mask", "b.mask"}) files.write(name, mask(81, is_third));
+  const auto sequences = [](std::uint16_t token) {
+    return std::vector<std::vector<std::uint16_t>>(4, std::vector<std::uint16_t>(20, token));
+  };
+  const std::string m = megatron(files, "m", 8, sequences(1)), n = megatron(files, "n", 8, sequences(2)),
+                    labels = megatron(files, "l", 8, sequences(3));
+  for (const auto& [trained, other, bin] : {std::array{a, b, a}, std::array{m, n, m + ".bin"}}) {
+    CHECK(train({"--steps", "1", "--data", trained, "--eval-data", other}).code == 0);
+    CHECK(said_in(train({"--steps", "1", "--data", trained, "--eval-data", trained}).err) ==
+          said{6189, {trained, bin}});
+  }
+  const auto refusal_on_resume = [&](const std::string& first, const std::string& then,
+                                     std::vector<std::string> more) {
+    const scratch saves;
+    std::vector<std::string> words{"--steps", "1", "--data", first, "--save", saves.path("s")};
+    words.insert(words.end(), more.begin(), more.end());
+    REQUIRE(train(words).code == 0);
+    more.insert(more.begin(),
+                {"--load", saves.path("s"), "--steps", "2", "--data", then, "--eval-fraction", "0.2"});
+    return train(more);
+  };
+  CHECK(refusal_on_resume(a, b, {}).code == 0);
+  CHECK(refusal_on_resume(m, n, {"--labels", labels}).code == 0);
+  CHECK(said_in(refusal_on_resume(m, m, {"--labels", labels}).err).id == 6187);
 }
 
 TEST_CASE("compressed data is refused, and left out of a folder") {

@@ -55,7 +55,7 @@ class token_stream {
   bool has_sequences() const { return sequences_; }  // of Megatron: each piece is one
   const std::vector<token_piece>& pieces() const { return pieces_; }
   std::size_t files() const { return files_.size(); }
-  /// All files that are read, indexes and masks included.
+  /// All files that are read: files() token files, then indexes and masks.
   std::vector<std::filesystem::path> paths() const;
   /// The files and folders below a folder that are not read, each as "NAME (reason)".
   const std::vector<std::string>& skipped() const { return skipped_; }
