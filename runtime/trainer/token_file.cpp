@@ -88,6 +88,7 @@ void token_stream::add_file(const fs::path& file) {
                   "RC6148: {} holds tokens, but files before it are text; give one of them, or both as "
                   "sources: A:0.5,B:0.5",
                   mapped.name());
+  remove_last_target();
   if (const auto index = beside_tokens(file, ".idx")) add_megatron(std::move(mapped), *index);
   else add_llm_c(std::move(mapped));
 }
@@ -107,6 +108,18 @@ void token_stream::add_text(mapped_file file) {
   const std::size_t bytes = file.bytes().size();
   files_.push_back(std::move(file));
   add_piece(token_type::u8, 0, bytes);
+}
+
+/// Remove the last token of the last file, if it is only the target of the last token of a packed sequence.
+void token_stream::remove_last_target() {
+  if (pieces_.empty()) return;
+  token_piece& last = pieces_.back();
+  const token_mask* const mask = mask_of(last);
+  if (mask == nullptr || mask->packed() == 0 || last.count == 0) return;
+  const std::uint64_t target = last.count - 1;
+  if (target % mask->packed() != 0 || mask->counts(target)) return;
+  --last.count;
+  --size_;
 }
 
 void token_stream::add_llm_c(mapped_file file) {
@@ -256,9 +269,12 @@ std::uint64_t token_stream::labels() const {
   return counted;
 }
 
-std::uint32_t token_stream::packed() const {
-  const token_mask* const mask = pieces_.empty() ? nullptr : mask_of(pieces_.front());
-  return mask == nullptr ? 0 : mask->packed();
+std::vector<packed_file> token_stream::packed() const {
+  std::vector<packed_file> files;
+  for (const token_piece& piece : pieces_)
+    if (const token_mask* const mask = mask_of(piece); mask != nullptr && mask->packed() > 0)
+      files.push_back({files_[piece.file].name(), mask->packed(), piece.first});
+  return files;
 }
 
 void token_stream::check() const {

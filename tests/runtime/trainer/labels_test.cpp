@@ -263,3 +263,66 @@ TEST_CASE("packed examples that a plan would cut or join cost a note") {
   REQUIRE(notes().size() == 1);
   CHECK(said_in(notes()[0]) == said{6223, {file}});
 }
+  fake_program masked(1, 1, 1);
+  masked.about.ignored_label = ignored;
+  masked.about.end_of_document = 0;
+  const std::string seq = std::to_string(masked.about.seq);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"train", "--steps", "1", "--data", file},
+        {"train", "--steps", "1", "--data", "rand:1", "--eval-data", file},
+        {"eval", "--init", "hash:1", "--data", file}}) {
+    const outcome done = run(masked, words);
+    CHECK_MESSAGE(done.code == 0, done.err);
+    CHECK(said_in(done.out, 6222) == said{6222, {file, "10", seq, seq}});
+  }
+}
+
+TEST_CASE("windows of several packed files are the sequences of the files") {
+  const scratch files;
+  const auto write = [&](const std::string& name, int first, std::uint64_t tokens, std::uint32_t length) {
+    const std::string file = counting(files, "d/" + name + ".bin", first, static_cast<int>(tokens));
+    files.write("d/" + name + ".mask",
+                mask(tokens, [&](std::uint64_t i) { return i + 1 == tokens; }, length));
+    return file;
+  };
+  write("a", 0, 21, 10);
+  write("b", 100, 1, 10);  // no sequence
+  write("c", 200, 11, 10);
+  write("d", 300, 11, 10);
+  description about = fake_program(1, 1, 1).about;
+  about.seq = 10;
+  about.end_of_document = 0;
+  const std::string folder = files.path("d"), pattern = folder + "/*.bin";
+  const auto notes = [&] {
+    return notes_on_packing(about, open_sources(parse_data_spec(folder), 65536, ignored));
+  };
+  for (const std::string& spec : {folder, pattern}) {
+    const dataset data = open(spec, 10);
+    CHECK(*data.epoch(data_part::trained) == 4);
+    CHECK(data.text().find(": 41 tokens in 4 files, of which 40 are labels") != std::string::npos);
+    for (std::uint64_t s = 0; s < 4; ++s) {
+      numbers tokens(10), targets(10);
+      data.sample(s, tokens.data(), targets.data(), data_part::trained);
+      const std::int32_t first = std::array{0, 10, 200, 300}[s];
+      CHECK(tokens.front() == first);
+      CHECK(tokens.back() == first + 9);
+      CHECK(targets.front() == first + 1);
+    }
+    CHECK(targets_of(data, 3, 10).back() == ignored);
+  }
+  CHECK(notes().empty());
+  const std::string other = write("c", 200, 8, 7), shifted = files.path("d/d.bin");
+  REQUIRE(notes().size() == 2);
+  CHECK(said_in(notes()[0]) == said{6222, {other, "7", "10", "10"}});
+  CHECK(said_in(notes()[1]) == said{6290, {shifted, "10", "27", "10"}});
+}
+
+TEST_CASE("a packed file without the target after its last sequence keeps all tokens") {
+  const scratch files;
+  counting(files, "d/a.bin", 0, 20);
+  counting(files, "d/b.bin", 20, 11);
+  counting(files, "d/c.bin", 31, 11);
+  files.write("d/a.mask", mask(20, is_third, 10));
+  files.write("d/b.mask", mask(11, [](std::uint64_t i) { return i == 0; }, 10));  // its last token is a label
+  const dataset data = open(files.path("d"), 5);
+  CHECK(data.text().find(": 42 tokens in 3 files") != std::string::npos);
