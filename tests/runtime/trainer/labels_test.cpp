@@ -194,8 +194,15 @@ TEST_CASE("a run reads the labels that --labels names, and keeps their name") {
   CHECK(resumed.code == 0);
   CHECK(resumed.out.find(", with the labels of " + labels) != std::string::npos);
   megatron<std::int32_t>(files, "l", 4, {4, std::vector<std::int32_t>(20, 3)});
-  CHECK(said_in(run(program, {"train", "--load", save, "--steps", "2"}).err, 6180).arguments.at(2) ==
-        labels + ".bin has other bytes");
+  const outcome changed = run(program, {"train", "--load", save, "--steps", "2"});
+  CHECK(said_in(changed.err, 6180).arguments.at(2) == labels + ".bin has other bytes");
+  CHECK(said_in(changed.err, 6180).arguments.at(3) == tokens + " --labels " + labels);
+  const outcome without = run(program, {"train", "--load", save, "--steps", "2", "--data", tokens});
+  CHECK(without.code == 0);
+  CHECK(said_in(without.out, 6291) == said{6291, {tokens, labels}});
+  const outcome with = with_labels({"--load", save, "--steps", "2", "--data", tokens});
+  CHECK(with.code == 0);
+  CHECK(with.out.find("RC6291") == std::string::npos);
 }
 
 TEST_CASE("equal masks, indexes and labels do not make other tokens trained data") {
@@ -262,7 +269,6 @@ TEST_CASE("packed examples that a plan would cut or join cost a note") {
   about.end_of_document = -1;
   REQUIRE(notes().size() == 1);
   CHECK(said_in(notes()[0]) == said{6223, {file}});
-}
   fake_program masked(1, 1, 1);
   masked.about.ignored_label = ignored;
   masked.about.end_of_document = 0;
@@ -326,3 +332,4 @@ TEST_CASE("a packed file without the target after its last sequence keeps all to
   files.write("d/b.mask", mask(11, [](std::uint64_t i) { return i == 0; }, 10));  // its last token is a label
   const dataset data = open(files.path("d"), 5);
   CHECK(data.text().find(": 42 tokens in 3 files") != std::string::npos);
+}
