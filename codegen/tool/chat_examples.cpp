@@ -31,13 +31,15 @@ void check_model(const tokens_options& o, const text_encoder& by, const runtime:
                              o.model, token, form.name, runtime::chat_form_names());
 }
 
-/// The labels of tokens with these ends: a token that has a byte of a part is a label.
+/// The labels of tokens with these ends: a token that has a byte of a part is a label. Tokens with the same end
+/// have the same bytes.
 std::vector<char> labels_within(const std::vector<runtime::byte_range>& parts,
                                 const std::vector<std::size_t>& ends) {
   std::vector<char> labels(ends.size(), runtime::label_is_ignored);
   auto part = parts.begin();
   std::size_t begin = 0;  // of the token
-  for (std::size_t i = 0; i < ends.size(); begin = ends[i++]) {
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    if (i > 0 && ends[i] > ends[i - 1]) begin = ends[i - 1];
     while (part != parts.end() && part->end <= begin) ++part;
     if (part != parts.end() && ends[i] > part->begin) labels[i] = runtime::label_counts;
   }

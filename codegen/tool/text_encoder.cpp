@@ -98,12 +98,21 @@ class text_with_control_tokens {
   }
 
  private:
+  /// All bytes of a character that is no piece end with the character: SentencePiece gives all but the last an
+  /// empty range at its beginning.
   void encode_piece(const std::string& text, std::size_t begin, std::size_t end, std::vector<int>& ids,
                     std::vector<std::size_t>& ends) const {
     const auto encoded = by_->EncodeAsImmutableProto(std::string_view(text).substr(begin, end - begin));
-    for (const auto& piece : encoded.pieces()) {
+    const auto pieces = encoded.pieces();
+    const std::size_t first = ends.size();
+    for (const auto& piece : pieces) {
       ids.push_back(static_cast<int>(piece.id()));
       ends.push_back(begin + piece.end());
+    }
+    for (std::size_t i = pieces.size(); i-- > 1;) {
+      const auto& piece = pieces[i - 1];
+      if (by_->IsByte(static_cast<int>(piece.id())) && piece.begin() == piece.end())
+        ends[first + i - 1] = ends[first + i];
     }
   }
 

@@ -35,7 +35,7 @@ void refuse_other_files(const tokens_options& o) {
   const std::filesystem::path mask_file = runtime::mask_beside(o.out);
   const runtime::named_file mask{"the mask " + mask_file.string(), mask_file};
   std::error_code error;
-  if (!writes_mask(o) && std::filesystem::exists(mask_file, error))
+  if (!writes_mask(o) && std::filesystem::exists(std::filesystem::symlink_status(mask_file, error)))
     throw runtime::failure(2,
                            "RC8145: {} would be read as the mask of --out {}, which gets none; remove it, or "
                            "give another --out",

@@ -44,7 +44,7 @@ evaluated_part open_evaluated(const description& about, const options& o, beginn
              runtime::say("RC6172: this is the loss of {}, which the run trains on; --data FILE measures "
                           "other data, and train --eval-fraction holds a part out",
                           b.state.data));
-  return {open_data(about, b.state)};
+  return {open_data(about, b.state, say)};
 }
 
 /// The number of samples to measure, of `all` that there are; none: without end.

@@ -91,6 +91,11 @@ conversation begin_conversation(const description& about, const options& o) {
   std::vector<std::string> notes;
   const auto origin = o.tokenizer.empty() ? origin_of(about, o.load, notes) : std::nullopt;
   const auto text = std::make_shared<prompt_text>(about, o.tokenizer, origin, notes);
+  if (!o.chat.empty() && o.tokenizer.empty() && text->is_of_bytes())
+    notes.push_back(
+        say("RC6292: the template {} and its special tokens are written as bytes; give --tokenizer FILE, or "
+            "--tokenizer bytes for a model that was trained on bytes",
+            o.chat));
   for (const std::string& note : notes) say_error("{}: note: {}\n", about.name, printable(note));
   const auto printed = [text](std::int32_t token) { return text->text_of(token); };
   if (o.chat.empty()) return {text->opening(), text->tokens_of(o.prompt.value_or("\n")), printed};

@@ -13,8 +13,7 @@ namespace {
 bool may_hold_out(const resumed_source& s, const source_record& now, const known_data& known) {
   if (!s.source.has_files()) return true;
   if (s.known != nullptr) return now.place.held_from.has_value();
-  return std::none_of(s.files.begin(), s.files.end(),
-                      [&](const file_mark& f) { return known.has_trained_on(f); });
+  return !known.has_trained_on(s.source, s.files);
 }
 
 void refuse_other_share(const options& o, const run_state& saved, const data_record& record) {

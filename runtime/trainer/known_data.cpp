@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "known_data.hpp"
 
+#include "trained_file.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/data.hpp>
 #include <rankc/trainer/mixture.hpp>
@@ -74,12 +75,12 @@ const known_source* known_data::find_name(const std::string& name) const {
   return at == sources_.end() ? nullptr : &*at;
 }
 
-bool known_data::has_trained_on(const file_mark& file) const {
-  const auto is_it = [&](const file_mark& f) {
-    return file.bytes > 0 && (file.has_bytes_of(f) || file.path == f.path);
+bool known_data::has_trained_on(const opened_source& source, const std::vector<file_mark>& files) const {
+  const auto is_same = [](const file_mark& f, const file_mark& trained) {
+    return f.has_bytes_of(trained) || f.path == trained.path;
   };
   return std::any_of(sources_.begin(), sources_.end(), [&](const known_source& k) {
-    return k.record.tokens > 0 && std::any_of(k.record.files.begin(), k.record.files.end(), is_it);
+    return k.record.tokens > 0 && trained_file(source, files, k.record.files, is_same) != nullptr;
   });
 }
 

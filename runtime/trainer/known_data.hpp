@@ -33,8 +33,9 @@ class known_data {
   /// A source of this name that is not taken; nullptr where there is none.
   const known_source* find_name(const std::string& name) const;
 
-  /// Whether a file has been trained on, as it is or before it changed.
-  bool has_trained_on(const file_mark&) const;
+  /// Whether samples of a source have been trained on, as its files are or before they changed. `files` are
+  /// its marks.
+  bool has_trained_on(const opened_source&, const std::vector<file_mark>& files) const;
 
  private:
   data_record record_;

@@ -60,7 +60,7 @@ std::vector<int> first_ranks(const description& about) {
 void measure(const description& about, const install_engine& install, const options& o) {
   console say(o.speaks() && !o.json, false);
   const beginning b = begin_run(about, o, say);
-  const run_data data = open_data(about, b.state);
+  const run_data data = open_data(about, b.state, say);
   const auto e = install();
   const auto looks_on = watch_steps(*e, o);
   set_weights(*e, b, o, say);

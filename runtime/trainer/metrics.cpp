@@ -16,6 +16,10 @@ std::string json_line(const step_metrics& m) {
                                  {"tokens_per_s", m.tokens_per_s},
                                  {"mfu", nullptr},
                                  {"peak_bytes", m.peak_bytes}};
+  if (m.is_skipped) {
+    line["loss"] = line["grad_norm"] = nullptr;
+    line["skipped"] = true;
+  }
   if (m.mfu) line["mfu"] = *m.mfu;
   if (m.predicted_ms) line["predicted_ms"] = *m.predicted_ms;
   if (m.eval_loss) line["eval_loss"] = *m.eval_loss;
@@ -30,10 +34,14 @@ std::string json_line(const step_metrics& m) {
 std::string console_line(const step_metrics& m, std::int64_t last_step) {
   const int width = static_cast<int>(fmt::formatted_size("{}", last_step));
   const auto mfu = m.mfu ? fmt::format("  mfu {:5.1f} %", 100 * *m.mfu) : "";
+  const auto number = [&](double value, int columns, int decimals) {
+    return m.is_skipped ? fmt::format("{:>{}}", "-", columns)
+                        : fmt::format("{:{}.{}f}", value, columns, decimals);
+  };
   const auto held_out = m.eval_loss ? fmt::format("  held-out loss {:9.6f}", *m.eval_loss) : "";
-  return fmt::format(
-      "step {:{}}/{}  loss {:9.6f}  grad norm {:8.4f}  lr {:.3e}  {:9.2f} ms  {:9.0f} tokens/s{}{}", m.step,
-      width, last_step, m.loss, m.grad_norm, m.lr, m.step_ms, m.tokens_per_s, mfu, held_out);
+  return fmt::format("step {:{}}/{}  loss {}  grad norm {}  lr {:.3e}  {:9.2f} ms  {:9.0f} tokens/s{}{}",
+                     m.step, width, last_step, number(m.loss, 9, 6), number(m.grad_norm, 8, 4), m.lr,
+                     m.step_ms, m.tokens_per_s, mfu, held_out);
 }
 
 bool is_shown(std::int64_t step, std::int64_t first_step, std::int64_t last_step) {

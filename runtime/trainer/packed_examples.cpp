@@ -3,19 +3,43 @@
 
 #include <rankc/runtime/failure.hpp>
 
+#include <algorithm>
+
 namespace rankc::runtime {
+
+namespace {
+
+/// Notes the first file of sequences that have another length than those of the plan, and the first whose
+/// sequences begin inside those of the plan.
+void note_borders(const std::vector<packed_file>& files, std::uint64_t seq, std::vector<std::string>& notes) {
+  const auto other =
+      std::find_if(files.begin(), files.end(), [&](const packed_file& f) { return f.length != seq; });
+  if (other != files.end())
+    notes.push_back(
+        say("RC6222: {} is packed into sequences of {} tokens, but a sequence of this plan has {}, so "
+            "sequences begin inside examples; pack it again by `rankc tokens --pack {}`",
+            other->name, other->length, seq, seq));
+  const auto shifted = std::find_if(files.begin(), files.end(), [&](const packed_file& f) {
+    return f.length == seq && f.first % seq != 0;
+  });
+  if (shifted != files.end())
+    notes.push_back(
+        say("RC6290: {} is packed into sequences of {} tokens, but begins at token {} of its source, so "
+            "sequences begin inside examples; pack the files before it by `rankc tokens --pack {}` too, or "
+            "give it as a source of its own, as in A:0.5,B:0.5",
+            shifted->name, shifted->length, shifted->first, seq));
+}
+
+}  // namespace
 
 std::vector<std::string> notes_on_packing(const description& about,
                                           const std::vector<opened_source>& sources) {
   std::vector<std::string> notes;
   for (const opened_source& source : sources) {
-    const std::uint32_t packed = source.tokens ? source.tokens->packed() : 0;
-    if (packed == 0) continue;
-    if (packed != static_cast<std::uint32_t>(about.seq))
-      notes.push_back(
-          say("RC6222: {} is packed into sequences of {} tokens, but a sequence of this plan has {}, so "
-              "sequences begin inside examples; pack it again by `rankc tokens --pack {}`",
-              source.from.path, packed, about.seq, about.seq));
+    const std::vector<packed_file> files =
+        source.tokens ? source.tokens->packed() : std::vector<packed_file>{};
+    if (files.empty()) continue;
+    note_borders(files, static_cast<std::uint64_t>(about.seq), notes);
     if (about.end_of_document < 0)
       notes.push_back(
           say("RC6223: the packed examples of {} attend to each other, because this plan has no "

@@ -9,7 +9,7 @@
 
 namespace rankc::runtime {
 
-/// A note for each source whose packed examples a plan would cut, or let attend to each other.
+/// Notes for packed examples that the sequences of a plan cut, or that attend to each other.
 std::vector<std::string> notes_on_packing(const description&, const std::vector<opened_source>&);
 
 }  // namespace rankc::runtime

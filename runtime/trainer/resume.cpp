@@ -73,8 +73,13 @@ class resumption {
       throw failure(1,
                     "RC6180: {} has changed since {} was saved: {}; restore it, or give --data {} to read it "
                     "from its beginning as new data",
-                    name, folder_, change, now_.data);
+                    name, folder_, change, data_words());
     note_beginning(changed->record, change);
+  }
+
+  /// The words of a command line behind --data.
+  std::string data_words() const {
+    return now_.labels.empty() ? now_.data : fmt::format("{} --labels {}", now_.data, now_.labels);
   }
 
   /// Whether the mixture is the checkpoint's, in the same order.

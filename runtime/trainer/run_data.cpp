@@ -4,11 +4,11 @@
 #include "document_ends.hpp"
 #include "mean_loss.hpp"
 #include "packed_examples.hpp"
+#include "trained_file.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/resume.hpp>
 #include <rankc/trainer/skip_batches.hpp>
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,30 +16,21 @@
 namespace rankc::runtime {
 namespace {
 
-std::vector<file_mark> marks_of_all(const std::vector<opened_source>& sources) {
-  std::vector<file_mark> all;
-  for (const opened_source& source : sources)
-    for (file_mark& mark : marks_of(source)) all.push_back(std::move(mark));
-  return all;
-}
-
-/// Errors: failure (2) where a source or a file of --eval-data is one that the run trains on.
-void refuse_trained_data(const std::string& spec, const std::vector<file_mark>& files,
-                         const data_record& read) {
+/// Errors: failure (2) where a source of --eval-data has samples that the run trains on.
+void refuse_trained_data(const std::string& spec, const opened_source& source,
+                         const std::vector<file_mark>& files, const data_record& read) {
   const auto refuse = [&](const std::string& name) {
     throw failure(2,
                   "RC6189: --eval-data {} names {}, which this run trains on; its loss would not be that of "
                   "held-out data: give other data",
                   spec, name);
   };
+  const auto is_same = [](const file_mark& f, const file_mark& trained) { return f.has_bytes_of(trained); };
   for (const std::vector<source_record>& list : {read.sources, read.earlier})
     for (const source_record& trained : list) {
-      for (const data_source& source : parse_data_spec(spec).sources)
-        if (trained.files.empty() && source_text(source) == trained.name) refuse(trained.name);
-      for (const file_mark& f : files)
-        if (std::any_of(trained.files.begin(), trained.files.end(),
-                        [&](const file_mark& t) { return f.bytes > 0 && f.has_bytes_of(t); }))
-          refuse(f.path);
+      if (trained.files.empty() && source_text(source.from) == trained.name) refuse(trained.name);
+      if (const file_mark* const file = trained_file(source, files, trained.files, is_same))
+        refuse(file->path);
     }
 }
 
@@ -47,36 +38,42 @@ std::vector<opened_source> open_trained(const description& about, const run_stat
   return open_sources(parse_data_spec(state.data, state.labels), about);
 }
 
-/// Open the data of --eval-data for a run. Returns a note where it has changed since the checkpoint.
-std::string open_held_out(const description& about, run_state& state, const run_state* saved,
-                          run_data& data) {
+/// Open the data of --eval-data for a run. Returns notes where it does not fit the plan, or has changed since
+/// the checkpoint.
+std::vector<std::string> open_held_out(const description& about, run_state& state, const run_state* saved,
+                                       run_data& data) {
   std::vector<opened_source> sources = open_sources(parse_data_spec(state.eval_data), about);
-  state.read->held_out = marks_of_all(sources);
-  refuse_trained_data(state.eval_data, *state.read->held_out, *state.read);
+  std::vector<file_mark>& all = state.read->held_out.emplace();
+  for (const opened_source& source : sources) {
+    const std::vector<file_mark> files = marks_of(source);
+    refuse_trained_data(state.eval_data, source, files, *state.read);
+    all.insert(all.end(), files.begin(), files.end());
+  }
+  std::vector<std::string> notes = notes_on_packing(about, sources);
   const std::vector<sample_order> orders(sources.size());
   data.evaluated.emplace(std::move(sources), about.vocab_used, about.seq, orders, data_record{});
   const bool had =
       saved != nullptr && saved->read && saved->read->held_out && saved->eval_data == state.eval_data;
-  if (!had || hold_same_bytes(*saved->read->held_out, *state.read->held_out)) return "";
-  return say(
-      "RC6190: the held-out data {} has changed since the checkpoint: {}; its losses do not compare with "
-      "earlier ones",
-      state.eval_data, difference(*saved->read->held_out, *state.read->held_out));
+  if (had && !hold_same_bytes(*saved->read->held_out, *state.read->held_out))
+    notes.push_back(say(
+        "RC6190: the held-out data {} has changed since the checkpoint: {}; its losses do not compare with "
+        "earlier ones",
+        state.eval_data, difference(*saved->read->held_out, *state.read->held_out)));
+  return notes;
 }
 
 }  // namespace
 
-run_data open_data(const description& about, const run_state& state) {
+run_data open_data(const description& about, const run_state& state, console& say_line) {
   const double held_out = state.eval_data.empty() ? state.eval_fraction : 0;
   std::vector<opened_source> sources = open_trained(about, state);
+  for (const std::string& text : notes_on_packing(about, sources)) say_line.line("note: " + text);
   const std::vector orders(sources.size(), sample_order{parse_shuffle(state.shuffle), held_out});
   return {dataset(std::move(sources), about.vocab_used, about.seq, orders, {}), std::nullopt, held_out > 0};
 }
 
 run_data open_data_of_run(const description& about, const options& o, beginning& b, console& say_line) {
-  const auto note = [&](const std::string& text) {
-    if (!text.empty()) say_line.line("note: " + text);
-  };
+  const auto note = [&](const std::string& text) { say_line.line("note: " + text); };
   const run_state* const saved = b.from ? &b.from->state : nullptr;
   run_state& state = b.state;
   std::vector<opened_source> sources = open_trained(about, state);
@@ -95,7 +92,7 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
   for (std::size_t i = 0; i < data.trained.sources().size(); ++i)
     state.read->sources[i].place = data.trained.sources()[i].place();
   if (!state.eval_data.empty()) {
-    note(open_held_out(about, state, saved, data));
+    for (const std::string& text : open_held_out(about, state, saved, data)) note(text);
     data.holds_out = true;
   } else if (state.eval_fraction > 0 && plan.may_hold_out) {
     data.holds_out = data.trained.holds_out();

@@ -25,8 +25,9 @@ step_files::step_files(const options& o, const run_state& begins, console& say) 
 void step_files::write(const step_metrics& m) {
   if (metrics_) metrics_->write(m);
   if (!tensorboard_) return;
-  std::vector<std::pair<std::string_view, double>> values{
-      {"loss", m.loss}, {"grad_norm", m.grad_norm}, {"lr", m.lr}, {"tokens_per_s", m.tokens_per_s}};
+  std::vector<std::pair<std::string_view, double>> values;
+  if (!m.is_skipped) values = {{"loss", m.loss}, {"grad_norm", m.grad_norm}};
+  values.insert(values.end(), {{"lr", m.lr}, {"tokens_per_s", m.tokens_per_s}});
   if (m.eval_loss) values.emplace_back("eval_loss", *m.eval_loss);
   if (m.routers) values.emplace_back("balance_loss", m.routers->balance);
   if (m.routers && !m.routers->dropped.empty())

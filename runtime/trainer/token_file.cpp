@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/token_file.hpp>
 
+#include "beside_tokens.hpp"
 #include "llm_c_header.hpp"
 #include "token_bytes.hpp"
-#include "token_mask_format.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/data_files.hpp>
 #include <rankc/trainer/megatron_index.hpp>
@@ -19,20 +19,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t checked_whole = std::size_t{1}
-                                      << 28;  // bytes of a file that is checked when it is opened
-fs::path index_beside(fs::path bin) { return bin.replace_extension(".idx"); }
-
-/// Whether a file is the index or the mask of a token file in the same folder.
-bool belongs_to_tokens(const fs::path& file) {
-  return file.extension() == ".idx" ||
-         (file.extension() == ".mask" && fs::exists(fs::path(file).replace_extension(".bin")));
-}
+/// Units: bytes of a file that is checked completely when it is opened.
+constexpr std::size_t checked_whole = std::size_t{1} << 28;
 
 /// Whether a file of a folder is one of tokens.
 bool is_token_file(const fs::path& file) {
   if (file.extension() != ".bin") return false;
-  if (fs::exists(index_beside(file))) return true;
+  if (beside_tokens(file, ".idx")) return true;
   const mapped_file mapped(file);
   return mapped.bytes().size() >= llm_c_header_bytes && begins_as_llm_c(mapped.bytes());
 }
@@ -48,17 +41,21 @@ std::string_view compression_of(std::string_view bytes) {
 token_stream::token_stream(const fs::path& path, const legal_tokens& legal) : legal_(legal) {
   data_files found = find_data_files(path);
   skipped_ = std::move(found.skipped);
-  if (fs::is_directory(path)) add_folder(found.files);
-  else
+  if (fs::is_directory(path)) {
+    add_folder(std::move(found.files));
+  } else {
+    remove_companions(found.files);
     for (const fs::path& file : found.files) add_file(file);
+  }
   check();
 }
 
-void token_stream::add_folder(const std::vector<fs::path>& files) {
+void token_stream::add_folder(std::vector<fs::path> files) {
   const bool of_tokens = std::any_of(files.begin(), files.end(), is_token_file);
+  if (of_tokens) remove_companions(files);
   for (const fs::path& file : files) {
     if (of_tokens && is_token_file(file)) add_file(file);
-    else if (of_tokens && !belongs_to_tokens(file)) skipped_.push_back(file.string() + " (no tokens)");
+    else if (of_tokens) skipped_.push_back(file.string() + " (no tokens)");
     if (of_tokens) continue;
     mapped_file mapped(file);
     const bool is_compressed = !compression_of(mapped.bytes()).empty();
@@ -91,7 +88,8 @@ void token_stream::add_file(const fs::path& file) {
                   "RC6148: {} holds tokens, but files before it are text; give one of them, or both as "
                   "sources: A:0.5,B:0.5",
                   mapped.name());
-  if (const fs::path index = index_beside(file); fs::exists(index)) add_megatron(std::move(mapped), index);
+  remove_last_target();
+  if (const auto index = beside_tokens(file, ".idx")) add_megatron(std::move(mapped), *index);
   else add_llm_c(std::move(mapped));
 }
 
@@ -112,6 +110,18 @@ void token_stream::add_text(mapped_file file) {
   add_piece(token_type::u8, 0, bytes);
 }
 
+/// Remove the last token of the last file, if it is only the target of the last token of a packed sequence.
+void token_stream::remove_last_target() {
+  if (pieces_.empty()) return;
+  token_piece& last = pieces_.back();
+  const token_mask* const mask = mask_of(last);
+  if (mask == nullptr || mask->packed() == 0 || last.count == 0) return;
+  const std::uint64_t target = last.count - 1;
+  if (target % mask->packed() != 0 || mask->counts(target)) return;
+  --last.count;
+  --size_;
+}
+
 void token_stream::add_llm_c(mapped_file file) {
   const auto [type, tokens] = read_llm_c_header(file);
   files_.push_back(std::move(file));
@@ -119,19 +129,19 @@ void token_stream::add_llm_c(mapped_file file) {
   add_mask(tokens);
 }
 
-/// Open the mask next to the last file, where there is one.
+/// Open the mask of the last file, if it has one.
 void token_stream::add_mask(std::uint64_t tokens) {
   const std::string& file = files_.back().name();
   masks_.resize(files_.size());
-  if (const fs::path mask = mask_beside(file); fs::exists(mask)) masks_.back().emplace(mask, file, tokens);
+  if (const auto mask = beside_tokens(file, ".mask")) masks_.back().emplace(*mask, file, tokens);
 }
 
 void token_stream::add_megatron(mapped_file file, const fs::path& index_file) {
-  if (const fs::path mask = mask_beside(file.name()); fs::exists(mask))
+  if (const auto mask = beside_tokens(file.name(), ".mask"))
     throw failure(1,
                   "RC6215: {} is beside a file of Megatron, and a mask is read beside a .bin of llm.c alone; "
                   "remove it, and give the labels as --labels PREFIX",
-                  mask);
+                  *mask);
   const megatron_index index = read_megatron_index(index_file, file.bytes().size());
   indexes_.push_back(index_file);
   files_.push_back(std::move(file));
@@ -259,9 +269,12 @@ std::uint64_t token_stream::labels() const {
   return counted;
 }
 
-std::uint32_t token_stream::packed() const {
-  const token_mask* const mask = pieces_.empty() ? nullptr : mask_of(pieces_.front());
-  return mask == nullptr ? 0 : mask->packed();
+std::vector<packed_file> token_stream::packed() const {
+  std::vector<packed_file> files;
+  for (const token_piece& piece : pieces_)
+    if (const token_mask* const mask = mask_of(piece); mask != nullptr && mask->packed() > 0)
+      files.push_back({files_[piece.file].name(), mask->packed(), piece.first});
+  return files;
 }
 
 void token_stream::check() const {

@@ -6,6 +6,7 @@ find_package(nlohmann_json REQUIRED)
 add_library(rankc_trainer STATIC
   trainer/array_folder.cpp
   trainer/beginning.cpp
+  trainer/beside_tokens.cpp
   trainer/bus_error.cpp
   trainer/call_account.cpp
   trainer/checkpoint.cpp

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 namespace rankc::runtime {
 namespace {
@@ -80,12 +81,20 @@ void append_special_tokens(std::string_view text, std::vector<std::string>& to) 
   }
 }
 
-/// Whether a text is a date as in 2025-08-05.
+/// Whether a text is a day of the calendar, as 2025-08-05.
 bool is_date(const std::string& text) {
   constexpr std::string_view form = "dddd-dd-dd";
-  return text.size() == form.size() && std::equal(text.begin(), text.end(), form.begin(), [](char c, char f) {
-           return f == 'd' ? c >= '0' && c <= '9' : c == f;
-         });
+  const bool is_of_form = text.size() == form.size() &&
+                          std::equal(text.begin(), text.end(), form.begin(),
+                                     [](char c, char f) { return f == 'd' ? c >= '0' && c <= '9' : c == f; });
+  if (!is_of_form) return false;
+  const auto number = [&](std::size_t first, std::size_t count) {
+    return std::stoi(text.substr(first, count));
+  };
+  return std::chrono::year_month_day(std::chrono::year(number(0, 4)),
+                                     std::chrono::month(static_cast<unsigned>(number(5, 2))),
+                                     std::chrono::day(static_cast<unsigned>(number(8, 2))))
+      .ok();
 }
 
 }  // namespace

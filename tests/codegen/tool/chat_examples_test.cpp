@@ -144,6 +144,9 @@ TEST_CASE("a mask never belongs to other tokens than those it was written with")
   CHECK(f.refused({.files = {lines}, .chat = "chatml"}, 2).id > 0);
   CHECK(read(lines).contains("messages"));
   fs::remove(mask);
+  fs::create_symlink("gone", mask);
+  CHECK(f.refused({.files = {lines}}, 2) == test::said{8145, {mask.string(), f.out.string()}});
+  fs::remove(mask);
   fs::rename(lines, mask);
   CHECK(f.refused({.files = {mask}, .chat = "chatml"}, 2).id > 0);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `rankc tokens` with a model trained here, decoded by SentencePiece itself.
 #include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
 #include <sentencepiece_processor.h>
 #include <sentencepiece_trainer.h>
 
@@ -65,28 +66,32 @@ TEST_CASE("a conversation by a model that keeps the text has the labels of the t
                                                    more)
             .ok());
   };
-  const std::filesystem::path lines =
-      f.write("a.jsonl", R"({"messages": [{"role": "user", "content": "which rank"}, )"
-                         R"({"role": "assistant", "content": "the  rank\n of line"}]})");
-  const tokens_options o{.files = {lines}, .model = prefix + ".model", .chat = "gemma"};
+  const tokens_options o{.files = {f.scratch.path / "a.jsonl"}, .model = prefix + ".model", .chat = "gemma"};
   train(" --normalization_rule_name=identity --add_dummy_prefix=false --remove_extra_whitespaces=false");
-  const tokens_test::result r = f.run(o);
-  REQUIRE_MESSAGE(r.code == 0, r.errors);
   sentencepiece::SentencePieceProcessor processor;
   REQUIRE(processor.Load(prefix + ".model").ok());
-  std::vector<int> all = f.written(), labels;
-  const std::string mask = f.labels();
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (mask[i] == '1') labels.push_back(all[i]);
-  CHECK(all.front() == processor.bos_id());
-  all.erase(all.begin());
-  std::string decoded;
-  REQUIRE(processor.Decode(all, &decoded).ok());
-  CHECK(decoded ==
-        "<start_of_turn>user\nwhich rank<end_of_turn>\n<start_of_turn>model\n"
-        "the  rank\n of line<end_of_turn>\n");
-  REQUIRE(processor.Decode(labels, &decoded).ok());
-  CHECK(decoded == "the  rank\n of line<end_of_turn>");
+  // The model has no piece for U+6F22, so that it becomes three bytes.
+  for (const std::string answer : {"the  rank\n of line", "\u6f22 rank", "rank \u6f22\u6f22", "\u6f22"}) {
+    CAPTURE(answer);
+    f.write("a.jsonl", nlohmann::json({{"messages",
+                                        {{{"role", "user"}, {"content", "which rank \u6f22"}},
+                                         {{"role", "assistant"}, {"content", answer}}}}})
+                           .dump());
+    const tokens_test::result r = f.run(o);
+    REQUIRE_MESSAGE(r.code == 0, r.errors);
+    std::vector<int> all = f.written(), labels;
+    const std::string mask = f.labels();
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (mask[i] == '1') labels.push_back(all[i]);
+    CHECK(all.front() == processor.bos_id());
+    all.erase(all.begin());
+    std::string decoded;
+    REQUIRE(processor.Decode(all, &decoded).ok());
+    CHECK(decoded == "<start_of_turn>user\nwhich rank \u6f22<end_of_turn>\n<start_of_turn>model\n" + answer +
+                         "<end_of_turn>\n");
+    REQUIRE(processor.Decode(labels, &decoded).ok());
+    CHECK(decoded == answer + "<end_of_turn>");
+  }
   train("");
   CHECK(f.refused(o) == test::said{8151, {prefix + ".model"}});
 }

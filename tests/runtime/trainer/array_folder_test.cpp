@@ -6,6 +6,7 @@
 #include "../../said.hpp"
 #include "../../scratch_folder.hpp"
 #include "fake_engine.hpp"
+#include <trained_file.hpp>
 
 #include <doctest/doctest.h>
 #include <cmath>
@@ -220,4 +221,22 @@ TEST_CASE("files have no row for the step") {
   encoder_program program;
   program.layouts.front().inputs = of_step;
   CHECK(said_by([&] { array_folder(files.folder, program.about); }) == said{6247, {"weight"}});
+}
+
+TEST_CASE("arrays are trained data only if all their files are") {
+  const array_files trained, other;
+  const auto marks_in = [](const array_files& files) {
+    const data_spec spec = parse_data_spec("arrays:" + files.folder.string());
+    opened_source source = std::move(open_sources(spec, files.program.about).front());
+    std::vector<file_mark> marks = marks_of(source);
+    return std::pair(std::move(source), std::move(marks));
+  };
+  const auto same = [](const file_mark& a, const file_mark& b) { return a.has_bytes_of(b); };
+  const std::vector<file_mark> before = marks_in(trained).second;
+  const auto [copied, copies] = marks_in(other);
+  REQUIRE(copies.size() == 2);
+  CHECK(trained_file(copied, copies, before, same) == &copies.front());
+  write_npy(other.path("features.npy"), "<f4", "(10, 4, 3)", std::vector<float>(10 * 4 * 3, 1));
+  const auto [source, files] = marks_in(other);  // the labels are those of the trained samples
+  CHECK(trained_file(source, files, before, same) == nullptr);
 }

@@ -4,6 +4,7 @@
 #include <rankc/trainer/data_files.hpp>
 #include <rankc/trainer/token_file.hpp>
 
+#include "../../exit_with.hpp"
 #include "fake_run.hpp"
 #include "token_files.hpp"
 
@@ -64,6 +65,42 @@ TEST_CASE("a folder of links to token files holds their tokens") {
   const token_stream stream(of.data, 500);
   CHECK(stream.size() == 200);
   CHECK(stream.skipped().empty());
+}
+
+TEST_CASE("a link to a token file has the mask and the index along the link") {
+  const linked_folders of;
+  counting(of.files, "other/a.bin", 0, 10);
+  of.files.write("other/a.mask", mask(10, [](std::uint64_t i) { return i < 4; }));
+  of.link("../other/a.bin", "first.bin");
+  of.link("first.bin", "second.bin");
+  CHECK(token_stream(of.data + "/second.bin", 500).labels() == 6);
+  of.files.write("data/first.mask", mask(10, [](std::uint64_t i) { return i < 7; }));
+  CHECK(token_stream(of.data + "/second.bin", 500).labels() == 3);
+  megatron<std::uint16_t>(of.files, "other/m", 8, {{1, 2}, {3}});
+  of.link("../other/m.bin", "m.bin");
+  CHECK(token_stream(of.data + "/m.bin", 500).size() == 3);
+  CHECK(token_stream(of.data, 500).size() == 10 + 3 + 10);
+}
+
+TEST_CASE("a link to nothing with the name of a mask or an index is refused") {
+  const linked_folders of;
+  counting(of.files, "data/a.bin", 0, 10);
+  for (const std::string name : {"a.mask", "a.idx"}) {
+    of.link("gone", name);
+    CHECK(rankc::test::exit_of([&] { token_stream(of.data + "/a.bin", 500); }) ==
+          rankc::test::exit_with{1, {6101, {of.data + "/" + name, "No such file or directory"}}});
+    fs::remove(of.data + "/" + name);
+  }
+}
+
+TEST_CASE("a pattern leaves out the masks and indexes of its token files") {
+  const linked_folders of;
+  counting(of.files, "data/a.bin", 0, 10);
+  of.files.write("data/a.mask", mask(10, [](std::uint64_t i) { return i < 4; }));
+  megatron<std::uint16_t>(of.files, "data/m", 8, {{1, 2}, {3}});
+  CHECK(token_stream(of.data + "/*", 500).size() == 13);
+  CHECK(token_stream(of.data + "/*", 500).labels() == 9);
+  CHECK(rankc::test::exit_of([&] { token_stream(of.data + "/*.mask", 500); }).code == 1);
 }
 
 TEST_CASE("checkpoints inside a data folder are not data") {

@@ -124,10 +124,19 @@ TEST_CASE("generate writes a user's message by a chat template, and stops behind
   CHECK(text(with_tokens, {"--chat", "mistral"}).out == "<s>[INST]a[/INST]<x></s>\n");
   CHECK(text("bytes", {"--chat", "chatml"}).out ==
         "<|im_start|>user\na<|im_end|>\n<|im_start|>assistant\n\v\f\r\x0e\x0f\n");
+  CHECK(text("bytes", {"--chat", "chatml"}).err.find("note") == std::string::npos);
+  const outcome without =
+      run(program, {"generate", "--load", save, "--tokens", "5", "--prompt", "a", "--chat", "chatml"});
+  CHECK(without.code == 0);
+  CHECK(said_in(without.err) == rankc::test::said{6292, {"chatml"}});
   const auto refused = [](const outcome& done) { return exit_with{done.code, said_in(done.err)}; };
   CHECK(refused(text(plain, {"--chat", "chatml"})) ==
         exit_with{1, {6073, {plain, "<|im_start|>", "chatml", "chatml, llama3, mistral, gemma, gpt-oss"}}});
   CHECK(refused(text("bytes", {"--chat", "gpt-oss"})) == exit_with{2, {6725, {"gpt-oss", ""}}});
+  for (const std::string date : {"2025-99-99", "2025-02-29", "2025-04-31", "2025-00-10"})
+    CHECK(refused(text("bytes", {"--chat", "gpt-oss", "--date", date})) ==
+          exit_with{2, {6725, {"gpt-oss", date}}});
+  CHECK(text("bytes", {"--chat", "gpt-oss", "--date", "2024-02-29"}).code == 0);
   CHECK(refused(text("bytes", {"--chat", "qwen"})).message.id == 6720);
   CHECK(text("bytes", {"--date", "2025-08-05"}).code == 2);
 }

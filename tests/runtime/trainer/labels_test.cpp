@@ -8,6 +8,7 @@
 #include "token_files.hpp"
 
 #include <doctest/doctest.h>
+#include <array>
 
 using namespace rankc::runtime;
 using rankc::test::exit_of, rankc::test::exit_with, rankc::test::said, rankc::test::said_in;
@@ -193,8 +194,50 @@ TEST_CASE("a run reads the labels that --labels names, and keeps their name") {
   CHECK(resumed.code == 0);
   CHECK(resumed.out.find(", with the labels of " + labels) != std::string::npos);
   megatron<std::int32_t>(files, "l", 4, {4, std::vector<std::int32_t>(20, 3)});
-  CHECK(said_in(run(program, {"train", "--load", save, "--steps", "2"}).err, 6180).arguments.at(2) ==
-        labels + ".bin has other bytes");
+  const outcome changed = run(program, {"train", "--load", save, "--steps", "2"});
+  CHECK(said_in(changed.err, 6180).arguments.at(2) == labels + ".bin has other bytes");
+  CHECK(said_in(changed.err, 6180).arguments.at(3) == tokens + " --labels " + labels);
+  const outcome without = run(program, {"train", "--load", save, "--steps", "2", "--data", tokens});
+  CHECK(without.code == 0);
+  CHECK(said_in(without.out, 6291) == said{6291, {tokens, labels}});
+  const outcome with = with_labels({"--load", save, "--steps", "2", "--data", tokens});
+  CHECK(with.code == 0);
+  CHECK(with.out.find("RC6291") == std::string::npos);
+}
+
+TEST_CASE("equal masks, indexes and labels do not make other tokens trained data") {
+  const scratch files;
+  fake_program program(1, 1, 1);
+  program.about.ignored_label = ignored;
+  const auto train = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "train");
+    return run(program, words);
+  };
+  const std::string a = counting(files, "a.bin", 0, 81), b = counting(files, "b.bin", 1, 81);
+  for (const char* const name : {"a.mask", "b.mask"}) files.write(name, mask(81, is_third));
+  const auto sequences = [](std::uint16_t token) {
+    return std::vector<std::vector<std::uint16_t>>(4, std::vector<std::uint16_t>(20, token));
+  };
+  const std::string m = megatron(files, "m", 8, sequences(1)), n = megatron(files, "n", 8, sequences(2)),
+                    labels = megatron(files, "l", 8, sequences(3));
+  for (const auto& [trained, other, bin] : {std::array{a, b, a}, std::array{m, n, m + ".bin"}}) {
+    CHECK(train({"--steps", "1", "--data", trained, "--eval-data", other}).code == 0);
+    CHECK(said_in(train({"--steps", "1", "--data", trained, "--eval-data", trained}).err) ==
+          said{6189, {trained, bin}});
+  }
+  const auto refusal_on_resume = [&](const std::string& first, const std::string& then,
+                                     std::vector<std::string> more) {
+    const scratch saves;
+    std::vector<std::string> words{"--steps", "1", "--data", first, "--save", saves.path("s")};
+    words.insert(words.end(), more.begin(), more.end());
+    REQUIRE(train(words).code == 0);
+    more.insert(more.begin(),
+                {"--load", saves.path("s"), "--steps", "2", "--data", then, "--eval-fraction", "0.2"});
+    return train(more);
+  };
+  CHECK(refusal_on_resume(a, b, {}).code == 0);
+  CHECK(refusal_on_resume(m, n, {"--labels", labels}).code == 0);
+  CHECK(said_in(refusal_on_resume(m, m, {"--labels", labels}).err).id == 6187);
 }
 
 TEST_CASE("compressed data is refused, and left out of a folder") {
@@ -226,4 +269,67 @@ TEST_CASE("packed examples that a plan would cut or join cost a note") {
   about.end_of_document = -1;
   REQUIRE(notes().size() == 1);
   CHECK(said_in(notes()[0]) == said{6223, {file}});
+  fake_program masked(1, 1, 1);
+  masked.about.ignored_label = ignored;
+  masked.about.end_of_document = 0;
+  const std::string seq = std::to_string(masked.about.seq);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"train", "--steps", "1", "--data", file},
+        {"train", "--steps", "1", "--data", "rand:1", "--eval-data", file},
+        {"eval", "--init", "hash:1", "--data", file}}) {
+    const outcome done = run(masked, words);
+    CHECK_MESSAGE(done.code == 0, done.err);
+    CHECK(said_in(done.out, 6222) == said{6222, {file, "10", seq, seq}});
+  }
+}
+
+TEST_CASE("windows of several packed files are the sequences of the files") {
+  const scratch files;
+  const auto write = [&](const std::string& name, int first, std::uint64_t tokens, std::uint32_t length) {
+    const std::string file = counting(files, "d/" + name + ".bin", first, static_cast<int>(tokens));
+    files.write("d/" + name + ".mask",
+                mask(tokens, [&](std::uint64_t i) { return i + 1 == tokens; }, length));
+    return file;
+  };
+  write("a", 0, 21, 10);
+  write("b", 100, 1, 10);  // no sequence
+  write("c", 200, 11, 10);
+  write("d", 300, 11, 10);
+  description about = fake_program(1, 1, 1).about;
+  about.seq = 10;
+  about.end_of_document = 0;
+  const std::string folder = files.path("d"), pattern = folder + "/*.bin";
+  const auto notes = [&] {
+    return notes_on_packing(about, open_sources(parse_data_spec(folder), 65536, ignored));
+  };
+  for (const std::string& spec : {folder, pattern}) {
+    const dataset data = open(spec, 10);
+    CHECK(*data.epoch(data_part::trained) == 4);
+    CHECK(data.text().find(": 41 tokens in 4 files, of which 40 are labels") != std::string::npos);
+    for (std::uint64_t s = 0; s < 4; ++s) {
+      numbers tokens(10), targets(10);
+      data.sample(s, tokens.data(), targets.data(), data_part::trained);
+      const std::int32_t first = std::array{0, 10, 200, 300}[s];
+      CHECK(tokens.front() == first);
+      CHECK(tokens.back() == first + 9);
+      CHECK(targets.front() == first + 1);
+    }
+    CHECK(targets_of(data, 3, 10).back() == ignored);
+  }
+  CHECK(notes().empty());
+  const std::string other = write("c", 200, 8, 7), shifted = files.path("d/d.bin");
+  REQUIRE(notes().size() == 2);
+  CHECK(said_in(notes()[0]) == said{6222, {other, "7", "10", "10"}});
+  CHECK(said_in(notes()[1]) == said{6290, {shifted, "10", "27", "10"}});
+}
+
+TEST_CASE("a packed file without the target after its last sequence keeps all tokens") {
+  const scratch files;
+  counting(files, "d/a.bin", 0, 20);
+  counting(files, "d/b.bin", 20, 11);
+  counting(files, "d/c.bin", 31, 11);
+  files.write("d/a.mask", mask(20, is_third, 10));
+  files.write("d/b.mask", mask(11, [](std::uint64_t i) { return i == 0; }, 10));  // its last token is a label
+  const dataset data = open(files.path("d"), 5);
+  CHECK(data.text().find(": 42 tokens in 3 files") != std::string::npos);
 }

@@ -32,10 +32,20 @@ TEST_CASE("a line has exactly these keys in this order, and its numbers survive"
   CHECK(line["loss"].get<double>() == m.loss);
   CHECK(line["mfu"] == 0.5);
   CHECK_FALSE(line.contains("expert_load"));
+  CHECK_FALSE(line.contains("skipped"));
   m.routers = router_metrics{{1.25, 3}, 2.5};
   CHECK(json_line(m).ends_with(R"("peak_bytes":4096,"balance_loss":2.5,"expert_load":[1.25,3.0]})"));
   m.routers->dropped = {0, 7};
   CHECK(json_line(m).ends_with(R"("expert_load":[1.25,3.0],"dropped":[0,7]})"));
+}
+
+TEST_CASE("a step in which no label counts has neither a loss nor a norm") {
+  step_metrics m = example;
+  m.is_skipped = true;
+  CHECK(json_line(m).starts_with(R"({"step":7,"loss":null,"grad_norm":null,"lr":0.0003,)"));
+  CHECK(nlohmann::json::parse(json_line(m))["skipped"] == true);
+  CHECK(console_line(m, 100).starts_with("step   7/100  loss         -  grad norm        -  lr 3.000e-04"));
+  CHECK(console_line(m, 100).size() == console_line(example, 100).size());
 }
 
 TEST_CASE("console lines are aligned") {

@@ -66,8 +66,23 @@ TEST_CASE("a step in which no label counts is noted, and later steps and checkpo
     e.skipped_at = 3;
     e.inputs = &inputs;
   };
-  const outcome first = run(program, {"train", "--steps", "6", "--save", save, "--save-every", "4"}, skips);
+  const std::string metrics = files.path("m"), curves = files.path("t");
+  const outcome first = run(program,
+                            {"train", "--steps", "6", "--save", save, "--save-every", "4", "--metrics",
+                             metrics, "--tensorboard", curves},
+                            skips);
   REQUIRE(first.code == 0);
+  CHECK(lines_of(metrics).at(2)["loss"].is_null());
+  CHECK(lines_of(metrics).at(3)["loss"].is_number());
+  const std::string events = contents(std::filesystem::directory_iterator(curves)->path());
+  const auto count_of = [&](const std::string& tag) {
+    int count = 0;
+    for (std::size_t at = 0; (at = events.find(tag + "\x15", at)) != events.npos; ++at) ++count;
+    return count;
+  };
+  CHECK(count_of("loss") == 5);
+  CHECK(count_of("grad_norm") == 5);
+  CHECK(count_of("lr") == 6);
   CHECK(first.out.find("note: RC6174: no label of step 3 counts, so the step has changed nothing\n") !=
         std::string::npos);
   const auto json_of = [&](const char* step) { return nlohmann::json::parse(contents(save + step)); };

@@ -25,6 +25,7 @@ class prompt_text {
               const std::optional<std::filesystem::path>& origin, std::vector<std::string>& notes);
   ~prompt_text();
 
+  bool is_of_bytes() const { return by_ == nullptr; }
   /// The tokens that stand before a prompt.
   std::vector<std::int32_t> opening() const;
   std::vector<std::int32_t> tokens_of(const std::string& text) const;

@@ -20,9 +20,9 @@ struct run_data {
   data_part held_part() const { return evaluated ? data_part::trained : data_part::held_out; }
 };
 
-/// Open the data of a state from its beginning.
+/// Open the data of a state from its beginning, with a note for packed examples that do not fit the plan.
 /// Errors: failure (1) for files that cannot serve, by name.
-run_data open_data(const description&, const run_state&);
+run_data open_data(const description&, const run_state&, console&);
 
 /// Open the data of a run that trains, at the place where the run goes on. Sets `read` of its state, and
 /// prints a note for each change since the checkpoint.

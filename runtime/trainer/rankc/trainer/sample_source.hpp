@@ -44,7 +44,7 @@ std::vector<opened_source> open_sources(const data_spec&, const description&);
 std::vector<opened_source> open_sources(const data_spec&, int vocab,
                                         std::optional<std::int32_t> ignored = std::nullopt);
 
-/// The files of a source as they are now.
+/// The files of a source as they are now. Token files come before their indexes, masks and labels.
 std::vector<file_mark> marks_of(const opened_source&);
 
 /// Windows of `seq` tokens that follow one another: from `first` to `end`, and in later epochs from 0 to

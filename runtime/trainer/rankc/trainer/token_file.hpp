@@ -37,12 +37,21 @@ struct token_piece {
   std::uint64_t count;
 };
 
+/// A file whose examples are packed into sequences.
+struct packed_file {
+  std::string name;
+  std::uint64_t length;  // tokens of a sequence
+  std::uint64_t first;   // of all tokens, that with which the file begins
+};
+
 class token_stream {
  public:
   /// Open the files of a path (data_files.hpp): text files, whose bytes are tokens, or .bin files of llm.c,
   /// or of Megatron where a .idx file is next to them. A folder that holds token files is read as these
   /// alone; any other folder as its text files, without files that hold a NUL byte. Files of less than 256
-  /// MiB are checked completely.
+  /// MiB are checked completely. `rankc tokens --pack` ends a file with one more token, the target of the last
+  /// token of the last sequence: where another file follows, that token is left out, so that the sequences of
+  /// the next file begin at a multiple of their length.
   /// Errors: failure (1) for a file that cannot be read, is truncated, or holds a token that is not below
   /// `vocab`.
   /// Source: llm.c: 256 int32 (magic 20240520, version 1 and uint16 tokens, or magic 20240801, version 7 and
@@ -55,7 +64,7 @@ class token_stream {
   bool has_sequences() const { return sequences_; }  // of Megatron: each piece is one
   const std::vector<token_piece>& pieces() const { return pieces_; }
   std::size_t files() const { return files_.size(); }
-  /// All files that are read, indexes and masks included.
+  /// All files that are read: files() token files, then indexes and masks.
   std::vector<std::filesystem::path> paths() const;
   /// The files and folders below a folder that are not read, each as "NAME (reason)".
   const std::vector<std::string>& skipped() const { return skipped_; }
@@ -80,8 +89,8 @@ class token_stream {
   const token_mask* first_mask() const;
   /// The tokens that are labels: all where no file has a mask.
   std::uint64_t labels() const;
-  /// The length of the sequences into which the first file's examples are packed; 0: they are not packed.
-  std::uint32_t packed() const;
+  /// The files whose examples are packed into sequences.
+  std::vector<packed_file> packed() const;
 
  private:
   void add_file(const std::filesystem::path&);
@@ -90,7 +99,8 @@ class token_stream {
   void add_megatron(mapped_file, const std::filesystem::path& index);
   void add_piece(token_type, std::size_t byte, std::uint64_t count);
   void add_mask(std::uint64_t tokens);
-  void add_folder(const std::vector<std::filesystem::path>& files);
+  void remove_last_target();
+  void add_folder(std::vector<std::filesystem::path> files);
   std::uint64_t first_of_file(std::uint32_t file) const;
   void check() const;
   const token_mask* mask_of(const token_piece&) const;  // null: its file has no mask

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "beside_tokens.hpp"
+
+#include <set>
+
+namespace rankc::runtime {
+
+namespace fs = std::filesystem;
+
+std::optional<fs::path> beside_tokens(fs::path tokens, std::string_view extension) {
+  for (;;) {
+    fs::path file = fs::path(tokens).replace_extension(extension);
+    if (fs::exists(fs::symlink_status(file))) return file;
+    if (!fs::is_symlink(tokens)) return std::nullopt;
+    tokens = tokens.parent_path() / fs::read_symlink(tokens);
+  }
+}
+
+void remove_companions(std::vector<fs::path>& files) {
+  const std::set<fs::path> all(files.begin(), files.end());
+  std::erase_if(files, [&](const fs::path& file) {
+    const bool is_companion = file.extension() == ".idx" || file.extension() == ".mask";
+    return is_companion && all.contains(fs::path(file).replace_extension(".bin"));
+  });
+}
+
+}  // namespace rankc::runtime
