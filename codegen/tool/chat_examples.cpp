@@ -31,8 +31,8 @@ void check_model(const tokens_options& o, const text_encoder& by, const runtime:
                              o.model, token, form.name, runtime::chat_form_names());
 }
 
-/// The labels of tokens with these ends: a token that has a byte of a part is a label. Tokens with the same end
-/// have the same bytes.
+/// The labels of tokens with these ends: a token that has a byte of a part is a label. Tokens with the same
+/// end have the same bytes.
 std::vector<char> labels_within(const std::vector<runtime::byte_range>& parts,
                                 const std::vector<std::size_t>& ends) {
   std::vector<char> labels(ends.size(), runtime::label_is_ignored);

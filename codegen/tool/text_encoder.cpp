@@ -98,8 +98,8 @@ class text_with_control_tokens {
   }
 
  private:
-  /// All bytes of a character that is no piece end with the character: SentencePiece gives all but the last an
-  /// empty range at its beginning.
+  /// All bytes of a character that is no piece end with the character: SentencePiece gives all but the last
+  /// an empty range at its beginning.
   void encode_piece(const std::string& text, std::size_t begin, std::size_t end, std::vector<int>& ids,
                     std::vector<std::size_t>& ends) const {
     const auto encoded = by_->EncodeAsImmutableProto(std::string_view(text).substr(begin, end - begin));

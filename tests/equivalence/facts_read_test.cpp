@@ -50,7 +50,7 @@ TEST_CASE("a port that cannot be read is refused") {
     CHECK(said_of_line({"row", ports.c_str(), "y = x"}).id == 7710);
   }
   CHECK(said_of_line({"row", "y(t w)^z x(t w)", "y = x"}) == said{7711, {"row", "z"}});
-  CHECK(said_of_line({"row", "y(a b c) x(d e f) z(g h i)", "y = x z"}) == said{7717, {"row", "9", "8"}});
+  CHECK(said_of_line({"row", "y(a b c) x(d e f) z(g h i j)", "y = x z"}) == said{7717, {"row", "10", "9"}});
 }
 
 TEST_CASE("an equation or a gradient that cannot be read is refused") {

@@ -496,10 +496,12 @@ TEST_CASE("a part is another") {
     subject::port(o, "x").offset += 8;
     subject::port(o, "y").offset += 8;
   });
-  check_refused(llama(), said{7566, {"k", "15", "v", "16"}}, [](subject& s) {
+  check_refused(llama(), said{7675, {}}, [](subject& s) {
     op& o = *s.find(0, "attention", "attention")[0];
     --subject::port(o, "k").stride;
   });
+  check_refused(llama(), said{7566, {"gate", "23", "up", "24"}},
+                [](subject& s) { --subject::port(*s.find_all("swiglu")[0], "gate").stride; });
 }
 
 TEST_CASE("a message is another") {

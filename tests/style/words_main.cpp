@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // rankc_words ALLOWED FILE...
 //
-// Prints the habits (words.hpp) of the comments and pages. A line of ALLOWED, `path count`, allows that many
-// flagged blocks of a file; other files may have none. The exit code is 1 where a file has more, or fewer: the
-// list only shrinks.
+// Prints the habits (words.hpp) of the comments and pages. A line of ALLOWED, `path count`, is the number of
+// flagged blocks of a file; other files have none. The exit code is 1 if a file has more, or fewer: the list
+// only shrinks.
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -53,7 +53,7 @@ int main(int count, char** arguments) {
   }
   for (const auto& [gone, most] : allowed)
     std::cout << arguments[1] << ": " << gone << ' ' << most << ": there is no such file; remove the line\n";
-  std::cout << bad << " of " << all << " comments and paragraphs are flagged, as " << arguments[1]
-            << " allows, but in " << wrong << " files\n";
+  std::cout << bad << " of " << all << " comments and paragraphs are flagged; " << wrong
+            << " files differ from " << arguments[1] << '\n';
   return wrong == 0 && allowed.empty() ? 0 : 1;
 }

@@ -110,7 +110,7 @@ TEST_CASE("held-out data without labels that count costs a note, and the run goe
                    "note: RC6176: no held-out loss is measured at step 1, because no label of the "
                    "first 3 batches of the held-out data counts")
             .size() == 1);
-  CHECK(lines_with(done.out, "RC6176").size() == 2);
+  CHECK(lines_with(done.out, "note: RC6176").size() == 2);
   for (const auto& line : lines_of(metrics)) CHECK_FALSE(line.contains("eval_loss"));
   CHECK(std::filesystem::exists(save + "/step_000002"));
   const outcome eval = run(program, {"eval", "--load", save, "--data", held});

@@ -49,9 +49,9 @@ class token_stream {
   /// Open the files of a path (data_files.hpp): text files, whose bytes are tokens, or .bin files of llm.c,
   /// or of Megatron where a .idx file is next to them. A folder that holds token files is read as these
   /// alone; any other folder as its text files, without files that hold a NUL byte. Files of less than 256
-  /// MiB are checked completely. `rankc tokens --pack` ends a file with one more token, the target of the last
-  /// token of the last sequence: where another file follows, that token is left out, so that the sequences of
-  /// the next file begin at a multiple of their length.
+  /// MiB are checked completely. `rankc tokens --pack` ends a file with one more token, the target of the
+  /// last token of the last sequence. If another file follows, that token is left out, so that the sequences
+  /// of the next file begin at a multiple of their length.
   /// Errors: failure (1) for a file that cannot be read, is truncated, or holds a token that is not below
   /// `vocab`.
   /// Source: llm.c: 256 int32 (magic 20240520, version 1 and uint16 tokens, or magic 20240801, version 7 and
