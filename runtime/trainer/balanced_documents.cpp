@@ -9,11 +9,11 @@ namespace rankc::runtime {
 namespace {
 
 struct rank_load {
-  std::uint64_t cost = 0;              // over all microbatches so far
-  std::vector<std::size_t> sequences;  // of the microbatch
+  std::uint64_t cost = 0;              // summed over the microbatches so far
+  std::vector<std::size_t> sequences;  // sequences of the current microbatch
 };
 
-/// The rank of the least cost among those with room for another sequence.
+/// The cheapest rank that has room for another sequence.
 rank_load& next_rank(std::vector<rank_load>& ranks, std::size_t rows) {
   rank_load* best = nullptr;
   for (rank_load& r : ranks)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that folders of checkpoints have.
+// The names of checkpoint folders.
 #pragma once
 #include <rankc/runtime/parse.hpp>
 
@@ -13,12 +13,13 @@ inline constexpr const char *latest_file = "latest", *lock_file = ".lock";
 inline constexpr std::size_t longest_latest = 4096;  // bytes of `latest`
 inline constexpr std::string_view step_prefix = "step_", replaced_suffix = ".replaced";
 
-/// Where a checkpoint is that another of the same step is about to replace, if folders cannot be exchanged.
+/// The temporary name of a checkpoint that is being replaced by another of the same step. It is used if the
+/// file system cannot exchange two folders.
 inline std::filesystem::path replaced_folder(const std::filesystem::path& folder) {
   return folder.parent_path() / ("." + folder.filename().string() + std::string(replaced_suffix));
 }
 
-/// The step that a folder's name says; -1 where it says none.
+/// The step in a folder's name; -1 if the name holds none.
 inline std::int64_t step_of(const std::filesystem::path& folder) {
   const std::string name = folder.filename().string();
   std::string_view rest = name;

@@ -15,12 +15,12 @@ class document_borders {
   /// Whether the plan has documents.
   bool exist() const { return !begins_.empty(); }
 
-  /// The marks of another sample, all 0, in which its reader sets to 1 those of tokens that begin a document;
-  /// null without documents.
-  /// Shapes: (seq + 1): of the sample's tokens, and of the token after them.
+  /// A zeroed mark array for the next sample; its reader sets the marks of tokens that begin a document to 1.
+  /// Null if the plan has no documents.
+  /// Shapes: (seq + 1): the sample's tokens and the token after them.
   std::uint8_t* of_next_sample();
 
-  /// Add the borders behind end tokens, and write of each token the position at which its document begins.
+  /// Adds the borders after end tokens, and writes the position at which each token's document begins.
   /// Shapes: tokens, starts (seq).
   void write_starts(const std::int32_t* tokens, std::int32_t* starts);
 

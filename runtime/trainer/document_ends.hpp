@@ -9,8 +9,8 @@
 
 namespace rankc::runtime {
 
-/// A note for each source of files in whose beginning the plan's end token ends no document. Documents of
-/// Megatron's files are then those of the .idx file.
+/// A note for each source of files in which the plan's end token does not occur near the beginning. Documents
+/// of Megatron's files then begin at the borders of the .idx file.
 std::vector<std::string> notes_on_documents(const description&, const std::vector<opened_source>&);
 
 }  // namespace rankc::runtime

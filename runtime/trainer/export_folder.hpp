@@ -8,14 +8,14 @@
 
 namespace rankc::runtime {
 
-/// Refuse a folder with files of a model that no export has written. `origin`: the folder that the export
-/// copies files from, or empty; an equal copy of one is no other model's.
+/// Refuses a folder with model files that no export has written. `origin`: the folder that the export copies
+/// files from, or empty. A file that equals the origin's copy is allowed.
 /// Errors: failure (2) that names these files.
 void refuse_other_models(const std::filesystem::path& folder,
                          const std::optional<std::filesystem::path>& origin);
 
-/// Remove the model that is there, and give the new files their names. config.json, or adapter_config.json,
-/// is the last, so a folder that has it has all files of one export.
+/// Removes the folder's old model, and renames the new files to their final names. config.json or
+/// adapter_config.json is renamed last, so a folder that has it has all files of one export.
 /// Errors: failure (65).
 void replace_model(output_folder&);
 

@@ -12,8 +12,8 @@
 
 namespace rankc::runtime {
 
-/// The sizes that a folder and a plan may differ in. Units: positions of a sequence, rows of the table of
-/// tokens.
+/// The sizes in which a folder may differ from a plan.
+/// Units: positions of a sequence, rows of the token table.
 struct free_sizes {
   std::size_t positions, vocabulary;
 };
@@ -22,16 +22,16 @@ struct free_sizes {
 /// Errors: failure (1) that lists every difference.
 free_sizes check_config(const description&, const hugging_face_model&, const std::filesystem::path& file);
 
-/// Sentences on values that transformers trains with and the plan does not.
+/// Sentences on values that transformers trains with and the plan ignores.
 std::vector<std::string> notes_on_config(const description&, const hugging_face_model&,
                                          const std::filesystem::path& file);
 
-/// config.json of a plan's model. `dtype` is a type as PyTorch names it. With `origin`, the config of the
-/// folder that the run began with, the text has every value of it, and its tokens and positions.
+/// config.json of a plan's model. `dtype` is PyTorch's name of a type. `origin` is the config of the folder
+/// that the run began with. If it is given, the text keeps all of its values, its tokens and its positions.
 std::string config_text(const description&, const hugging_face_model&, const std::string& dtype,
                         const nlohmann::ordered_json* origin);
 
-/// Whether a text is one of `config_text` that nobody has changed.
+/// True for an unedited text of `config_text`.
 bool is_config_text(std::string_view);
 
 }  // namespace rankc::runtime

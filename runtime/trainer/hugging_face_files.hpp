@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of a Hugging Face folder under the names that they have there.
+// The tensors of a Hugging Face folder by their names in the files.
 #pragma once
 #include "hugging_face_names.hpp"
 #include <rankc/trainer/piece_source.hpp>
@@ -15,14 +15,15 @@ bool is_hugging_face(const std::filesystem::path& folder);
 
 class hugging_face_files {
  public:
-  /// Open model.safetensors of a folder, or the files of the folder that model.safetensors.index.json names.
+  /// Opens model.safetensors of a folder, or the files that model.safetensors.index.json names.
   /// Errors: failure (1) that names the file.
   hugging_face_files(const hugging_face_model&, const std::filesystem::path& folder);
 
   piece_source& tensors() { return *tensors_; }
   const piece_source& tensors() const { return *tensors_; }
 
-  /// The name in these files of a tensor that the model names. Files of a base model lack the prefix.
+  /// Translates the model's name of a tensor into the name in these files. Files of a base model omit the
+  /// prefix.
   std::string name_of(const std::string& name) const;
 
  private:

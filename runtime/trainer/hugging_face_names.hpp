@@ -11,12 +11,13 @@
 
 namespace rankc::runtime {
 
-/// The size that determines how many rows a tensor has in the files. The first rows are the plan's.
+/// The size that determines how many rows a tensor has in the files. The plan's rows come first.
 enum class rows_of { plan, positions, vocabulary };
 
-/// A tensor of the plan and its tensor in the files. In names, # stands for the number of a layer, and @ for
-/// the number of an expert: then each expert has a tensor in the files, and the plan has the rows of all in
-/// one. Tensors of the plan with the same name in the files are parts of one tensor, in order.
+/// A tensor of the plan and its tensor in the files. In names, # stands for the number of a layer and @ for
+/// the number of an expert. A name with @ means one tensor per expert in the files, and one tensor with the
+/// rows of all experts in the plan. Tensors of the plan with the same name in the files are parts of one
+/// tensor, in order.
 struct tensor_rule {
   std::string ours, theirs;
   bool transposed = false;
@@ -28,14 +29,14 @@ struct tensor_rule {
 /// A value of config.json that the plan determines.
 struct config_rule {
   std::string key;
-  nlohmann::json value, missing;  // missing: the value that a missing key stands for; null: none
-  std::string of, over;           // keys: null stands for factor * of / over; empty: it does not
+  nlohmann::json value, missing;  // missing: what a missing key means; null: nothing
+  std::string of, over;           // keys: a null value means factor * of / over; empty: null has no meaning
   std::int64_t factor = 1;
   std::string also;     // another key for the same value
   bool rotary = false;  // the value may be in an object of rotary positions
 };
 
-/// The keys of the routers' balance loss in config.json, and the plan's coefficient.
+/// The keys of the router balance loss in config.json, and the plan's coefficient.
 struct balance_keys {
   std::string coefficient, enabled;  // empty where config.json has no such keys
   double value = 0;
@@ -43,13 +44,13 @@ struct balance_keys {
 
 struct hugging_face_model {
   std::string type, architecture;
-  std::string prefix;                 // of the base model's tensors; files of that model alone lack it
+  std::string prefix;                 // of the base model's tensors; files of the base model alone omit it
   std::string positions, vocabulary;  // keys of config.json
   std::vector<tensor_rule> tensors;
   std::vector<config_rule> config;
-  std::vector<config_rule> exported;  // values that an export writes where no folder gives others
+  std::vector<config_rule> exported;  // exported if no origin folder gives other values
   std::vector<std::string> buffers;   // endings of the names of tensors that are not weights
-  std::size_t experts = 0;            // of each layer that has experts
+  std::size_t experts = 0;            // per layer with experts
   balance_keys balance;
 };
 

@@ -14,9 +14,9 @@
 
 namespace rankc::runtime {
 
-/// The folder that the weights of a checkpoint came from. run.json names it, or names a checkpoint that leads
-/// there. `asked`: the folder where it is now, "none" for an export of the plan alone, or empty.
-/// Errors: failure (1) where the folder that run.json names is gone, or `asked` is not one.
+/// The folder that a checkpoint's weights came from. run.json names it, or names an earlier checkpoint that
+/// leads to it. `asked`: the folder's present place, "none" for an export without it, or empty.
+/// Errors: failure (1) if the folder that run.json names is gone, or `asked` is not a Hugging Face folder.
 std::optional<std::filesystem::path> find_origin(const description&, const std::filesystem::path& checkpoint,
                                                  const std::string& asked);
 
@@ -27,7 +27,7 @@ class hugging_face_origin {
 
   const nlohmann::ordered_json& config() const { return config_; }
   const free_sizes& sizes() const { return sizes_; }
-  /// Read rows of a table of positions. `name`: as the model names it.
+  /// Read rows of a position table. `name`: the model's name of the table.
   /// Errors: failure (1) where the folder's files have another number of rows than its config states.
   void read(const std::string& name, const area&, double* to);
 

@@ -15,21 +15,21 @@ namespace rankc::runtime {
 class hugging_face_source : public tensor_source {
  public:
   /// Open a folder.
-  /// Errors: failure (1) that lists every difference of its config, or of its tensors, from the plan's; where
-  /// a plan with a tied head would lose the head that the folder has.
+  /// Errors: failure (1) that lists every difference of the config or of the tensors from the plan's, and for a
+  /// head that differs from the token table if the plan ties the two.
   hugging_face_source(const description&, const std::vector<global_parameter>&,
                       const std::filesystem::path& folder);
 
   const std::string& name() const override { return files_.tensors().name(); }
   const std::map<std::string, std::vector<std::size_t>>& shapes() const override { return shapes_; }
-  /// The vocabulary's tensors have as many rows as the folder's config states.
+  /// The number of rows of the vocabulary's tensors: the size that the folder's config states.
   std::size_t vocabulary() const override { return vocabulary_; }
   std::vector<std::string> notes() const override { return notes_; }
   void check(const std::string& tensor, const area&) override;
   void read(const std::string& tensor, const area&, double* to) const override;
 
  private:
-  /// The rows of a tensor of the plan: a part of one tensor there, or `rows` rows in each of several.
+  /// The rows of a plan tensor in the files: part of one tensor, or `rows` rows in each of several.
   struct place {
     std::vector<std::string> theirs;
     bool transposed;
@@ -38,8 +38,8 @@ class hugging_face_source : public tensor_source {
   hugging_face_source(const description&, const hugging_face_model&, const free_sizes&,
                       const std::vector<global_parameter>&, const std::filesystem::path& folder);
   void refuse_other_copy(const description&, const std::string& copy, const std::string& tied_to) const;
-  /// Visit the tensors there that an area of the plan's tensor lies in. `visit` gets the name, the area
-  /// there, and the area's row that it begins with.
+  /// Visits the tensors in the files that hold an area of a plan tensor. `visit` gets the name, the area in the
+  /// file's tensor, and the offset of its first row in the plan's area.
   template <class F>
   static void each_of_theirs(const place&, const area&, F visit);
 

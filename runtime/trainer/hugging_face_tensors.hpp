@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tensors of Hugging Face's files, computed from the plan's parameters: joined, transposed, and with the
-// rows of the folder that the run began with.
+// The tensors of Hugging Face files, computed from the plan's parameters. They are joined, transposed, and
+// extended by rows of the folder that the run began with.
 #pragma once
 #include "hugging_face_config.hpp"
 #include "hugging_face_origin.hpp"
@@ -18,12 +18,12 @@ struct rows_of_parameter {
   std::size_t first, count;
 };
 
-/// A tensor of the files, and the rows that it joins.
+/// A tensor of the files, and the parameter rows that it is made of.
 struct joined {
   safetensors_writer::tensor as;
   bool transposed;
   std::vector<rows_of_parameter> parts;
-  std::size_t copied_rows;  // that follow them, from the origin
+  std::size_t copied_rows;  // rows after these, copied from the origin
   std::size_t rows() const;
 };
 
@@ -33,8 +33,8 @@ dtype type_of_files(const description&);
 /// The sizes of the files: those of the origin, or the plan's where there is none.
 free_sizes sizes_of(const description&, const hugging_face_origin*);
 
-/// The tensors that these parameters make up.
-/// Errors: failure (1) for a parameter that the model has no name for.
+/// The tensors that are made of these parameters.
+/// Errors: failure (1) for a parameter that the model has no Hugging Face name for.
 std::vector<joined> join_parameters(const description&, const hugging_face_model&,
                                     const std::vector<global_parameter>&, const free_sizes&);
 

@@ -8,7 +8,7 @@
 
 namespace rankc::runtime {
 
-/// `.ignored_label` of a plan's training; nothing where every label counts.
+/// `.ignored_label` of a plan's training; empty if every label counts.
 inline std::optional<std::int32_t> ignored_label_of(const description& about) {
   if (!about.ignores_labels()) return std::nullopt;
   return about.ignored_label;

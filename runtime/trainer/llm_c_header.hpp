@@ -20,13 +20,13 @@ inline constexpr llm_c_form narrow_llm_c{20240520, 1, token_type::u16},
     wide_llm_c{20240801, 7, token_type::u32};
 inline constexpr std::size_t llm_c_header_bytes = 256 * sizeof(std::int32_t);
 
-/// The form that begins with a magic number; null where none does.
+/// The format that begins with a magic number; null if no format does.
 constexpr const llm_c_form* llm_c_form_of(std::int32_t magic) {
   if (magic == narrow_llm_c.magic) return &narrow_llm_c;
   return magic == wide_llm_c.magic ? &wide_llm_c : nullptr;
 }
 
-/// Whether a file begins as a token file of llm.c does.
+/// True if a file begins like a token file of llm.c.
 inline bool begins_as_llm_c(std::string_view beginning) {
   std::int32_t magic = 0;
   if (beginning.size() < sizeof magic) return false;
@@ -39,7 +39,7 @@ struct llm_c_header {
   std::uint64_t tokens;
 };
 
-/// Errors: failure (1) for a file that is not of llm.c, or has another length than its header says.
+/// Errors: failure (1) if the file is not llm.c's, or its length differs from its header.
 llm_c_header read_llm_c_header(const mapped_file&);
 
 }  // namespace rankc::runtime

@@ -10,8 +10,8 @@
 namespace rankc::runtime {
 namespace {
 
-/// Reads samples `first` to `end` - 1 into the first sequences of a batch, and sample `end` - 1 into the
-/// others.
+/// Reads samples `first` to `end` - 1 into the first sequences of a batch, and pads the rest with sample
+/// `end` - 1.
 batch read_some(const description& about, const read_sample& read, std::uint64_t first, std::uint64_t end) {
   return read_batch(about,
                     [&](std::uint64_t i, const sample_view& to) { read(std::min(first + i, end - 1), to); });

@@ -16,25 +16,24 @@ struct evaluated_loss {
   double labels = 0, routers = 0, dropped = 0;
 };
 
-/// Evaluates the batch that the engine has been given. Router losses are left in `labels` where this
-/// process does not have the statistics of routers.
+/// Evaluates the engine's current batch. `labels` includes the router losses if this process does not have
+/// the router statistics.
 evaluated_loss evaluate_apart(engine&);
 
-/// A note where they are left so; else empty.
+/// A note if router losses are included in the loss; else empty.
 std::string note_on_router_losses(const engine&);
 
-/// Evaluates the batch that the engine has been given. `batch` counts from 0.
+/// Evaluates the engine's current batch. `batch` counts from 0.
 using evaluate_batch = std::function<evaluated_loss(std::uint64_t batch)>;
 
 /// Evaluates samples 0 to `samples` - 1 and returns the mean loss of their labels that count, each counted
-/// once. The last batch is filled up with copies of one sample. A batch of that sample alone measures the
-/// loss and the dropped picks of the copies, which are subtracted. The router losses are the mean over
-/// batches by the number of their samples, and those of the last batch include the copies. Empty if no label
-/// counts.
+/// once. The last batch is padded with copies of one sample. A batch of that sample alone measures the loss
+/// and the dropped picks of the copies, which are subtracted. Router losses are averaged over batches,
+/// weighted by samples; those of the last batch include the copies. Empty if no label counts.
 std::optional<evaluated_loss> mean_loss(engine&, const read_sample&, std::uint64_t samples,
                                         const evaluate_batch&);
 
-/// The number of samples in `batches` batches, at most `all`; all empty: data without an end.
+/// The number of samples in `batches` batches, at most `all`; `all` is empty for endless data.
 std::uint64_t samples_in(const description&, std::int64_t batches, std::optional<std::uint64_t> all);
 
 }  // namespace rankc::runtime

@@ -21,14 +21,14 @@ enum class system_place { anywhere, first, first_user_turn };
 /// The last turn is the assistant's.
 struct chat_form {
   std::string_view name;
-  std::string_view begin;  // of a conversation; {date} stands for a date
+  std::string_view begin;  // text before a conversation; {date} stands for a date
   std::span<const chat_turn> turns;
-  std::string_view prompt;  // the beginning of the assistant's turn that the model is given
+  std::string_view prompt;  // the part of the assistant's turn that the prompt ends with
   system_place system = system_place::anywhere;
-  std::string_view joins_system{};  // after a system message in the user's turn
-  std::string_view last_end{};      // instead of `end`, where the assistant ends the conversation
-  bool trims = false;               // white space around each message
-  bool alternates = false;          // a user's turn begins, and the assistant's follows each
+  std::string_view joins_system{};  // text after a system message that is part of the user's turn
+  std::string_view last_end{};      // replaces `end` if the assistant ends the conversation
+  bool trims = false;               // strip white space around each message
+  bool alternates = false;          // the first turn is the user's, and user and assistant alternate
 
   constexpr const chat_turn& assistant() const { return turns.back(); }
   const chat_turn* find(std::string_view role) const;
@@ -45,8 +45,8 @@ const chat_form& chat_form_of(std::string_view name);
 /// The names of all templates, with commas.
 std::string chat_form_names();
 
-/// Errors: failure (2) for a text that is not a date where the template states one, and for any text where it
-/// states none.
+/// Errors: failure (2) if the template states a date and the text is not one, and for any text if the
+/// template states none.
 void check_chat_date(const chat_form&, const std::string& date);
 
 }  // namespace rankc::runtime

@@ -55,7 +55,7 @@ class json_guard {
   int exit_code_;
   json_limits limits_;
   std::size_t values_ = 0;
-  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+  std::vector<std::set<std::string>> keys_;  // one set for each open object
 };
 
 /// The place of a parser's error, without the parser's own text.

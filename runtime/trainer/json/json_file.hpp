@@ -19,15 +19,15 @@
 
 namespace rankc::runtime {
 
-/// The most that a file may have. `values`: objects, lists, texts, numbers and so on, counted together.
-/// `ordered_keys`: of one object of an ordered_json, which compares each new key with all others.
+/// The limits of a file. `values`: objects, lists, texts, numbers and so on, counted together.
+/// `ordered_keys`: keys of one ordered_json object, which compares each new key with all others.
 struct json_limits {
   std::size_t bytes, values, ordered_keys;
 };
 inline constexpr json_limits settings_limits{std::size_t{1} << 24, std::size_t{1} << 20, 10'000};
-inline constexpr json_limits header_limits{100'000'000, std::size_t{1} << 22, 10'000};  // of safetensors
+inline constexpr json_limits header_limits{100'000'000, std::size_t{1} << 22, 10'000};  // safetensors headers
 inline constexpr json_limits pieces_limits{std::size_t{1} << 30, std::size_t{1} << 27,
-                                           50'000};  // of a checkpoint's index
+                                           50'000};  // checkpoint indexes
 
 /// Parse a text. `Json` is nlohmann::json or nlohmann::ordered_json. `name` stands for the text in errors.
 /// Errors: failure (`exit_code`) for what is not JSON, repeats a key, nests deeper than 32 levels or has more
@@ -40,7 +40,7 @@ Json parse_json(std::string_view text, const std::string& name, int exit_code, c
 template <class Json>
 Json read_json(const std::filesystem::path&, int exit_code, const json_limits&);
 
-/// A value as a message shows it: JSON of at most 80 bytes.
+/// A value as messages show it: JSON of at most 80 bytes.
 template <class Json>
 std::string shown(const Json& value) {
   constexpr std::size_t most = 80;
@@ -49,8 +49,8 @@ std::string shown(const Json& value) {
   return text;
 }
 
-/// A value as a type: text, a boolean, a whole number in its range, a number, or a list of one of these.
-/// Empty where it has another type or is out of range.
+/// A value converted to a type: text, a boolean, an integer in its range, a number, or a list of one of
+/// these. Empty if the value has another type or is out of range.
 template <class T, class Json>
 std::optional<T> value_as(const Json& value) {
   if constexpr (std::same_as<T, std::string>) {
@@ -77,7 +77,7 @@ std::optional<T> value_as(const Json& value) {
   return std::nullopt;
 }
 
-/// A type as messages name it.
+/// The name of a type in messages.
 template <class T>
 constexpr const char* json_type_name() {
   if constexpr (std::same_as<T, std::string>) return "a text";
@@ -102,7 +102,7 @@ const Json& value_of(const Json& object, std::string_view key) {
   return at == object.end() ? null : *at;
 }
 
-/// The typed value of a key. Messages call it `of` and then the key.
+/// The typed value of a key. Messages name it `of` followed by the key.
 /// Errors: failure (`exit_code`) that names file, key, value and expected type.
 template <class T, class Json>
 T required(const Json& object, const char* key, const std::string& of, const std::string& name,

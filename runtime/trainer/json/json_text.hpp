@@ -30,7 +30,7 @@ inline nlohmann::ordered_json json_of_text(const std::string& text) {
   return nlohmann::ordered_json::object({{"escaped", escaped}});
 }
 
-/// The byte of "E9".
+/// The byte that two hexadecimal digits such as "E9" stand for.
 /// Errors: std::invalid_argument.
 inline char byte_of_digits(std::string_view digits) {
   const auto byte = parse_number<unsigned char>(digits, 16);
@@ -39,7 +39,7 @@ inline char byte_of_digits(std::string_view digits) {
   return static_cast<char>(*byte);
 }
 
-/// The text that json_of_text has written under a key.
+/// Reads a text that json_of_text has written under a key.
 /// Errors: std::invalid_argument that names the key and the value.
 inline std::string text_field(const nlohmann::ordered_json& object, const char* key) {
   const nlohmann::ordered_json& value = value_of(object, key);
