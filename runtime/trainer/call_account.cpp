@@ -23,7 +23,7 @@ struct interval {
   double begin, end;
 };
 
-/// Within [first begin, last end] what none of the intervals covers; they are sorted here.
+/// The gaps that no interval covers between the first begin and the last end. Sorts the intervals.
 std::vector<interval> gaps_between(std::vector<interval>& intervals) {
   std::sort(intervals.begin(), intervals.end(),
             [](const interval& a, const interval& b) { return a.begin < b.begin; });
@@ -36,8 +36,9 @@ std::vector<interval> gaps_between(std::vector<interval>& intervals) {
   return gaps;
 }
 
-/// The call that is the last to end in a gap is awaited until then. Units: `each` is the milliseconds of a
-/// step in one of the gap's.
+/// Finds the call on another lane that ends last in a gap, and charges it the time from the gap's begin to
+/// that end: the compute lanes waited for it. `each` converts the gap's unit into milliseconds of an average
+/// step.
 void add_awaited(const interval& gap, const std::map<double, measured_calls*>& ends_beside, double each) {
   const auto after = ends_beside.upper_bound(gap.end);
   if (after == ends_beside.begin()) return;
@@ -45,7 +46,8 @@ void add_awaited(const interval& gap, const std::map<double, measured_calls*>& e
   if (end > gap.begin) last->awaited += (end - gap.begin) * each;
 }
 
-/// What a line shows: calls by one name, or all of a kind. What calls do counts where these were timed.
+/// The sums of a table line: calls with one name, or of one kind. Operations, bytes and least times are added
+/// only for calls that were timed.
 struct sum {
   int count = 0;
   double ms = 0, beside = 0, operations = 0, bytes = 0, least_ms = 0;

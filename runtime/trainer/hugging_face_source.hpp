@@ -15,8 +15,8 @@ namespace rankc::runtime {
 class hugging_face_source : public tensor_source {
  public:
   /// Open a folder.
-  /// Errors: failure (1) that lists every difference of the config or of the tensors from the plan's, and for a
-  /// head that differs from the token table if the plan ties the two.
+  /// Errors: failure (1) that lists every difference of the config or of the tensors from the plan's, and for
+  /// a head that differs from the token table if the plan ties the two.
   hugging_face_source(const description&, const std::vector<global_parameter>&,
                       const std::filesystem::path& folder);
 
@@ -38,8 +38,8 @@ class hugging_face_source : public tensor_source {
   hugging_face_source(const description&, const hugging_face_model&, const free_sizes&,
                       const std::vector<global_parameter>&, const std::filesystem::path& folder);
   void refuse_other_copy(const description&, const std::string& copy, const std::string& tied_to) const;
-  /// Visits the tensors in the files that hold an area of a plan tensor. `visit` gets the name, the area in the
-  /// file's tensor, and the offset of its first row in the plan's area.
+  /// Visits the tensors in the files that hold an area of a plan tensor. `visit` gets the name, the area in
+  /// the file's tensor, and the offset of its first row in the plan's area.
   template <class F>
   static void each_of_theirs(const place&, const area&, F visit);
 

@@ -13,44 +13,44 @@
 
 namespace rankc::runtime {
 
-/// Where the values of a sample are written. Pointers are null for inputs that the program does not have.
-/// Shapes: tokens, targets (seq); inputs: of each declared input the numbers of a sample; document_begins
-/// (seq + 1).
+/// Destinations for the values of one sample. Pointers are null for inputs that the program does not have.
+/// Shapes: tokens, targets (seq); inputs: one sample of each declared input; document_begins (seq + 1).
 struct sample_view {
   std::int32_t *tokens = nullptr, *targets = nullptr;
   std::span<double* const> inputs{};
   std::uint8_t* document_begins = nullptr;  // zeros; null: the plan has no documents
 };
 
-/// The numbers of an input in one sample.
+/// The count of numbers that one sample has of an input.
 std::size_t count_of_sample(const description&, const input_row&);
 
 class array_folder {
  public:
-  /// Opens the files of a program's inputs: tokens and targets, if its model reads them, and all declared
-  /// inputs. The rows of a file are samples, then tokens if the input has a row for each, then the numbers
-  /// of a row.
-  /// Errors: failure (1) for an input with a row for the step, a missing file, another shape, and numbers
-  /// that are not whole in the file of an index.
+  /// Opens the files of a program's inputs: tokens and targets if its model reads them, and all declared
+  /// inputs. The first dim of a file is the sample. The second is the token, if the input has a row for each
+  /// token. The last is the numbers of a row.
+  /// Errors: failure (1) for an input with one row per step, a missing file, another shape, and numbers in an
+  /// index file that are not whole.
   array_folder(const std::filesystem::path&, const description&);
 
   std::uint64_t samples() const { return samples_; }
-  /// The tokens of a stream whose windows of seq tokens are these samples: one more than the windows have.
+  /// The length of the token stream whose windows of seq tokens are these samples: all windows and one token
+  /// more.
   std::uint64_t size() const { return samples_ * seq_ + 1; }
   std::vector<std::filesystem::path> paths() const;
   /// "100 samples in patches.npy, labels.npy"
   std::string text() const;
 
   /// Writes the values of a sample.
-  /// Errors: failure (1) for an index that is not in its range, and for a number that is not finite in the
-  /// program's type, with the file and the sample.
+  /// Errors: failure (1), with the file and the sample, for an index that is out of range and for a number
+  /// that is not finite in the program's type.
   void copy(std::uint64_t sample, const sample_view& to) const;
 
  private:
   struct array {
     npy_file file;
     input_row is;
-    std::size_t count;                      // of a sample
+    std::size_t count;                      // per sample
     std::optional<std::int32_t> ignored{};  // a label outside the range that the plan ignores
   };
   void open(const std::filesystem::path& folder, const input_row&, const description&);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a run begins and what it runs with: by the command line, the plan, and the checkpoint that the run
-// goes on from.
+// The start of a run: its state and its weights, from the command line, the plan, and the checkpoint that the
+// run continues.
 #pragma once
 #include <rankc/trainer/checkpoint.hpp>
 #include <rankc/trainer/command_line.hpp>
@@ -11,17 +11,16 @@
 
 namespace rankc::runtime {
 
-/// `from` is the checkpoint that holds the weights; none: `state.init` names them.
+/// `from` is the checkpoint that holds the weights; empty: `state.init` names them.
 struct beginning {
   run_state state;
   std::optional<open_checkpoint> from;
 };
 
-/// Errors: failure, with the exit code of the program, where options, plan and checkpoint contradict each
-/// other.
+/// Errors: failure, with the exit code of the program, if options, plan and checkpoint contradict each other.
 beginning begin_run(const description&, const options&, console&);
 
-/// Set weights, and where a checkpoint is loaded moments.
+/// Sets the weights. Sets the moments too if the run continues a checkpoint.
 void set_weights(engine&, const beginning&, const options&, console&);
 
 struct run_data;

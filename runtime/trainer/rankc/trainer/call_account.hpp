@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of a rank's steps took, against what they do and the least that the plan's GPU takes for
-// that: the roofline.
+// The time of each kind of call in a rank's step, compared with its operations and bytes and with the GPU's
+// least time for them: the roofline.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -10,33 +10,35 @@
 
 namespace rankc::runtime {
 
-/// The calls by one name. Units: milliseconds of a step, on average.
+/// All calls with one name.
+/// Units: milliseconds of an average step.
 struct measured_calls {
   const call_row* of;
-  double ms = 0;       // on lanes that compute
-  double beside = 0;   // on lanes of their own, waits for other ranks included
-  double awaited = 0;  // of that, while nothing computes, where it is the last to end before something does
+  double ms = 0;       // on compute lanes
+  double beside = 0;   // on other lanes, waits for other ranks included
+  double awaited = 0;  // time that idle compute lanes waited until this call ended
 };
 
-/// The calls of a rank. Units: as above.
+/// The calls of a rank.
+/// Units: milliseconds of an average step.
 struct call_account {
   int rank = 0;
   double step_ms = 0;  // from the begin of the first call to the end of the last one
-  double idle_ms = 0;  // of that, while no lane that computes runs a call
+  double idle_ms = 0;  // the part of it in which no compute lane runs a call
   std::vector<measured_calls> calls;
 };
 
-/// `steps`: of each step the times of the calls of all ranks, as engine::step_by_calls has them; at least
-/// one.
-/// Errors: failure (70) for a call of which the program's table has none.
+/// `steps`: for each step, the times of the calls of all ranks from engine::step_by_calls; at least one step.
+/// Errors: failure (70) for a call that the program's table lacks.
 call_account account_of(const description&, int rank, std::span<const std::vector<traced>> steps);
 
-/// A table, a line each: for each kind of call, those that take longest first, its sum and its calls, with
-/// the operations and bytes of a second, and the share of the roofline that is reached. "-": none, or not
-/// known.
+/// A table with a line for each call and for each kind of call, the longest kinds first. A line has the sum
+/// of the times, the number of calls, operations and bytes per second, and the share of the roofline. "-":
+/// zero or unknown.
 std::vector<std::string> account_table(const call_account&);
 
-/// The accounts of some ranks as one JSON object. Units: `step_ms` of a step that is not timed call by call.
+/// The accounts of some ranks as one JSON object.
+/// Units: `step_ms`: milliseconds of a step that is not timed call by call.
 std::string account_json(double step_ms, std::span<const call_account>);
 
 }  // namespace rankc::runtime

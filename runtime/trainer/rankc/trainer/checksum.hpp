@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checksum of checkpoints: XXH3 with 64 bits, as xxHash has it.
+// The checksum of checkpoints: XXH3 with 64 bits.
 #pragma once
-#define XXH_INLINE_ALL  // a header, with nothing to link
+#define XXH_INLINE_ALL  // header-only, so nothing is linked
 #include <xxhash.h>
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class checksum {
  public:
   checksum() { XXH3_64bits_reset(&state_); }
 
-  /// Add bytes; how they are cut into calls does not matter.
+  /// Adds bytes. Several calls give the same checksum as one call with all bytes.
   void add(const void* data, std::size_t bytes) { XXH3_64bits_update(&state_, data, bytes); }
   void add(std::string_view text) { add(text.data(), text.size()); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run prints: lines, and on a terminal a last one that changes with every step.
+// The console output of a run: lines, and on a terminal a last line that changes with every step.
 #pragma once
 #include <chrono>
 #include <cstdint>
@@ -21,9 +21,10 @@ class console {
   ~console();
   console(const console&) = delete;
 
-  /// Print a line. When that fails, as on a full disk, the run goes on: the first time says so on stderr.
+  /// Prints a line. If that fails, e.g. on a full disk, the run continues; the first failure is reported on
+  /// stderr.
   void line(const std::string& text);
-  /// Show a text in the place of the last one, on a terminal and ten times a second at most.
+  /// Replaces the terminal's last line, at most ten times a second.
   void progress(const std::string& text);
 
  private:
@@ -34,12 +35,12 @@ class console {
   std::chrono::steady_clock::time_point shown_{};
 };
 
-/// Say why standard output could not be written last; errno has the reason.
+/// Reports on stderr that standard output could not be written; errno has the reason.
 /// Errors: failure (1).
 [[noreturn]] void fail_to_print();
 
-/// Print a command's result at once.
-/// Errors: failure (1) where it cannot be written.
+/// Prints a command's result and flushes it.
+/// Errors: failure (1) if it cannot be written.
 void print_result(std::string_view text);
 
 }  // namespace rankc::runtime

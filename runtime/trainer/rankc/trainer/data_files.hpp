@@ -12,9 +12,9 @@ struct data_files {
   std::vector<std::string> skipped;          // "NAME (reason)"
 };
 
-/// Find the files of a path: the file itself, the files that match a pattern, or all files below a folder.
-/// Links to files are followed. A folder leaves out folders whose names begin with a dot, checkpoints, links
-/// to folders, and links to its own files, which it reads once.
+/// Finds the files of a path: the file itself, the files that match a pattern, or all files below a folder.
+/// Links to files are followed. A folder skips names that begin with a dot, checkpoints, links to folders,
+/// and links to its own files, which it reads once.
 /// Errors: failure (1) for a folder that cannot be read and a pattern that matches nothing.
 data_files find_data_files(const std::filesystem::path&);
 
