@@ -15,7 +15,8 @@ namespace rankc::runtime {
 namespace {
 
 constexpr std::string_view arrays_prefix = "arrays:";
-constexpr std::uint64_t most_samples = std::numeric_limits<std::int32_t>::max();  // of Megatron's order
+constexpr std::uint64_t most_samples =
+    std::numeric_limits<std::int32_t>::max();  // the limit of Megatron's order
 
 bool is_path(std::string_view text) {
   const std::filesystem::path path(text);

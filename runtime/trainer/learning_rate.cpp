@@ -66,7 +66,7 @@ lr_piece read_piece(std::string_view text, std::string_view whole) {
   refuse_piece(text, whole);
 }
 
-/// `cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]]`: what it leaves out is the recipe's.
+/// `cosine[:WARMUP[:DECAY_STEPS[:MIN_LR]]]`; omitted values stay the recipe's.
 void set_cosine(recipe& r, const words& w, std::int64_t last_step) {
   const std::size_t n = w.parts.size();
   r.schedule = {};

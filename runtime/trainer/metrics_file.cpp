@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file that has the name before this run: locked, so that no other run takes it meanwhile.
+/// The existing file of that name, locked so that no other run takes it.
 class earlier_file {
  public:
   explicit earlier_file(const fs::path& file) {
@@ -37,7 +37,7 @@ class earlier_file {
     throw failure(2, "RC6125: --metrics {} is written by another run; give this run a file of its own", file);
   }
 
-  /// Whether the name has not gone to another file before this one was locked.
+  /// False if another file got the name before this one was locked.
   bool is_still(const fs::path& file) const {
     struct stat opened{}, named{};
     return ::fstat(descriptor_, &opened) == 0 && ::stat(file.c_str(), &named) == 0 &&
@@ -52,7 +52,7 @@ class earlier_file {
   int descriptor_ = -1;
 };
 
-/// Give a file the next name that is free: FILE.1, FILE.2, ...
+/// Renames a file to the next free name: FILE.1, FILE.2, ...
 fs::path keep_aside(const fs::path& file) {
   for (int n = 1;; ++n)
     if (const fs::path aside = file.string() + "." + std::to_string(n); rename_if_free(file, aside, 1))
@@ -60,7 +60,7 @@ fs::path keep_aside(const fs::path& file) {
 }
 
 constexpr std::string_view line_begin = "{\"step\":";
-constexpr std::size_t at_once = std::size_t{1} << 20;  // bytes that are copied
+constexpr std::size_t at_once = std::size_t{1} << 20;  // bytes per copy
 
 bool is_after(const std::string& line, std::int64_t step) {
   if (!line.starts_with(line_begin)) return false;
@@ -69,8 +69,8 @@ bool is_after(const std::string& line, std::int64_t step) {
   return number && *number > step;
 }
 
-/// Copy the lines up to a step, without one that was cut short when its run was killed. Returns: how many
-/// others there are.
+/// Copies the lines up to a step, without a last line that was cut when its run was killed.
+/// Returns: the number of other lines.
 std::size_t copy_until(std::int64_t step, const fs::path& from, output_file& to) {
   std::ifstream in(from, std::ios::binary);
   std::size_t removed = 0;

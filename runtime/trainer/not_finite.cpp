@@ -34,8 +34,8 @@ std::string not_finite_text(region where, const shard& s, const std::string& nam
              name);
 }
 
-/// The first tensor of this process's ranks that is not finite. A line before the text sorts all texts by
-/// their causes.
+/// The first tensor of this process's ranks that is not finite. The text's first line is a sort key: region,
+/// position, rank.
 std::string find_own(engine& e) {
   const std::vector<global_parameter> all = global_parameters(e.about());
   const auto look = [&](region where, std::size_t p, std::size_t turn) -> std::string {
@@ -55,8 +55,7 @@ std::string find_own(engine& e) {
   return "";
 }
 
-/// The first of all processes' texts, by the order of causes that each has in its first line; empty where all
-/// are empty.
+/// The text of all processes that sorts first by its key; empty if all are empty.
 std::string first_of_all(const placement& where, const char* name, const std::string& mine) {
   std::vector<std::string> found{mine};
   if (where.is_one_rank()) found = where.exchange(name, mine);
@@ -72,8 +71,8 @@ bool is_weight(const std::string& found) {
 
 bool is_finite(const step_output& out) { return std::isfinite(out.loss) && std::isfinite(out.grad_norm); }
 
-/// The first op of all, by running the step again. A collective comes after what ranks make of their own: it
-/// may have been given what is not finite by another.
+/// Runs the step again to find the first op that causes the fault. A collective sorts after the ranks' local
+/// ops, because it may have received NaN or Inf from another rank.
 std::string find_origin(engine& e, const placement& where, const step_input& in,
                         const std::string& gradient) {
   const std::optional<retraced> again = e.retrace(in);

@@ -11,9 +11,9 @@ namespace rankc::runtime {
 struct data_source {
   enum class kind { arith, rand, files, arrays } from;
   std::uint64_t seed = 0;  // arith, rand
-  std::string path;        // files; arrays: a folder of .npy files
+  std::string path;        // files; for arrays a folder of .npy files
   double weight = 1;
-  std::string labels{};  // files of labels for Megatron's tokens; empty: the tokens are the labels
+  std::string labels{};  // files of labels for Megatron's tokens; empty: the next tokens are the labels
 };
 
 /// A source as --data spells it, without its weight.
@@ -25,14 +25,15 @@ struct data_spec {
 
 /// Reads `arith:SEED`, `rand:SEED`, `arrays:DIR`, a file, a folder, a pattern of files, or several of these
 /// with weights: `A:0.7,B:0.3`. `labels` is the text of --labels.
-/// Errors: failure (2) for anything else, and for labels of several sources or of one without files.
+/// Errors: failure (2) for any other text, for labels with several sources, and for labels with a source that
+/// has no files.
 data_spec parse_data_spec(std::string_view text, const std::string& labels = {});
 
-/// The order of the windows of files: one after the other, drawn for each epoch, or Megatron's order.
+/// The order of a file's windows: sequential, shuffled in each epoch, or Megatron's.
 struct shuffle_spec {
   enum class kind { none, windows, megatron } how = kind::none;
   std::uint64_t seed = 0;
-  std::uint64_t samples = 0;  // that Megatron's order is made for; 0: one epoch
+  std::uint64_t samples = 0;  // the number of samples that Megatron's order covers; 0: one epoch
 
   bool operator==(const shuffle_spec&) const = default;
 };

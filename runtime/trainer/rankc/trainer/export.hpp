@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint's weights as whole tensors for other programs, by the plan's names or as a Hugging Face
-// folder. LoRA adapters are written as they are, as a folder of PEFT, or merged into the weights.
+// Export of a checkpoint's weights as whole tensors for other programs, by the plan's names or as a Hugging
+// Face folder. LoRA adapters are written unchanged, as a PEFT folder, or merged into the weights.
 #pragma once
 #include <rankc/runtime/program.hpp>
 
@@ -18,22 +18,21 @@ struct export_options {
   /// are those of the same plan without LoRA.
   bool merge = false;
   export_format format = export_format::safetensors;
-  std::size_t file_bytes = 5'000'000'000;  // of each Hugging Face file, where there are several
-  /// The Hugging Face folder that the run began with. The export copies from it what the plan does not hold.
-  /// Empty: the folder that the checkpoint names. "none": the export of the plan alone.
+  std::size_t file_bytes = 5'000'000'000;  // of each Hugging Face file, if there are several
+  /// The Hugging Face folder that the run began with. The export copies from it the values that the plan does
+  /// not hold. Empty: the folder that the checkpoint names. "none": no folder.
   std::string source{};
 };
 
-/// Write the weights of a checkpoint to `out`/model.safetensors or as a Hugging Face folder `out`. Of a plan
-/// with LoRA adapters that are not merged, the Hugging Face folder is PEFT's. The type of the tensors is f64
-/// where the program computes in f64, bf16 where the program keeps weights in bf16 and writes a Hugging Face
-/// folder, and else f32.
-/// `notes` gets sentences on the padding of the vocabulary, on an adapter's base model, and on guarantees
-/// that the file system of `out` does not give.
+/// Writes the weights of a checkpoint to `out`/model.safetensors, or as a Hugging Face folder `out`. For a
+/// plan with LoRA adapters that are not merged, the Hugging Face folder is PEFT's. The tensors are f64 if the
+/// program computes in f64. They are bf16 in a Hugging Face folder if the program keeps weights in bf16. In
+/// all other cases they are f32. `notes` gets sentences on the padding of the vocabulary, on an adapter's
+/// base model, and on guarantees that the file system of `out` does not give.
 /// Returns: the file, or the Hugging Face folder.
-/// Errors: failure (65) where the checkpoint is not this program's, or a file cannot be written; failure (1)
-/// where the options do not fit the plan, its family has no tables, or the source is gone; failure (2) where
-/// `out` has a model that no export has written.
+/// Errors: failure (65) if the checkpoint is not this program's, or a file cannot be written; failure (1) if
+/// the options do not fit the plan, its model has no Hugging Face names, or the source is gone; failure (2)
+/// if `out` has a model that no export has written.
 std::filesystem::path export_weights(const description&, const std::filesystem::path& checkpoint,
                                      const std::filesystem::path& out, const export_options& = {},
                                      std::vector<std::string>* notes = nullptr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Only one run may save into a folder. The system releases the lock when the run's process ends, however it
-// ends.
+// A lock that lets only one run save into a folder. The system releases it when the run's process ends, even
+// by a crash.
 #pragma once
 #include <filesystem>
 
@@ -8,13 +8,13 @@ namespace rankc::runtime {
 
 class folder_lock {
  public:
-  /// Lock the file `.lock` of a folder, and write into it which process has it.
-  /// Errors: failure (65) that names the run that has the lock.
+  /// Locks the file `.lock` of a folder, and writes the owning process into it.
+  /// Errors: failure (65) that names the run that holds the lock.
   explicit folder_lock(const std::filesystem::path& folder);
   ~folder_lock();
   folder_lock(const folder_lock&) = delete;
 
-  /// False where the file system does not offer locks.
+  /// False if the file system does not support locks.
   bool is_held() const { return is_held_; }
 
  private:

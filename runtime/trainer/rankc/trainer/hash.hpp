@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers from hashes: initial weights and synthetic tokens are functions of a seed and an index, so that
-// every parallel layout, and the PyTorch baseline, starts from the same values without exchanging any.
+// Numbers from hashes. Initial weights and synthetic tokens are functions of a seed and an index, so every
+// parallel layout and the PyTorch baseline start from the same values without communication.
 #pragma once
 #include <rankc/runtime/fnv1a.hpp>
 

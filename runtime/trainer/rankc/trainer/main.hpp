@@ -10,20 +10,21 @@
 
 namespace rankc::runtime {
 
-/// Run `train`, `eval`, `describe` or `--version` as `argv` says; `install` is called once, where ranks are
-/// needed. Errors: nothing is thrown; the exit code is 0 done, 1 user error, 2 usage or ranks that do not
-/// agree, 65 checkpoint, 70 the rank that failed, 75 ranks that do not meet (try again), 77 stopped because
-/// another rank failed.
+/// Runs the command in `argv`, such as `train`, `eval` or `describe`; `install` is called once, if the
+/// command needs ranks.
+/// Returns: the exit code: 0 done, 1 user error, 2 usage or ranks that do not agree, 65 checkpoint, 70 the
+/// rank that failed, 75 ranks that could not connect (try again), 77 stopped because another rank failed.
+/// Errors: no exception leaves the function.
 int program_main(const description&, std::function<std::unique_ptr<engine>()> install, int argc, char** argv);
 
-/// The same for a target whose ranks can be processes of their own: `--launch processes` starts them, and
-/// under torchrun, mpirun or srun this process is one of them. `--launch processes` ends with the code of the
-/// rank that failed, 128 + n where signal n ended it.
+/// The same for a target whose ranks can be separate processes. `--launch processes` starts them and returns
+/// the code of the rank that failed, or 128 + n if signal n ended it. Under torchrun, mpirun or srun, this
+/// process is one of them.
 int program_main(const description&, std::function<std::unique_ptr<engine>(const placement&)> install,
                  int argc, char** argv);
 
-/// Return from main, but for what libraries do when they are unloaded: OpenBLAS then waits for threads that a
-/// lack of memory has kept from starting.
+/// Ends the process without unloading libraries: OpenBLAS would wait at unload for threads that could not
+/// start for lack of memory.
 [[noreturn]] void end_process(int code);
 
 }  // namespace rankc::runtime

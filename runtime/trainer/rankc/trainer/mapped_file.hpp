@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file mapped into memory. The system reads a page from disk when it is first touched.
+// A file mapped into memory. The system reads a page from disk at its first access.
 #pragma once
 #include <cstddef>
 #include <filesystem>
@@ -12,9 +12,9 @@ struct mapped_place;
 
 class mapped_file {
  public:
-  /// Map a whole file for reading. The file must not become shorter while it is mapped: a read past its end
+  /// Maps a whole file for reading. The file must not become shorter while it is mapped: a read past its end
   /// raises SIGBUS (bus_error.hpp).
-  /// Errors: failure (1) where the file cannot be read or is not a regular file.
+  /// Errors: failure (1) if the file cannot be read or is not a regular file.
   explicit mapped_file(const std::filesystem::path&);
   ~mapped_file();
   mapped_file(mapped_file&& other) noexcept;

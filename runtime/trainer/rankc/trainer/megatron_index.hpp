@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .idx file that lies beside a .bin file of Megatron: how its tokens are stored, and where each sequence
-// begins.
+// The .idx file next to a .bin file of Megatron. It holds the tokens' type and the begin of each sequence.
 #pragma once
 #include <rankc/trainer/token_file.hpp>
 
@@ -18,9 +17,9 @@ struct megatron_index {
   std::vector<std::int64_t> pointers, documents;
 };
 
-/// Read an index and check that it is whole, that documents are in the order of their sequences, and that
-/// every sequence lies within a .bin file of `bytes`.
-/// Errors: failure (1) that names the file and what is wrong.
+/// Reads an index and checks that it is complete, that documents are in the order of their sequences, and
+/// that every sequence lies within a .bin file of `bytes`.
+/// Errors: failure (1) that names the file and the fault.
 /// Source: Megatron-Core's IndexedDataset: "MMIDIDX\0\0", u64 version 1, u8 type, u64 sequences, u64
 /// documents + 1, i32 lengths, i64 pointers, i64 document indices; multimodal files append an i8 for each
 /// sequence.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which Megatron's GPTDataset gives samples of a .bin file, number for number.
+// The sample order of Megatron's GPTDataset for a .bin file, reproduced exactly.
 #pragma once
 #include <array>
 #include <cstdint>
@@ -14,7 +14,7 @@ class numpy_random {
  public:
   explicit numpy_random(std::uint32_t seed);
   std::uint32_t next();
-  /// Mix values as RandomState.shuffle does.
+  /// Shuffles values like RandomState.shuffle.
   template <class T>
   void shuffle(std::span<T> values) {
     for (std::size_t i = values.size(); i-- > 1;) std::swap(values[i], values[at_most(i)]);
@@ -27,25 +27,25 @@ class numpy_random {
   std::size_t used_ = 624;
 };
 
-/// Sample i of the dataset is the tokens from `starts[shuffle[i]]` on, through sequences `sequences` laid end
-/// to end.
+/// Sample i of the dataset starts at `starts[shuffle[i]]` in the concatenation of the sequences `sequences`.
 struct megatron_order {
   struct place {
-    std::int32_t sequence, offset;  // an index into `sequences`, and tokens of it that are skipped
+    std::int32_t sequence, offset;  // an index into `sequences`, and the number of its tokens to skip
     bool operator==(const place&) const = default;
   };
   std::int32_t epochs = 0;
   std::vector<std::int32_t> sequences;  // document_index
-  std::vector<place> starts;            // sample_index: of each sample, and of the one after the last
-  std::vector<std::uint32_t> shuffle;   // shuffle_index
+  std::vector<place> starts;  // sample_index: the start of each sample, and of the one after the last
+  std::vector<std::uint32_t> shuffle;  // shuffle_index
 
   std::uint64_t samples() const { return shuffle.size(); }
 };
 
-/// Lay sequences of `lengths` tokens end to end, in an order drawn for each epoch, often enough for `samples`
-/// samples of `seq` tokens and, with `extra`, the token after them; 0 samples: one epoch. Samples are then
-/// drawn without repetition; the last epoch's apart where few of them are needed.
-/// Errors: failure (1) where there is no token, or less than a sample.
+/// Concatenates sequences of `lengths` tokens in an order that is shuffled over all epochs together. The
+/// epochs suffice for `samples` samples of `seq` tokens and, with `extra`, the token after each sample. 0
+/// samples: one epoch. The samples are then shuffled. If few samples of the last epoch are needed, its
+/// sequences and samples are shuffled separately.
+/// Errors: failure (1) if there is no token, or less than a sample.
 /// Source: Megatron-Core 0.16, GPTDataset.
 megatron_order order_of_megatron(std::span<const std::int32_t> lengths, std::int64_t seq, std::uint32_t seed,
                                  std::int64_t samples, bool extra = true);

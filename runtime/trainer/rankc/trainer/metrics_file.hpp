@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of --metrics: one JSON object a step, each step once, of one run at a time.
+// The file of --metrics: one JSON object per step, each step once, from one run at a time.
 #pragma once
 #include <rankc/runtime/output_file.hpp>
 #include <rankc/trainer/metrics.hpp>
@@ -13,18 +13,19 @@ namespace rankc::runtime {
 
 class metrics_file {
  public:
-  /// Begin a file, or go on with one after a step. A file of an earlier run is kept as FILE.1, .2, ... where
-  /// one is begun; where it goes on, its lines of later steps are removed.
-  /// Errors: failure (2) where another run writes it; failure (1) where it cannot be written.
+  /// Begins a file, or continues one after step `after`. A new file first renames an existing one to FILE.1,
+  /// FILE.2, ...; a continued file loses its lines of later steps.
+  /// Errors: failure (2) if another run writes the file; failure (1) if it cannot be written.
   metrics_file(const std::filesystem::path&, std::optional<std::int64_t> after);
 
-  /// What the user should know of it, in sentences.
+  /// Sentences for the user about the file.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Write one line. When that fails, as on a full disk, training goes on: the first time says so on stderr.
+  /// Writes one line. If that fails, e.g. on a full disk, training continues; the first failure is reported
+  /// on stderr.
   void write(const step_metrics&);
 
-  /// Whether a file that begins so is one of metrics.
+  /// True if a file that begins with this text is a metrics file.
   static bool is_one(std::string_view beginning);
 
  private:

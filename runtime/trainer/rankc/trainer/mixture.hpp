@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The source of a sample among several weighted ones: a function of the sample's number.
+// Selects the source of each sample among several weighted ones, as a function of the sample's number.
 #pragma once
 #include <cstdint>
 #include <span>
@@ -7,22 +7,23 @@
 
 namespace rankc::runtime {
 
-/// A pattern of 2^16 samples that repeats. Each next one is of the source that is furthest behind its share,
-/// so that of the first n samples each source has its share to within one or two, for any n.
-/// Units: weights in any, above 0; a share is rounded to 2^-16.
+/// A pattern of 2^16 samples that repeats. Each next sample is from the source that is furthest below its
+/// share. Of the first n samples, each source therefore has its share to within one or two samples, for any
+/// n.
+/// Units: weights of any scale, above 0; a share is rounded to 2^-16.
 /// Source: the order is that of Megatron-Core's BlendedDataset.
 class mixture {
  public:
   explicit mixture(std::span<const double> weights);
 
-  /// The source of sample `s`, and how many before it are of that source.
+  /// The source of sample `s`, and the number of earlier samples from that source.
   struct choice {
     std::size_t source;
     std::uint64_t number;
   };
   choice of(std::uint64_t s) const;
 
-  /// The samples of a source among the first `n` samples.
+  /// The number of samples of a source among the first `n` samples.
   std::uint64_t count(std::size_t source, std::uint64_t n) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the numbers of a step began to be none.
+// Search for the first NaN or Inf of a step.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/placement.hpp>
@@ -8,17 +8,19 @@
 
 namespace rankc::runtime {
 
-/// After a step whose loss or norm is not finite, which has changed no weight: the first weight that is not
-/// finite, or else of all gradients that are not the one that backward comes to first, with its rank and how
-/// many of its elements. All processes call it, and get the same text; empty where what ranks keep is finite.
+/// Finds the first weight that is not finite. If all are finite, finds the gradient that is not finite and
+/// that backward computes first. The text has the rank and the number of such elements. Called after a step
+/// with a loss or norm that is not finite, which has changed no weight. All processes call it and get the
+/// same text; empty if weights and gradients are finite.
 std::string first_not_finite(engine&, const placement&);
 
-/// After a step or an evaluation whose loss is not finite: how many picks their experts had no room for,
-/// where the plan lets no such step pass; else empty. All processes call it, and get the same text.
+/// Counts the picks that were dropped because their expert was full, if the plan rejects a step with dropped
+/// picks; else empty. Called after a step or an evaluation with a loss that is not finite. All processes call
+/// it and get the same text.
 std::string find_overflow(engine&, const placement&);
 
-/// What ends the training where the loss or the norm of a step is not finite: where the target can, the step
-/// is run again to name the first op of which that comes. All processes call it.
+/// Ends the training if the loss or the norm of a step is not finite. If the target supports it, the step is
+/// run again to find the first op that causes it. All processes call it.
 /// Errors: failure (70), the same on all ranks.
 void refuse_if_not_finite(engine&, const placement&, const step_input&, const step_output&);
 

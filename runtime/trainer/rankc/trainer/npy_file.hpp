@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arrays of numbers in files of NumPy's format.
+// Arrays in NumPy's .npy files.
 #pragma once
 #include <rankc/trainer/mapped_file.hpp>
 
@@ -10,7 +10,7 @@
 
 namespace rankc::runtime {
 
-/// The types of numbers that are read, little endian.
+/// The number types that can be read, little endian.
 enum class npy_type : std::uint8_t { f32, f64, u8, i32, i64 };
 
 /// An array in row-major order. The file is mapped.
@@ -37,7 +37,7 @@ class npy_file {
   mapped_file file_;
   std::vector<std::uint64_t> shape_;
   npy_type type_ = npy_type::f32;
-  std::size_t begin_ = 0;  // of the numbers
+  std::size_t begin_ = 0;  // the offset of the numbers
 };
 
 }  // namespace rankc::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loop whose rounds do not depend on each other, by a few threads.
+// A loop with independent iterations, run by a few threads.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace rankc::runtime {
 
-/// Call `round(i)` for each i below `count`. Errors: the first that a round throws; the others are still
-/// made.
+/// Calls `round(i)` for each i below `count`.
+/// Errors: the first exception of a round; the other rounds still run.
 template <class Round>
 void for_each_in_parallel(std::size_t count, const Round& round) {
   std::atomic<std::size_t> next = 0;
