@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::size_t block_elements = std::size_t{1} << 20;
 
-/// Into how many parts the rows of the whole tensor are split: over ep for experts, else over tp or not.
+/// The number of parts that the rows of the whole tensor are sharded into: over ep for experts, else over tp,
+/// else 1.
 std::size_t parts_of_rows(const parameter& p, const description& about) {
   if (p.experts) return static_cast<std::size_t>(about.ep);
   return p.shard_dim == 0 ? static_cast<std::size_t>(about.tp) : 1;
@@ -53,10 +54,10 @@ global_parameter whole(const parameter& p, const description& about, bool traine
           .sources = {}};
 }
 
-/// What of a shard lies in a block of whole rows.
+/// The part of a shard that lies in a block of whole rows.
 struct overlap {
   std::size_t element, count;  // in the shard's rank
-  std::size_t row, rows;       // of the whole tensor
+  std::size_t row, rows;       // in the whole tensor
 };
 
 overlap intersect(const shard& s, std::size_t begin, std::size_t end) {
@@ -184,7 +185,7 @@ void initialise(engine& e, std::uint64_t seed) { initialise(e, global_parameters
 
 void initialise(engine& e, const std::vector<global_parameter>& all, std::uint64_t seed) {
   for_each_in_parallel(
-      all.size(), [&](std::size_t i) {  // tensors lie apart, so that they can be written at the same time
+      all.size(), [&](std::size_t i) {  // tensors do not overlap, so threads can write them at the same time
         const global_parameter& p = all[i];
         write(e, p, region::weights, [&](std::size_t first, std::span<double> values) {
           if (p.init == fill::uniform) hash_uniform(p.name, p.std, seed, first, values.size(), values.data());

@@ -11,7 +11,7 @@
 namespace rankc::runtime {
 namespace {
 
-constexpr std::size_t digits = 16;  // of a hash
+constexpr std::size_t digits = 16;  // hexadecimal digits of a hash
 
 std::string hash_of(engine& e, const shard& s, region where) {
   constexpr std::size_t at_once = std::size_t{1} << 20;
@@ -25,12 +25,12 @@ std::string hash_of(engine& e, const shard& s, region where) {
   return sum.text();
 }
 
-/// What each rank says, in rank order; a process knows its own ranks'.
+/// The texts of all ranks, in rank order. A process supplies the texts of its own ranks.
 std::vector<std::string> said_by_all(const placement& where, const char* name, std::vector<std::string> own) {
   return where.meets_others() ? where.exchange(name, own[static_cast<std::size_t>(where.rank)]) : own;
 }
 
-/// Ranks that have the same, the most of them first.
+/// Groups ranks by equal hash, the largest group first.
 std::vector<std::vector<int>> parted(const std::vector<int>& ranks, const std::vector<std::string>& hashes) {
   std::map<std::string, std::vector<int>> by_hash;
   for (std::size_t i = 0; i < ranks.size(); ++i) by_hash[hashes[i]].push_back(ranks[i]);
@@ -83,12 +83,12 @@ std::vector<std::string> replicas::hashes_of(engine& e, const group& g, std::siz
   return all;
 }
 
-// One hash for each group first: what all processes hear is to be little.
+// Exchanges one hash per group first, so that little is sent if all replicas agree.
 void replicas::check(engine& e, const placement& where, std::int64_t step) const {
   const auto world = static_cast<std::size_t>(e.about().world());
   std::vector<std::string> sums(world);
   std::vector<std::vector<std::string>> in_full(
-      world);  // by rank: of all pieces of its groups, group by group
+      world);  // by rank: the hashes of all pieces of its groups, group by group
   for (const group& g : groups_)
     for (std::size_t i = 0; i < g.ranks.size(); ++i) {
       if (!e.holds(g.ranks[i])) continue;
@@ -97,7 +97,7 @@ void replicas::check(engine& e, const placement& where, std::int64_t step) const
       sums[rank] += checksum::of(in_full[rank].back());
     }
   sums = said_by_all(where, "sums of what is replicated", std::move(sums));
-  std::vector<std::size_t> seen(world);  // groups of each rank
+  std::vector<std::size_t> seen(world);  // the groups of each rank so far
   for (const group& g : groups_) {
     std::vector<std::string> of_group;
     for (const int rank : g.ranks)

@@ -57,7 +57,7 @@ class resumption {
               folder_, saved_.data));
   }
 
-  /// Find the source of the checkpoint that goes on in a source.
+  /// Finds the checkpoint's source that continues in a source.
   void match(resumed_source& s) {
     const std::size_t taken = known_.take(s.source, s.files);
     if (taken < known_.sources().size()) {
@@ -77,12 +77,12 @@ class resumption {
     note_beginning(changed->record, change);
   }
 
-  /// The words of a command line behind --data.
+  /// The words of a command line after --data.
   std::string data_words() const {
     return now_.labels.empty() ? now_.data : fmt::format("{} --labels {}", now_.data, now_.labels);
   }
 
-  /// Whether the mixture is the checkpoint's, in the same order.
+  /// True if the mixture is the checkpoint's, in the same order.
   bool is_unchanged() const {
     const std::vector<source_record>& before = known_.record().sources;
     if (sources_.size() != before.size()) return false;
@@ -93,7 +93,7 @@ class resumption {
     return true;
   }
 
-  /// Begin a mixture with the next sample, in which each known source goes on at its next token.
+  /// Begins a new mixture at the next sample. Each known source continues in it at its next token.
   void begin_mixture() {
     note_lost_gaps();
     plan_.record.first = saved_.samples;
@@ -135,7 +135,7 @@ class resumption {
             read.name, reason, read.tokens));
   }
 
-  /// Set where a known source goes on.
+  /// Sets the place where a known source continues.
   void go_on(const known_source& known, const opened_source& source, double share, source_record& to) {
     to = known.record;
     const bool has_other_seq = to.seq != seq_, is_drawn = parse_shuffle(now_.shuffle).how != order_kind::none;
@@ -161,15 +161,15 @@ class resumption {
     to.place.first_sample = to.place.first_token = 0;
   }
 
-  /// Samples of rand are windows of one stream of tokens, which goes on; samples of arith do not depend on
-  /// others.
+  /// Samples of rand are windows of one stream of tokens, so the stream continues. Samples of arith are
+  /// independent.
   void move_synthetic(const data_source& from, source_record& to) const {
     const auto before = static_cast<std::uint64_t>(to.seq) + 1, now = static_cast<std::uint64_t>(seq_) + 1;
     if (from.from == data_source::kind::rand)
       to.place.first_sample = (to.place.first_sample * before + now - 1) / now;
   }
 
-  /// Begin windows of the new seq at the next token.
+  /// Begins windows of the new seq at the next token.
   void move_windows(std::uint64_t tokens, source_record& to) {
     const window_sequence before{to.place.first_token, to.place.held_from.value_or(tokens - 1),
                                  static_cast<std::uint64_t>(to.seq)};
@@ -179,7 +179,7 @@ class resumption {
              to.seq));
   }
 
-  /// Older checkpoints know the share that was held out, but not its first token.
+  /// Older checkpoints record the held-out share, but not the first held-out token.
   void set_held_from(const opened_source& source, source_record& to) const {
     if (saved_.read || !source.tokens) return;
     to.place.held_from =

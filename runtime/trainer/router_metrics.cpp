@@ -12,7 +12,7 @@ namespace rankc::runtime {
 
 namespace {
 
-/// The sums of one microbatch, or of several. Shapes: (layers, kinds, experts).
+/// The sums of one or several microbatches. Shapes: (layers, kinds, experts).
 struct router_sums {
   std::size_t layers, experts;
   std::vector<double> all;
@@ -47,7 +47,8 @@ double balance_of_all(const router_sums& s, double tokens) {
   const double all = tokens * static_cast<double>(s.layers);
   return static_cast<double>(s.experts) * sum / (all * all);
 }
-/// Added up over layers. Source: Megatron-LM, switch_load_balancing_loss_func.
+/// Summed over layers.
+/// Source: Megatron-LM, switch_load_balancing_loss_func.
 double balance_of_each(const router_sums& s, double tokens) {
   double sum = 0;
   for (std::size_t l = 0; l < s.layers; ++l)

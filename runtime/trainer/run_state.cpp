@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// The values of a recipe by which a resumed run notices that its plan was edited.
+/// The recipe values by which a resumed run detects that its plan was edited.
 ordered_json json_of_plan(const recipe& r) {
   return {{"lr", r.lr},
           {"weight_decay", r.weight_decay},

@@ -26,8 +26,7 @@ constexpr std::size_t largest_header = 100'000'000;  // the format's own limit
 constexpr std::size_t chunk = std::size_t{1} << 17;  // elements
 constexpr const char checksums_key[] = "xxh3";
 
-/// Types of the format, with the bytes of an element. Files of others' have masks and counters beside
-/// weights.
+/// The format's types. Files of other programs may also hold masks and counters.
 struct known_type {
   const char* name;
   element type;
@@ -84,7 +83,7 @@ void decode(const unsigned char* from, element type, std::size_t count, double* 
   }
 }
 
-/// a * b, or nothing where it does not fit.
+/// a * b, or empty if it overflows.
 std::optional<std::size_t> product(std::size_t a, std::size_t b) {
   std::size_t result;
   if (__builtin_mul_overflow(a, b, &result)) return std::nullopt;
@@ -189,8 +188,8 @@ void safetensors_reader::read_tensors(const std::string& header) {
   read_checksums(header, in_order);
 }
 
-/// The checksums are one text: that of the header, then those of the tensors as they lie. The header was
-/// summed with zeros in place of its own.
+/// The checksums are one text: the header's, then the tensors' in file order. The writer computed the
+/// header's checksum with zeros in its place.
 void safetensors_reader::read_checksums(std::string header, std::vector<tensor*> in_order) {
   const auto given = metadata_.find(checksums_key);
   if (given == metadata_.end()) return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parameters of a program as whole tensors: where each rank's shard of them lies, and how values go in
-// and out. Initialisation and checkpoints see only whole tensors, so neither depends on the parallel layout.
+// The parameters of a program as whole tensors: the place of each rank's shards, and writes and reads through
+// them. Initialisation and checkpoints see only whole tensors, so neither depends on the parallel layout.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/trainer/tensor_source.hpp>
@@ -22,7 +22,7 @@ struct shard {
   std::size_t row, rows, column, columns;
 };
 
-/// What it is of the tensor.
+/// The area of the tensor that a shard holds.
 inline area area_of(const shard& s) { return {s.row, s.rows, s.column, s.columns}; }
 
 /// Shapes: rows x columns of the whole tensor, row-major; a vector has one column.
@@ -32,21 +32,21 @@ struct global_parameter {
   bool matrix;
   fill init;
   double std;
-  bool trained;                // else there are its weights and no other region of it
-  std::vector<shard> holders;  // every rank that holds a part, copies included
-  std::vector<shard> sources;  // each element once: the first replica, no copies
+  bool trained;                // false: the parameter has weights and no other region
+  std::vector<shard> holders;  // every rank that holds a part, replicas included
+  std::vector<shard> sources;  // each element once: the first replica
   std::size_t count() const { return rows * columns; }
   std::vector<std::size_t> shape() const { return matrix ? std::vector{rows, columns} : std::vector{rows}; }
 };
 
-/// All parameters of a program in the order of its pipeline ranks; a tied weight is there once.
+/// All parameters of a program in the order of its pipeline ranks; a tied weight is listed once.
 /// Errors: failure (70) for tables that contradict each other.
 std::vector<global_parameter> global_parameters(const description&);
 
-/// The parameter of a name; null where there is none.
+/// The parameter with a name; null if there is none.
 const global_parameter* find_parameter(const std::vector<global_parameter>&, const std::string& name);
 
-/// What a part of low rank is called behind the weight that it is beside, and whether a parameter is one.
+/// The suffixes of a weight's LoRA adapters, and whether a parameter is an adapter.
 inline constexpr const char *lora_a = ".lora_a", *lora_b = ".lora_b";
 bool is_beside(const global_parameter&, const std::vector<global_parameter>& all);
 
@@ -54,14 +54,15 @@ bool is_beside(const global_parameter&, const std::vector<global_parameter>& all
 using give_values = std::function<void(std::size_t first, std::span<double> values)>;
 using take_values = std::function<void(std::size_t first, std::span<const double> values)>;
 
-/// Write a whole tensor to every rank that holds a part of it, or read it; in blocks of rows, in order.
+/// Writes a whole tensor to every rank that holds a part of it, or reads it, in blocks of rows in order.
 void write(engine&, const global_parameter&, region, const give_values&);
 void read(engine&, const global_parameter&, region, const take_values&);
 
-/// Write what this process's ranks hold of a tensor, from one of a source, reading no more than that.
+/// Writes the parts of a tensor that this process's ranks hold, from a tensor of a source. Reads only these
+/// parts.
 void write(engine&, const global_parameter&, region, const tensor_source&, const std::string& tensor);
 
-/// Start parameters, or all of a model: weights as their descriptions say, by the hash of `seed`.
+/// Initialises some parameters, or all of a model, by their descriptions and the hash of `seed`.
 void initialise(engine&, const std::vector<global_parameter>&, std::uint64_t seed);
 void initialise(engine&, std::uint64_t seed);
 

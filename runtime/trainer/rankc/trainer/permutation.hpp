@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A random order of n things of which any place can be asked for alone, so that it needs no memory and no
-// state.
+// A random permutation whose elements are computed independently, so it needs no memory and no state.
 #pragma once
 #include <rankc/runtime/random_bits.hpp>
 
@@ -9,8 +8,8 @@
 
 namespace rankc::runtime {
 
-/// Place `i` of the order of 0 .. n - 1 that a seed draws for an epoch: a Feistel network of six rounds over
-/// the next even power of two, repeated while it leads past n.
+/// Element `i` of the permutation of 0 .. n - 1 for a seed and an epoch: a Feistel network of six rounds over
+/// the next even power of two, repeated while the result is n or more.
 /// Source: Luby and Rackoff 1988; cycle-walking: Black and Rogaway 2002; the rounds are Philox4x32-10.
 inline std::uint64_t permuted(std::uint64_t i, std::uint64_t n, std::uint64_t seed, std::uint64_t epoch) {
   const int half = (std::bit_width(n - 1) + 1) / 2;

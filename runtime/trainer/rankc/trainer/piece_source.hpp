@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole tensors, read from pieces that lie in safetensors files: those of a checkpoint, where each rank has
-// written its shards, or files that hold each tensor whole.
+// Whole tensors, read from pieces in safetensors files. The files are those of a checkpoint, in which each
+// rank has written its shards, or files that hold each tensor whole.
 #pragma once
 #include <rankc/trainer/checkpoint_index.hpp>
 #include <rankc/trainer/safetensors.hpp>
@@ -15,14 +15,14 @@
 
 namespace rankc::runtime {
 
-/// The files of a checkpoint that all ranks share. COMMIT is written last; it has the line "CHECKSUM NAME"
-/// for each file.
+/// The files of a checkpoint that all ranks share. COMMIT is written last; it has a line "CHECKSUM NAME" for
+/// each file.
 inline constexpr const char *commit_file = "COMMIT", *index_file = "index.json", *run_file = "run.json";
 
 class piece_source : public tensor_source {
  public:
-  /// Open a checkpoint, and compare run.json and index.json with COMMIT.
-  /// Errors: failure (1) that names a file which is missing or damaged, here and below.
+  /// Opens a checkpoint, and compares run.json and index.json with COMMIT.
+  /// Errors, here and below: failure (1) that names a file which is missing or damaged.
   piece_source(const std::filesystem::path& folder, bool weights_alone);
 
   /// Open files of whole tensors.
@@ -43,7 +43,7 @@ class piece_source : public tensor_source {
 
   std::filesystem::path folder_;
   std::string name_;
-  std::map<std::string, std::string> checksums_;  // of a checkpoint's files
+  std::map<std::string, std::string> checksums_;  // of the checkpoint's files
   std::map<std::string, tensor> tensors_;
   std::map<std::string, std::vector<std::size_t>> shapes_;
   std::size_t vocabulary_ = 0;

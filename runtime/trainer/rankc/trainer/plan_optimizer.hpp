@@ -9,13 +9,13 @@
 
 namespace rankc::runtime {
 
-/// `hyperparameters`: those of a user's row that names new ones. The recipe has those of other rows.
+/// `hyperparameters`: the new ones that a user's optimizer row names. The recipe holds all others.
 struct plan_optimizer {
   std::string name;
   std::vector<std::pair<std::string, double>> hyperparameters{};
 };
 
-/// The optimizer that a program's `describe --json` names. The name is empty if a program names none.
+/// The optimizer that a program's `describe --json` names; an empty name if it names none.
 plan_optimizer optimizer_of(const description&);
 
 }  // namespace rankc::runtime

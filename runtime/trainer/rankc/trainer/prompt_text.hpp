@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts as tokens, and tokens as text, for `generate`: by a tokenizer.json, or as bytes.
+// Conversion between texts and tokens for `generate`, by a tokenizer.json or as bytes.
 #pragma once
 #include <rankc/runtime/program.hpp>
 
@@ -18,9 +18,9 @@ struct chat_form;
 class prompt_text {
  public:
   /// `asked` is a file or folder, or "bytes". Empty: the tokenizer.json of `origin`, the folder that the run
-  /// began with, where it has one that can be read; else bytes. `notes` gets the reason why it cannot be.
-  /// Errors: failure (1) where the file that `asked` names cannot be read, or a tokenizer has more tokens
-  /// than the plan; failure (2) where bytes are not tokens of the plan.
+  /// began with, if it can be read; else bytes. `notes` gets the reason if it cannot be read.
+  /// Errors: failure (1) if the file that `asked` names cannot be read, or a tokenizer has more tokens than
+  /// the plan; failure (2) if bytes are not tokens of the plan.
   prompt_text(const description&, const std::string& asked,
               const std::optional<std::filesystem::path>& origin, std::vector<std::string>& notes);
   ~prompt_text();
@@ -29,18 +29,18 @@ class prompt_text {
   /// The tokens that stand before a prompt.
   std::vector<std::int32_t> opening() const;
   std::vector<std::int32_t> tokens_of(const std::string& text) const;
-  /// The tokens of a user's message by a chat template, up to the assistant's turn.
-  /// Errors: failure (1) for a tokenizer without a special token of the template.
+  /// The tokens of a user's message by a chat template, up to the begin of the assistant's turn.
+  /// Errors: failure (1) if the tokenizer lacks a special token of the template.
   std::vector<std::int32_t> tokens_of_chat(const chat_form&, const std::string& message,
                                            const std::string& date) const;
-  /// The tokens that end the assistant's turn; none where text is bytes.
+  /// The tokens that end the assistant's turn; empty if text is bytes.
   std::vector<std::int32_t> ends_of(const chat_form&) const;
   /// The bytes of a token; <ID> for one without bytes.
   std::string text_of(std::int32_t token) const;
 
  private:
   std::unique_ptr<tokenizer> by_;  // null: bytes
-  std::string name_;               // of the tokenizer's file or folder
+  std::string name_;               // the tokenizer's file or folder
 };
 
 }  // namespace rankc::runtime

@@ -10,12 +10,12 @@
 
 namespace rankc::runtime {
 
-/// Notes of the values that differ between the plan of a checkpoint and the plan now. `saved` is the state of
+/// Notes on values that differ between the checkpoint's plan and the current plan. `saved` is the state of
 /// the checkpoint, `now` the recipe after the options.
 std::vector<std::string> recipe_changes(const description& plan, const run_state& saved, const recipe& now);
 
-/// A note where the learning rate is 0 in the last steps of a run, or in its only one, although its peak is
-/// not.
+/// A note if the learning rate is 0 in the last steps of a run, or in its only step, although its peak is not
+/// 0.
 std::optional<std::string> steps_without_rate(const recipe&, std::int64_t first, std::int64_t last);
 
 }  // namespace rankc::runtime

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What several ranks hold alike: weights and moments that a plan replicates must have the same bits on all of
-// them after each step. Where they have not, a memory or a processor has changed them without a word.
+// Comparison of replicated weights and moments, which must have the same bits on all their ranks after each
+// step. A difference means that memory or a processor has corrupted them silently.
 #pragma once
 #include <rankc/runtime/placement.hpp>
 #include <rankc/trainer/parameters.hpp>
@@ -15,21 +15,22 @@ class replicas {
  public:
   explicit replicas(const description&);
 
-  /// Whether ranks have anything in common.
+  /// True if no two ranks replicate a shard.
   bool empty() const { return groups_.empty(); }
 
-  /// Hash it all and compare; all processes call it, between two steps.
-  /// Errors: failure (70), the same on all ranks, naming step, parameter, and which ranks have which bits.
+  /// Hashes all replicated shards and compares them. All processes call it, between two steps.
+  /// Errors: failure (70), the same on all ranks, that names step, parameter, and the ranks of each bit
+  /// pattern.
   void check(engine&, const placement&, std::int64_t step) const;
 
  private:
-  /// A part of a region of a parameter, and where each rank of its group has it.
+  /// A replicated part of a parameter's region, and its place on each rank of its group.
   struct piece {
     std::string name;
     region where;
     std::vector<shard> holders;
   };
-  /// Pieces that the same ranks hold.
+  /// The pieces that the same ranks replicate.
   struct group {
     std::vector<int> ranks;
     std::vector<piece> pieces;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a run goes on with its data after a checkpoint: each source at its next token, new data at its
-// beginning.
+// The data of a resumed run: each known source continues at its next token, new data at its beginning.
 #pragma once
 #include <rankc/trainer/command_line.hpp>
 #include <rankc/trainer/run_state.hpp>
@@ -12,7 +11,7 @@
 
 namespace rankc::runtime {
 
-/// The sources of a run, each with its order and the share that is held out of it.
+/// The sources of a run, each with its order and its held-out share.
 struct planned_data {
   data_record record;
   std::vector<sample_order> orders;
@@ -20,18 +19,18 @@ struct planned_data {
   std::vector<std::string> notes{};  // one for each change since the checkpoint
 };
 
-/// The data of a run that begins.
+/// The data of a new run.
 planned_data begin_data(const description&, const run_state&, const std::vector<opened_source>&);
 
-/// The checkpoint that a run goes on from.
+/// The checkpoint that a run continues.
 struct resumed_from {
   const run_state& state;
   const std::filesystem::path& folder;
 };
 
-/// The data of a run that goes on. `now` is the state that follows from the options and the checkpoint.
-/// Errors: failure (1) for files that have changed, where --data is not given; failure (2) where the options
-/// hold out data that has been trained on.
+/// The data of a resumed run. `now` is the state after the options and the checkpoint.
+/// Errors: failure (1) for files that have changed, if --data is not given; failure (2) if the options hold
+/// out data that has been trained on.
 planned_data resume_data(const description&, const resumed_from&, const run_state& now, const options&,
                          const std::vector<opened_source>&);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the routers of a step did: how evenly experts were chosen, and the balance that the plan has a loss
-// of.
+// The router statistics of a step: how evenly experts were chosen, and the values of the router losses.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -11,11 +10,15 @@
 
 namespace rankc::runtime {
 
-/// load: of each layer that has a router, how often its most chosen expert was chosen, in the mean of all.
-/// balance: a mean over microbatches, without its coefficient: k of k picks, or 1 where it is of each layer,
-/// when experts are chosen alike. dropped: of each such layer, how many picks found their expert full; empty
-/// where experts take all. z: a mean over microbatches, without its coefficient, of the mean over tokens of
-/// the squared log-sum-exps of logits, summed over layers.
+/// Router statistics of a step.
+/// load: for each layer with a router, the picks of its most chosen expert divided by the mean of all
+/// experts.
+/// balance: a mean over microbatches, without the coefficient. With evenly chosen experts it is top_k, or the
+/// number of layers with a router if each layer has a balance loss.
+/// dropped: for each layer with a router, the picks whose expert was full; empty if experts have no capacity
+/// limit.
+/// z: a mean over microbatches and tokens of the squared log-sum-exp of the logits, summed over layers,
+/// without the coefficient.
 struct router_metrics {
   std::vector<double> load;
   double balance = 0;
@@ -23,20 +26,21 @@ struct router_metrics {
   double z = 0;
 };
 
-/// Of the last step; nothing where a program keeps none, or this process has not the rank that does.
+/// The statistics of the last step; empty if the program keeps none, or this process lacks the rank that
+/// keeps them.
 std::optional<router_metrics> read_routers(engine&);
 
-/// Whether the loss of a step contains losses of routers.
+/// True if the loss of a step contains router losses.
 bool has_router_losses(const description&);
 
-/// Whether this process has the statistics of the routers of a step.
+/// True if this process has a step's router statistics.
 bool keeps_routers(const engine&);
 
-/// The losses of routers that the loss of a step contains.
+/// The router losses that the loss of a step contains.
 double router_losses_of(const description&, const router_metrics&);
 
-/// How many picks the last step had no room for, where the plan does not apply such a step; empty where it
-/// had none, or this process has not the rank that counts.
+/// A sentence on the picks that the last step dropped, if the plan rejects such a step. Empty if none was
+/// dropped, or this process lacks the rank that counts.
 std::string overflow_of(engine&);
 
 }  // namespace rankc::runtime

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of named tensors in the safetensors format: the u64 length of a JSON header, the header, and
 // row-major little-endian data without holes. The writer stores checksums of the header and of each tensor in
-// the header's metadata. The reader compares them where a file has them, and refuses a damaged file before it
-// loads any of it.
+// the header's metadata. If a file has checksums, the reader compares them, and refuses a damaged file before
+// it loads any of it.
 #pragma once
 #include <rankc/runtime/program.hpp>
 #include <rankc/runtime/durable.hpp>
@@ -21,28 +21,28 @@ using text_map = std::map<std::string, std::string>;
 
 class safetensors_reader {
  public:
-  enum class element { f32, f64, f16, bf16, other };  // other: known, and not read
+  enum class element { f32, f64, f16, bf16, other };  // other: a type of the format that is not read
 
   /// Units: offset in bytes from the start of the file; count in elements.
   struct tensor {
     element type;
     std::vector<std::size_t> shape;
     std::size_t offset, count, width;  // width: bytes of an element
-    std::string checksum;              // empty: the file has none
+    std::string checksum;              // empty: the file stores no checksum
   };
 
-  /// Open a file and check its header: sizes, offsets, types, shapes, checksum.
-  /// Errors: failure (1) that names the file, and the tensor where one is at fault.
+  /// Opens a file and checks its header: sizes, offsets, types, shapes, checksum.
+  /// Errors: failure (1) that names the file, and the tensor if one is at fault.
   explicit safetensors_reader(const std::filesystem::path& file);
 
   const std::map<std::string, tensor>& tensors() const { return tensors_; }
   const text_map& metadata() const { return metadata_; }
-  /// The checksum of the header, which holds those of all tensors; empty where the file has none.
+  /// The checksum of the header, which includes the checksums of all tensors; empty if the file stores none.
   const std::string& checksum_of_header() const { return header_checksum_; }
 
-  /// Check the values of a tensor, or of all: their checksum, and that they are finite.
-  /// Errors: failure (1) that names the tensor, with what is expected and what is there; for one that is no
-  /// floating point.
+  /// Checks one tensor or all: the checksum, and that values are finite.
+  /// Errors: failure (1) that names the tensor, with the expected and the found value; failure (1) for a
+  /// tensor that is not floating point.
   void check(const std::string& name) const;
   void check() const;
 
@@ -73,14 +73,14 @@ class safetensors_writer {
   };
 
   /// Create a file for these tensors, whose values `append` then gives in the same order.
-  /// Errors: failure (65) when the file cannot be written, here and below.
+  /// Errors, here and below: failure (65) if the file cannot be written.
   safetensors_writer(const std::filesystem::path& file, std::vector<tensor>, text_map metadata);
 
-  /// Values of one tensor, rounded to its type, or bytes as they are stored in the file.
+  /// Appends values of one tensor, rounded to its type, or bytes as the file stores them.
   void append(const double* values, std::size_t count);
   void append_stored(const void* data, std::size_t bytes);
 
-  /// Write the checksums and wait until the file is on disk. Returns: that of the header.
+  /// Writes the checksums and waits until the file is on disk. Returns: the header's checksum.
   std::string close();
 
  private:
@@ -90,13 +90,14 @@ class safetensors_writer {
   std::vector<tensor> tensors_;
   text_map metadata_;
   durable_file file_;
-  std::size_t next_ = 0, bytes_left_ = 0;  // tensors that are whole; bytes that the next one lacks
-  checksum sum_;                           // of what there is of the next one
+  std::size_t next_ = 0, bytes_left_ = 0;  // complete tensors; bytes that the next one lacks
+  checksum sum_;                           // of the next tensor's bytes so far
   std::vector<std::string> checksums_;
   std::vector<unsigned char> buffer_;
 };
 
-/// Values as a file stores them. Shapes: `to` has count * size_of(type) bytes.
+/// Encodes values as a file stores them.
+/// Shapes: `to` has count * size_of(type) bytes.
 void encode(const double* values, std::size_t count, dtype type, unsigned char* to);
 
 /// The type's name in a header.

@@ -15,7 +15,7 @@
 
 namespace rankc::runtime {
 
-/// The order of the samples for training, and the share of files that is held out for evaluation: the last
+/// The order of the training samples, and the share of files that is held out for evaluation: the last
 /// windows, or in Megatron's order the last sequences.
 struct sample_order {
   shuffle_spec shuffle;
@@ -27,74 +27,73 @@ enum class data_part { trained, held_out };
 /// A source whose files are open.
 struct opened_source {
   data_source from;
-  std::optional<token_stream> tokens{};                  // of files
-  std::shared_ptr<const array_folder> arrays = nullptr;  // of arrays
-  std::optional<token_stream> labels{};                  // of --labels; none: the tokens are the labels
-  std::optional<std::int32_t> ignored{};                 // the label that the loss ignores
+  std::optional<token_stream> tokens{};                  // files
+  std::shared_ptr<const array_folder> arrays = nullptr;  // arrays
+  std::optional<token_stream> labels{};   // files of --labels; empty: the next tokens are the labels
+  std::optional<std::int32_t> ignored{};  // the label that the loss ignores
   bool has_files() const { return tokens || arrays; }
-  /// The tokens of files or arrays.
+  /// The number of tokens of files or arrays.
   std::uint64_t size() const { return tokens ? tokens->size() : arrays->size(); }
 };
 
 /// Opens the sources of a program's samples.
-/// Errors: failure (1) for files that cannot serve, by name, and for a mask where the plan ignores no label;
-/// failure (2) for sources of tokens alone, if the program's model declares inputs.
+/// Errors: failure (1) that names files that cannot serve, and for a mask if the plan ignores no label;
+/// failure (2) for sources that have only tokens, if the program's model declares inputs.
 std::vector<opened_source> open_sources(const data_spec&, const description&);
 /// Opens sources of tokens. `ignored` is the label that the plan ignores.
 std::vector<opened_source> open_sources(const data_spec&, int vocab,
                                         std::optional<std::int32_t> ignored = std::nullopt);
 
-/// The files of a source as they are now. Token files come before their indexes, masks and labels.
+/// The present marks of a source's files. Token files come before their indexes, masks and labels.
 std::vector<file_mark> marks_of(const opened_source&);
 
-/// Windows of `seq` tokens that follow one another: from `first` to `end`, and in later epochs from 0 to
-/// `end`.
+/// Consecutive windows of `seq` tokens: from `first` to `end`, and in later epochs from 0 to `end`.
 struct window_sequence {
   std::uint64_t first, end, seq;
 
-  std::uint64_t epoch() const { return end / seq; }  // windows of a complete one
+  std::uint64_t epoch() const { return end / seq; }  // the windows of a complete epoch
   /// The first token of window `n`.
   std::uint64_t token(std::uint64_t n) const;
 };
 
-/// The first token of the windows that a share holds out, of `tokens` tokens.
+/// The first token that a share holds out of the windows of `tokens` tokens.
+/// Errors: failure (1) if nothing is left to train on.
 /// Errors: failure (1) where nothing would be left to train on.
 std::uint64_t held_from_windows(std::uint64_t tokens, const std::string& name, int seq, double share);
-/// Tokens of a stream that lie one after the other.
+/// Contiguous tokens of a stream.
 struct token_range {
   std::uint64_t first, count;
 };
 
-/// Where the first held-out token lies when `share` is held out; nothing where `share` is 0.
-/// Errors: failure (1) where nothing would be left to train on.
+/// The first held-out token for a held-out `share`; empty if `share` is 0.
+/// Errors: failure (1) if nothing is left to train on.
 std::optional<std::uint64_t> held_from(const token_stream&, const std::string& name, int seq,
                                        const sample_order&);
 
 class sample_source {
  public:
-  /// `place` says where the order begins, and, where it has `held_from`, replaces the share of the order.
-  /// Errors: failure (1) for files that cannot serve, by name; failure (2) for an order that they cannot
-  /// have.
+  /// `place` is the beginning of the order. Its `held_from`, if set, replaces the share of the order.
+  /// Errors: failure (1) that names files that cannot serve; failure (2) for an order that they cannot have.
   sample_source(opened_source, int vocab, int seq, const sample_order&, const source_place& place = {});
 
-  /// Write the seq tokens of sample `s` and the token after them. Sample s of arith is (start + stride t) %
-  /// vocab, of rand a hash of s (seq + 1) + t. The held-out samples of both are those from 2^40 on, which no
-  /// run trains on.
+  /// Writes the seq tokens of sample `s` and the token after them. Sample s of arith is (start + stride t) %
+  /// vocab, of rand a hash of s (seq + 1) + t. The held-out samples of both begin at 2^40, which no run
+  /// trains on.
   void sample(data_part, std::uint64_t s, std::int32_t* tokens) const;
 
-  /// Write the same as seq tokens, and as targets the labels of the tokens after them: the tokens themselves,
-  /// those of --labels, or the ignored label where a mask says so.
+  /// Writes the seq tokens, and as targets the labels of the tokens after them: these tokens themselves,
+  /// those of --labels, or the ignored label for masked tokens.
   void sample(data_part, std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) const;
-  /// Write all values of a sample. `document_begins` is set to 1 at each token, and at the token after the
-  /// sample, that begins a document of a .idx file, or that does not follow the token before it in the file.
+  /// Writes all values of a sample. `document_begins` is set to 1 at each token that begins a document of a
+  /// .idx file or does not follow its predecessor in the file. The token after the sample is marked likewise.
   void sample(data_part, std::uint64_t s, const sample_view& to) const;
 
-  /// The samples of a part until one comes again; nothing where none does.
+  /// The samples of a part before one repeats; empty if none does.
   std::optional<std::uint64_t> epoch(data_part) const;
 
   const std::string& name() const { return from_.path; }
   const source_place& place() const { return place_; }
-  /// The source in words for the console; of text with the entropy of its bytes, for scale.
+  /// A description of the source for the console; for text it includes the entropy of its bytes, for scale.
   std::string text() const;
 
  private:
@@ -116,7 +115,7 @@ class sample_source {
   std::optional<std::int32_t> ignored_;
   source_place place_;
   window_sequence in_turn_{};
-  std::uint64_t windows_ = 0, held_ = 0;  // of files: samples of an epoch, and held-out ones
+  std::uint64_t windows_ = 0, held_ = 0;  // of files: samples of an epoch, and held-out samples
   std::optional<megatron_order> order_;
 };
 
