@@ -15,7 +15,7 @@
 namespace rankc::runtime {
 namespace {
 
-/// The tokens that a forward sees for a request: all but the last, of which a sequence holds the last seq.
+/// The input tokens of a request's forward pass: all but the last token, and of those the last seq.
 std::vector<std::int32_t> seen_tokens(const score_request& request, std::size_t seq) {
   std::vector<std::int32_t> tokens = request.context;
   tokens.insert(tokens.end(), request.continuation.begin(), request.continuation.end() - 1);
@@ -23,7 +23,7 @@ std::vector<std::int32_t> seen_tokens(const score_request& request, std::size_t 
   return tokens;
 }
 
-/// Adds the token that follows a position to an answer.
+/// Adds the log-probability of the token after a position to an answer.
 void add_token(const std::vector<double>& logits, std::int32_t token, score_answer& answer) {
   const auto likeliest = std::max_element(logits.begin(), logits.end());
   double sum = 0;
@@ -32,7 +32,7 @@ void add_token(const std::vector<double>& logits, std::int32_t token, score_answ
   answer.greedy &= likeliest - logits.begin() == token;
 }
 
-/// Reads the answer to a request, of which the engine has been given `seen` tokens as sequence `index`.
+/// Reads the answer to a request whose `seen` tokens are sequence `index` of the engine's batch.
 score_answer answer_of(engine& e, const score_request& request, int seen, std::size_t index) {
   const int rows = e.about().rows, first = seen - static_cast<int>(request.continuation.size()),
             dp = static_cast<int>(index) / rows, row = static_cast<int>(index) % rows;

@@ -10,7 +10,8 @@
 namespace rankc::runtime {
 
 namespace {
-constexpr std::int64_t last_step = std::numeric_limits<std::int32_t>::max();  // products with batches fit
+constexpr std::int64_t last_step =
+    std::numeric_limits<std::int32_t>::max();  // products with the batch size do not overflow
 }
 
 step_range parse_step_range(std::string_view text) {

@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::size_t block_elements = std::size_t{1} << 18;
 
-/// A shard of a region, and the tensor of a file that it becomes.
+/// A shard of a region, and the tensor of the file that it is saved as.
 struct kept {
   safetensors_writer::tensor as;
   region where;
   std::size_t element;
 };
 
-/// What each rank of this process keeps of the checkpoint; tensors of wider types lie first, so that all are
+/// The shards that each rank of this process saves. Tensors of wider types come first, so that all are
 /// aligned.
 std::map<int, std::vector<kept>> kept_by_rank(const engine& e) {
   std::map<int, std::vector<kept>> ranks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every loop of steps needs.
+// Parts that all step loops share.
 #pragma once
 #include <rankc/launch/watchdog.hpp>
 #include <rankc/trainer/command_line.hpp>
@@ -9,10 +9,10 @@
 
 namespace rankc::runtime {
 
-/// What the next step of a run is given.
+/// The input of a run's next step.
 step_input next_input(const run_state&);
 
-/// A watchdog, where no coordinator looks on.
+/// A watchdog for this process; empty if a coordinator watches the run.
 std::optional<watchdog> watch_steps(engine&, const options&);
 
 }  // namespace rankc::runtime

@@ -20,7 +20,7 @@ bool covers(std::vector<area> areas, std::size_t rows, std::size_t columns) {
   });
   if (rows * columns == 0) return areas.empty();
   std::size_t band = 0, row = 0,
-              column = 0;  // columns of the present band; rows of it, and columns before it, that are held
+              column = 0;  // columns of the current band; its rows so far, and the columns before it
   for (const area& a : areas) {
     if (row == 0) band = a.columns;
     if (a.row != row || a.column != column || a.columns != band || a.rows > rows - row ||

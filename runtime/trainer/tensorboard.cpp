@@ -60,7 +60,7 @@ bool has_curves(const std::filesystem::path& folder) {
   return false;
 }
 
-/// A name for a new file in a folder, which is created where it does not exist.
+/// A new file name in a folder, which is created if needed.
 std::filesystem::path file_in(const std::filesystem::path& folder) {
   static std::atomic<int> count{0};
   std::error_code error;

@@ -11,7 +11,7 @@ namespace rankc::runtime {
 
 namespace {
 
-/// "0F3" is one of "0F", "2STEP" of "STEP".
+/// True if `done` is an instance of `action`: "0F3" of "0F", "2STEP" of "STEP".
 bool is_one_of(std::string_view done, std::string_view action) {
   const auto digits = [](std::string_view s) {
     return std::all_of(s.begin(), s.end(), [](unsigned char c) { return std::isdigit(c) != 0; });

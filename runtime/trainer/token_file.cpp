@@ -19,10 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Units: bytes of a file that is checked completely when it is opened.
+/// The size below which a file is checked completely when it is opened.
+/// Units: bytes.
 constexpr std::size_t checked_whole = std::size_t{1} << 28;
 
-/// Whether a file of a folder is one of tokens.
+/// True if a file in a folder is a token file.
 bool is_token_file(const fs::path& file) {
   if (file.extension() != ".bin") return false;
   if (beside_tokens(file, ".idx")) return true;
@@ -30,7 +31,7 @@ bool is_token_file(const fs::path& file) {
   return mapped.bytes().size() >= llm_c_header_bytes && begins_as_llm_c(mapped.bytes());
 }
 
-/// The program that has compressed a file, by its first bytes; empty where none has.
+/// The program that compressed a file, by its first bytes; empty if the file is not compressed.
 std::string_view compression_of(std::string_view bytes) {
   if (bytes.starts_with("\x1f\x8b")) return "gzip";
   return bytes.starts_with("\x28\xb5\x2f\xfd") ? "zstd" : "";
@@ -110,7 +111,7 @@ void token_stream::add_text(mapped_file file) {
   add_piece(token_type::u8, 0, bytes);
 }
 
-/// Remove the last token of the last file, if it is only the target of the last token of a packed sequence.
+/// Removes the last token of the last file, if it is only the target of the last token of a packed sequence.
 void token_stream::remove_last_target() {
   if (pieces_.empty()) return;
   token_piece& last = pieces_.back();
@@ -129,7 +130,7 @@ void token_stream::add_llm_c(mapped_file file) {
   add_mask(tokens);
 }
 
-/// Open the mask of the last file, if it has one.
+/// Opens the mask of the last file, if it has one.
 void token_stream::add_mask(std::uint64_t tokens) {
   const std::string& file = files_.back().name();
   masks_.resize(files_.size());
@@ -208,8 +209,8 @@ void token_stream::copy(const token_piece& piece, std::uint64_t first, std::uint
   if (good < count) refuse(piece, first + good);
 }
 
-/// Call `visit` with each piece that has a part of tokens [first, first + count): the piece, the part's place
-/// in it, and its length.
+/// Calls `visit` for each piece that overlaps tokens [first, first + count), with the piece, the overlap's
+/// offset in it, and the overlap's length.
 template <class Visit>
 void token_stream::for_each_part(std::uint64_t first, std::uint64_t count, const Visit& visit) const {
   if (count == 0) return;  // a stream may have no piece

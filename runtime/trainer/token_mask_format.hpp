@@ -12,7 +12,7 @@ namespace rankc::runtime {
 struct token_mask_header {
   std::array<char, 8> magic;
   std::uint32_t version;
-  std::uint32_t packed;  // tokens of a sequence, where examples are packed into sequences; 0: they are not
+  std::uint32_t packed;  // the length of the sequences that examples are packed into; 0: not packed
   std::uint64_t tokens;
 };
 static_assert(sizeof(token_mask_header) == 24);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a source has samples of files that were trained on.
+// Tells whether a source has samples from files that were trained on.
 #pragma once
 #include <rankc/trainer/sample_source.hpp>
 
@@ -9,10 +9,10 @@
 
 namespace rankc::runtime {
 
-/// The file that shows that samples of a source are samples of `trained` files; null where none does. One
-/// token file shows it. For arrays all files must be among `trained`, and the first is returned. Masks,
-/// indexes and labels are not compared, because those of other samples may have the same bytes.
-/// `files` are marks_of(source), and `is_same` compares a file of the source with a trained one.
+/// The file that proves that samples of a source are among those of `trained` files; null if none does. For
+/// token files, one trained file is enough. For arrays, all files must be among `trained`, and the first is
+/// returned. Masks, indexes and labels are not compared, because those of other samples may have the same
+/// bytes. `files` are marks_of(source), and `is_same` compares a file of the source with a trained one.
 template <class Same>
 const file_mark* trained_file(const opened_source& source, const std::vector<file_mark>& files,
                               const std::vector<file_mark>& trained, const Same& is_same) {

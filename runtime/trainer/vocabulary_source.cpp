@@ -52,7 +52,7 @@ std::unique_ptr<tensor_source> with_plan_vocabulary(std::unique_ptr<tensor_sourc
   const auto used = static_cast<std::size_t>(about.vocab_used), all = static_cast<std::size_t>(about.vocab);
   if (from->vocabulary() != used) return from;
   std::map<std::string, std::vector<std::size_t>> resized;
-  std::size_t rows = all;  // of the source
+  std::size_t rows = all;  // rows of the source's tables
   for (const part& part : parts)
     for (const global_parameter& p : parameters) {
       const std::string name = part.prefix + p.name;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of tokens for a plan whose vocabulary is padded otherwise than the source's: the rows of padding are
-// left out, or are zero.
+// Token tables for a plan whose vocabulary padding differs from the source's: padding rows are dropped, or
+// filled with zeros.
 #pragma once
 #include <rankc/trainer/checkpoint_index.hpp>
 #include <rankc/trainer/tensor_source.hpp>
@@ -15,8 +15,8 @@ namespace rankc::runtime {
 
 class vocabulary_source : public tensor_source {
  public:
-  /// Wrap a source. `resized`: the shape in the plan of each tensor that has another number of rows there.
-  /// `note`: a sentence on these rows.
+  /// Wraps a source. `resized`: the plan's shape of each tensor that has another number of rows in the
+  /// source. `note`: a sentence on these rows.
   vocabulary_source(std::unique_ptr<tensor_source> from,
                     const std::map<std::string, std::vector<std::size_t>>& resized, const std::string& note);
 
@@ -28,7 +28,7 @@ class vocabulary_source : public tensor_source {
   void read(const std::string& tensor, const area&, double* to) const override;
 
  private:
-  /// The part of an area that the wrapped source has.
+  /// The part of an area that the wrapped source holds.
   area there(const std::string& tensor, const area&) const;
 
   std::unique_ptr<tensor_source> from_;
@@ -36,8 +36,8 @@ class vocabulary_source : public tensor_source {
   std::map<std::string, std::vector<std::size_t>> shapes_;
 };
 
-/// A source with the plan's tables of tokens, where it has the same tokens and pads them to another number of
-/// rows. Any other source stays as it is.
+/// Adapts a source to the plan's token tables, if it has the same tokens and another number of padding rows.
+/// Any other source is returned unchanged.
 std::unique_ptr<tensor_source> with_plan_vocabulary(std::unique_ptr<tensor_source>, const description&,
                                                     const std::vector<global_parameter>&,
                                                     const std::vector<part>&);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that files have in a folder of weights: those of Hugging Face's transformers and PEFT. A file of
-// tensors by the plan's names is called as one of transformers.
+// File names in a folder of weights, as Hugging Face's transformers and PEFT use them. A file of tensors by
+// the plan's names has the same name as one of transformers.
 #pragma once
 
 namespace rankc::runtime {
 
 inline constexpr const char weights_file[] = "model.safetensors";
-inline constexpr const char weights_index_file[] = "model.safetensors.index.json";  // of several files
+inline constexpr const char weights_index_file[] =
+    "model.safetensors.index.json";  // lists the tensors of several files
 inline constexpr const char config_file[] = "config.json";
 inline constexpr const char adapter_file[] = "adapter_model.safetensors";
 inline constexpr const char adapter_config_file[] = "adapter_config.json";

@@ -28,8 +28,8 @@ void create_folder(const fs::path& folder) {
   if (error) fail_to_write(folder, checkpoint_code, error.value());
 }
 
-/// The same, and flush the folders that got a new entry.
-/// Returns: false where one of them cannot be flushed.
+/// Creates a folder, and flushes the folders that got a new entry.
+/// Returns: false if one of them cannot be flushed.
 bool create_durably(const fs::path& folder) {
   std::error_code ignored;
   std::vector<fs::path> parents;
@@ -40,13 +40,13 @@ bool create_durably(const fs::path& folder) {
 }
 
 void discard(const fs::path& path) {
-  std::error_code ignored;  // what stays is refused by later writes, or only takes room
+  std::error_code ignored;  // a path that stays is refused by later writes, or only wastes space
   fs::remove_all(path, ignored);
 }
 
-/// Call `act` in every process.
+/// Calls `act` in every process.
 /// Returns: the texts of all processes, joined.
-/// Errors: failure (65) in all processes where one fails.
+/// Errors: failure (65) in all processes if one fails.
 std::string by_all(const placement& where, const std::string& name, const std::function<std::string()>& act) {
   std::string mine;
   try {
@@ -62,7 +62,7 @@ std::string by_all(const placement& where, const std::string& name, const std::f
   return all;
 }
 
-/// The same, where only the process that prints acts.
+/// The same, but only the process that prints calls `act`.
 std::string by_speaker(const placement& where, const std::string& name, const std::function<void()>& act) {
   return by_all(where, name, [&] {
     if (where.speaks()) act();
@@ -70,7 +70,7 @@ std::string by_speaker(const placement& where, const std::string& name, const st
   });
 }
 
-/// Write the files that all ranks share. COMMIT is the last: it says that everything is on disk.
+/// Writes the files that all ranks share. COMMIT is written last: it marks that everything is on disk.
 void commit(const description& about, const run_state& state, const fs::path& folder, std::string lines) {
   const auto write = [&](const char* name, const std::string& text) {
     write_durably(folder / name, text);
@@ -84,7 +84,7 @@ void commit(const description& about, const run_state& state, const fs::path& fo
   flush_folder(folder);
 }
 
-/// Give a whole checkpoint its name, and write this name to `latest`.
+/// Renames a complete checkpoint to its final name, and writes this name to `latest`.
 void publish(const fs::path& unfinished, const fs::path& folder) {
   if (!is_there(folder, checkpoint_code)) {
     rename_durably(unfinished, folder);
@@ -102,7 +102,7 @@ void publish(const fs::path& unfinished, const fs::path& folder) {
   discard(replaced_folder(folder));
 }
 
-/// Remove checkpoints of earlier steps, all but the newest `keep` - 1. Each is renamed to a name that no
+/// Removes checkpoints of earlier steps, except the newest `keep` - 1. Each is renamed to a name that no
 /// loader reads before its files are removed.
 void remove_old(const fs::path& folder, int keep) try {
   if (keep == 0) return;
@@ -113,10 +113,10 @@ void remove_old(const fs::path& folder, int keep) try {
     rename_durably(old, removed);
     discard(removed);
   }
-} catch (const std::exception&) {  // this checkpoint is on disk: an old one that stays only takes room
+} catch (const std::exception&) {  // the new checkpoint is on disk; an old one that stays only wastes space
 }
 
-/// Remove the files of saves that a crash has ended.
+/// Removes the files of saves that a crash interrupted.
 void remove_leftovers(const fs::path& directory) {
   for (const fs::path& path : entries_of(directory, checkpoint_code))
     if (const std::string name = path.filename().string();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The saves of a run. A save is a copy that is taken between two steps; a thread writes it while training
-// goes on. A run survives a save that fails, and tries again at the next one.
+// The saves of a run. A save copies the state between two steps; a thread writes the copy while training
+// continues. A run survives a failed save, and tries again at the next one.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/placement.hpp>
@@ -19,16 +19,16 @@ namespace rankc::runtime {
 
 class saver {
  public:
-  /// Make the folder and lock it. Saves keep the newest `keep` checkpoints there, or all where it is 0.
-  /// Errors: failure (65) where the folder cannot be written, or another run saves there.
+  /// Creates the folder and locks it. Saves keep the newest `keep` checkpoints there; with `keep` = 0, all.
+  /// Errors: failure (65) if the folder cannot be written, or another run saves there.
   saver(const description&, const std::filesystem::path& directory, int keep, const placement& where);
   ~saver();
 
   /// The guarantees that the folder's file system does not give.
   const std::vector<std::string>& notes() const { return notes_; }
 
-  /// Save the present state of the engine, after the save that is still being written. Where ranks are
-  /// processes, each calls it.
+  /// Saves the engine's state, after waiting for the save that is still being written. If ranks are
+  /// processes, each of them calls it.
   void begin(engine&, const run_state&);
 
   /// Whether a save succeeded, and the line that reports it.
@@ -36,10 +36,11 @@ class saver {
     bool saved;
     std::string line;
   };
-  /// The outcomes of saves that have ended since the last call.
+  /// The outcomes of the saves that have ended since the last call.
   std::vector<outcome> news();
 
-  /// Wait for the last save. Returns: whether it was written; true where there was none.
+  /// Waits for the last save.
+  /// Returns: true if it was written, or if there was none.
   bool finish();
 
  private:
@@ -49,7 +50,7 @@ class saver {
   placement where_;
   std::optional<folder_lock> lock_;
   std::vector<std::string> notes_;
-  std::mutex mutex_;  // of the next two
+  std::mutex mutex_;  // guards the next two
   std::vector<outcome> news_;
   bool last_saved_ = true;
   std::jthread writer_;

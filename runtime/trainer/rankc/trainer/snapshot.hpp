@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint in host memory: what the ranks of this process write, as it was between two steps, so that it
-// can be written while training goes on.
+// A checkpoint in host memory: a copy of the data that this process's ranks write. It is taken between two
+// steps, and written while training continues.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/trainer/run_state.hpp>
@@ -14,18 +14,19 @@ namespace rankc::runtime {
 
 class snapshot {
  public:
-  /// Copy what the engine's ranks hold, each element of the model once over all processes.
+  /// Copies the shards that the engine's ranks save. Over all processes, each element of the model is copied
+  /// once.
   snapshot(engine&, const run_state&);
 
   const run_state& state() const { return state_; }
 
-  /// Write the files of this process's ranks, and wait until they are on disk.
-  /// Returns: a line for each, "CHECKSUM NAME", of its header.
+  /// Writes the files of this process's ranks, and waits until they are on disk.
+  /// Returns: a line "CHECKSUM NAME" for each file, with the checksum of its header.
   /// Errors: failure (65) that names the file.
   std::string write_files(const std::filesystem::path& folder) const;
 
  private:
-  /// What a rank writes: tensors, and their values side by side as the file stores them.
+  /// The file of a rank: tensors, and their values as contiguous bytes in the file's format.
   struct contents {
     int rank;
     std::vector<safetensors_writer::tensor> tensors;

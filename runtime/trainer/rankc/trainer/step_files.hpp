@@ -13,9 +13,9 @@ namespace rankc::runtime {
 
 class step_files {
  public:
-  /// Open the files that the options name, in the process that speaks. A resumed run removes the steps after
+  /// Opens the files that the options name, in the process that speaks. A resumed run removes the steps after
   /// its checkpoint from them.
-  /// Errors: those of metrics_file and tensorboard_file.
+  /// Errors: the errors of metrics_file and tensorboard_file.
   step_files(const options&, const run_state& begins, console&);
 
   void write(const step_metrics&);

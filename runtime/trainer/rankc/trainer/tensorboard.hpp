@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Event files that TensorBoard opens: a curve for each name.
+// Event files for TensorBoard: one curve per name.
 #pragma once
 #include <rankc/runtime/durable.hpp>
 
@@ -12,21 +12,22 @@
 
 namespace rankc::runtime {
 
-/// The checksum of a record. Source: CRC-32C (Castagnoli 1993), masked as TFRecord has it.
+/// The checksum of a record.
+/// Source: CRC-32C (Castagnoli 1993), masked as in TFRecord.
 std::uint32_t masked_crc32c(std::string_view bytes);
 
 class tensorboard_file {
  public:
-  /// Begin a file in a folder, which is created where it does not exist. TensorBoard drops `first_step` and
-  /// later steps of the files that are there.
-  /// Errors: failure (1) when it cannot be opened.
+  /// Begins a file in a folder, and creates the folder if needed. TensorBoard drops `first_step` and later
+  /// steps of the folder's older files.
+  /// Errors: failure (1) if it cannot be opened.
   tensorboard_file(const std::filesystem::path& folder, std::int64_t first_step);
 
-  /// Whether the folder had files of TensorBoard before.
+  /// True if the folder had TensorBoard files before.
   bool had_curves() const { return had_curves_; }
 
-  /// Add a point to some curves. Where that fails, as on a full disk, training goes on without them, and a
-  /// line on stderr says so.
+  /// Adds a point to some curves. If that fails, e.g. on a full disk, training continues without curves, and
+  /// a line on stderr reports it.
   void write(std::int64_t step, std::span<const std::pair<std::string_view, double>> values);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps took beside what was predicted of them.
+// Measured step times compared with the cost model's predictions.
 #pragma once
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/program.hpp>
@@ -10,9 +10,9 @@
 
 namespace rankc::runtime {
 
-/// A table, a line each: the step that half of them took longer than, what follows from it, and, of a step
-/// that was timed, its actions on average. Empty where nothing is predicted.
-/// Units: milliseconds; `times` of one step, or none.
+/// A table with a line each for the median step, the rates that follow from it, and the average of each
+/// action in a timed step. Empty if the program has no prediction.
+/// Units: milliseconds; `times`: the calls of one step, or empty.
 std::vector<std::string> time_table(const description&, std::vector<double> step_ms,
                                     std::span<const traced> times);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens from disk: text read as bytes, and the token files of llm.c and Megatron. Files are mapped: of large
-// files only the tokens that are trained on are read.
+// Tokens from disk: text read as bytes, and the token files of llm.c and Megatron. Files are mapped, so of
+// large files only the tokens that are trained on are read from disk.
 #pragma once
 #include <rankc/trainer/mapped_file.hpp>
 #include <rankc/trainer/token_mask.hpp>
@@ -16,7 +16,7 @@ namespace rankc::runtime {
 /// The type of a token in a file. Tokens are little endian and contiguous.
 enum class token_type : std::uint8_t { u8, i8, i16, i32, i64, u16, u32 };
 
-/// The tokens that a file may have: those below `vocab`. A file of labels may also have `ignored`.
+/// The tokens that a file may contain: those below `vocab`. A file of labels may also contain `ignored`.
 struct legal_tokens {
   int vocab;
   std::optional<std::int32_t> ignored{};
@@ -27,13 +27,13 @@ struct legal_tokens {
   }
 };
 
-/// Tokens that lie one after the other in a file: all that it has, or one sequence of it.
+/// Contiguous tokens of a file: all of its tokens, or one sequence.
 struct token_piece {
   std::uint32_t file;
   token_type type;
-  bool begins_document;  // by a .idx file
-  std::size_t byte;      // in the file
-  std::uint64_t first;   // of all tokens, that with which it begins
+  bool begins_document;  // according to a .idx file
+  std::size_t byte;      // offset in the file
+  std::uint64_t first;   // number of the stream's tokens before it
   std::uint64_t count;
 };
 
@@ -41,17 +41,17 @@ struct token_piece {
 struct packed_file {
   std::string name;
   std::uint64_t length;  // tokens of a sequence
-  std::uint64_t first;   // of all tokens, that with which the file begins
+  std::uint64_t first;   // number of the stream's tokens before the file
 };
 
 class token_stream {
  public:
-  /// Open the files of a path (data_files.hpp): text files, whose bytes are tokens, or .bin files of llm.c,
-  /// or of Megatron where a .idx file is next to them. A folder that holds token files is read as these
-  /// alone; any other folder as its text files, without files that hold a NUL byte. Files of less than 256
-  /// MiB are checked completely. `rankc tokens --pack` ends a file with one more token, the target of the
-  /// last token of the last sequence. If another file follows, that token is left out, so that the sequences
-  /// of the next file begin at a multiple of their length.
+  /// Opens the files of a path (data_files.hpp): text files, whose bytes are tokens, or .bin files of llm.c,
+  /// or of Megatron if a .idx file is next to them. In a folder with token files, only these are read. In any
+  /// other folder, the text files are read, except files with a NUL byte. Files of less than 256 MiB are
+  /// checked completely. `rankc tokens --pack` ends a file with one more token, the target of the last token
+  /// of the last sequence. If another file follows, that token is left out, so the sequences of the next file
+  /// begin at a multiple of their length.
   /// Errors: failure (1) for a file that cannot be read, is truncated, or holds a token that is not below
   /// `vocab`.
   /// Source: llm.c: 256 int32 (magic 20240520, version 1 and uint16 tokens, or magic 20240801, version 7 and
@@ -61,7 +61,7 @@ class token_stream {
 
   std::uint64_t size() const { return size_; }
   bool is_text() const { return text_; }             // tokens are bytes
-  bool has_sequences() const { return sequences_; }  // of Megatron: each piece is one
+  bool has_sequences() const { return sequences_; }  // Megatron's: each piece is a sequence
   const std::vector<token_piece>& pieces() const { return pieces_; }
   std::size_t files() const { return files_.size(); }
   /// All files that are read: files() token files, then indexes and masks.
@@ -69,25 +69,25 @@ class token_stream {
   /// The files and folders below a folder that are not read, each as "NAME (reason)".
   const std::vector<std::string>& skipped() const { return skipped_; }
 
-  /// The documents that begin by .idx files.
+  /// The number of documents that begin according to .idx files.
   std::uint64_t documents() const;
 
-  /// Copy tokens [first, first + count), which lie within size().
-  /// Errors: failure (1) for a token that is not legal, by file, position and number.
+  /// Copies tokens [first, first + count), which must lie within size().
+  /// Errors: failure (1) for a token that is not legal, with its file, position and value.
   void copy(std::uint64_t first, std::uint64_t count, std::int32_t* to) const;
 
-  /// The same within a piece.
+  /// The same for tokens of one piece.
   void copy(const token_piece&, std::uint64_t first, std::uint64_t count, std::int32_t* to) const;
 
-  /// Set `begins` to 1 where one of tokens [first, first + count) begins a document by a .idx file.
+  /// Sets `begins` to 1 for each of tokens [first, first + count) that begins a document of a .idx file.
   /// Shapes: begins (count).
   void mark_documents(std::uint64_t first, std::uint64_t count, std::uint8_t* begins) const;
 
-  /// Replace labels that a mask ignores by `ignored`. `labels` are tokens [first, first + count).
+  /// Replaces masked labels by `ignored`. `labels` are tokens [first, first + count).
   void mask(std::uint64_t first, std::uint64_t count, std::int32_t ignored, std::int32_t* labels) const;
   /// The first mask that ignores a token; null where no mask does.
   const token_mask* first_mask() const;
-  /// The tokens that are labels: all where no file has a mask.
+  /// The number of tokens that are labels: all if no file has a mask.
   std::uint64_t labels() const;
   /// The files whose examples are packed into sequences.
   std::vector<packed_file> packed() const;
@@ -113,13 +113,13 @@ class token_stream {
   bool text_ = false, sequences_ = false;
   bool at_border_ = false;  // the next token begins a document
   std::vector<mapped_file> files_;
-  std::vector<std::optional<token_mask>> masks_;  // of the first files
+  std::vector<std::optional<token_mask>> masks_;  // of the first files; later files have none
   std::vector<std::filesystem::path> indexes_;    // .idx files
   std::vector<token_piece> pieces_;
   std::vector<std::string> skipped_;
 };
 
-/// Entropy of the distribution of the bytes of a text, of its first 256 MiB: the loss of a model that knows
+/// The entropy of the byte frequencies in the first 256 MiB of a text: the loss of a model that knows
 /// frequencies and no context.
 /// Units: nats per byte.
 double byte_entropy(const token_stream&);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The times of one step in a file, in the form of trace_events.hpp.
+// The call times of one step in a file (trace_events.hpp).
 #pragma once
 #include <rankc/runtime/engine.hpp>
 
@@ -12,10 +12,11 @@ namespace rankc::runtime {
 
 class trace_file {
  public:
-  /// Errors: failure (1) when a file cannot be made there.
+  /// Errors: failure (1) if no file can be created there.
   explicit trace_file(const std::filesystem::path&);
 
-  /// Write the step and say where it is. Errors: failure (1) when it cannot be written; what was there stays.
+  /// Writes the step and returns a sentence with the file's place.
+  /// Errors: failure (1) if it cannot be written; an existing file stays unchanged.
   std::string write(const description&, std::int64_t step, std::span<const traced>);
 
  private:
