@@ -8,12 +8,12 @@
 
 namespace rankc::runtime {
 
-/// The file that has the name of a token file and another extension. Its folder is that of the token file, or
-/// for a link the first that has such a file along the link. A link to nothing is returned too, because
-/// opening it is an error that names it.
+/// The file with the name of a token file and another extension. It is next to the token file. If the token
+/// file is a link, it is next to the first file along the link that has such a neighbour. A link to a missing
+/// file is returned too, so that opening it gives an error that names it.
 std::optional<std::filesystem::path> beside_tokens(std::filesystem::path tokens, std::string_view extension);
 
-/// Remove the indexes and masks of token files that are in the same list.
+/// Removes the indexes and masks of token files in the same list.
 void remove_companions(std::vector<std::filesystem::path>& files);
 
 }  // namespace rankc::runtime

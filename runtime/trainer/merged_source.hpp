@@ -12,7 +12,7 @@ namespace rankc::runtime {
 
 class merged_source : public tensor_source {
  public:
-  /// Wrap a source that has all parameters and has been checked.
+  /// Wraps a source that has all parameters and has been checked.
   merged_source(const tensor_source& from, const std::vector<global_parameter>& all, double scale);
 
   const std::string& name() const override { return from_.name(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A conversation as the text that a model is given.
+// A conversation as text for a model.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -21,25 +21,26 @@ struct byte_range {
   bool operator==(const byte_range&) const = default;
 };
 
-/// `labels`: the parts that the model is to write, which are the assistant's turns with the token that ends
-/// each.
+/// `labels`: the parts that the model learns to write. These are the assistant's turns, each with the token
+/// that ends it.
 struct chat_text {
   std::string text;
   std::vector<byte_range> labels;
 };
 
-/// Read the messages of a line: {"messages": [{"role": "user", "content": "..."}, ...]}. `name` stands for
-/// the line in errors. Other keys of the line are not read.
-/// Errors: failure (1) that names the value: for another form, for keys of a message that a template would
-/// not write, and for tools.
+/// Reads the messages of a line: {"messages": [{"role": "user", "content": "..."}, ...]}. `name` stands for
+/// the line in errors. Other keys of the line are ignored.
+/// Errors: failure (1) that names the value: for another format, for message keys that a template would not
+/// write, and for tools.
 std::vector<chat_message> read_messages(std::string_view line, const std::string& name);
 
-/// Write a conversation by a template. `date` is for templates that have one.
-/// Errors: failure (1) that begins with `name`, for roles that the template lacks or has in another order.
+/// Writes a conversation by a template. `date` is for templates that state one.
+/// Errors: failure (1) that begins with `name`, for roles that the template lacks or allows only in another
+/// order.
 chat_text write_chat(const chat_form&, const std::vector<chat_message>&, std::string_view date,
                      const std::string& name);
 
-/// The text of one user's message, up to the place where the assistant's turn begins.
+/// The text of one user message, up to the begin of the assistant's turn.
 std::string write_chat_prompt(const chat_form&, const std::string& content, std::string_view date);
 
 }  // namespace rankc::runtime

@@ -64,8 +64,9 @@ class chat_writer {
   std::string text() const { return to_.text; }
 
  private:
-  /// Whether a system message has a separate turn. One that joins the user's turn is kept for it. An empty
-  /// one of a template that has it first is left out, as the models' templates do.
+  /// True if a system message has a separate turn. A message that is part of the user's turn is kept for that
+  /// turn. An empty first message is left out if the template requires it to be first, as in the models'
+  /// templates.
   bool is_system_turn(std::size_t i, const chat_message& message) {
     if (form_.system == system_place::anywhere) return true;
     if (i > 0)
@@ -91,7 +92,7 @@ class chat_writer {
   const chat_form& form_;
   const std::string& name_;
   chat_text to_;
-  std::string system_;  // that the next user's turn begins with
+  std::string system_;  // prefix of the next user turn
   bool after_user_ = false;
 };
 

@@ -33,7 +33,7 @@ added_tokens::added_tokens(std::vector<added_token> tokens)
   }
 }
 
-/// The longest token at the beginning of a text; null where none is there.
+/// The longest token at the beginning of a text; null if there is none.
 const added_token* added_tokens::longest_at(std::string_view from) const {
   const added_token* longest = nullptr;
   std::uint32_t node = 0;
@@ -64,8 +64,8 @@ bool added_tokens::touches_word(std::string_view from, const place& found) const
          (!behind.empty() && word_.find(behind.substr(0, first_sequence(behind).bytes), 0, letter));
 }
 
-/// Extend a token by the white space that it takes.
-/// Returns: false where it must be a word and is part of one.
+/// Extends a match by the white space that it strips.
+/// Returns: false if the token must be a word and is part of one.
 bool added_tokens::extend(std::string_view from, std::size_t done, place& found) const {
   if (found.of->single_word && touches_word(from, found)) return false;
   while (found.of->strips_left && found.begin > done) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens that are found in a text before it is split into words, special tokens among them.
+// Tokens that are searched in a text before it is split into words. Special tokens are among them.
 #pragma once
 #include <array>
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace rankc::runtime {
 
-/// `single_word`: found only where no letter or digit touches it. `strips_left` and `strips_right`: it takes
-/// the white space around it.
+/// `single_word`: matches only if no letter or digit touches it. `strips_left` and `strips_right`: the match
+/// includes the adjacent white space.
 struct added_token {
   std::int32_t id = 0;
   std::string content;
@@ -25,8 +25,8 @@ class added_tokens {
  public:
   explicit added_tokens(std::vector<added_token> tokens);
 
-  /// Call `text` and `token` with the pieces of a text, in order. Of tokens that match, the first in the text
-  /// is taken, and of several there the longest.
+  /// Calls `text` and `token` with the pieces of a text, in order. Among matching tokens, the first in the
+  /// text is taken, and at one position the longest.
   template <class Text, class Token>
   void split(std::string_view from, const Text& text, const Token& token) const {
     std::size_t done = 0;
@@ -54,10 +54,10 @@ class added_tokens {
   bool extend(std::string_view from, std::size_t done, place&) const;
 
   std::vector<added_token> tokens_;
-  std::array<bool, 256> begins_{};           // whether a token begins with a byte
-  pair_table<std::uint32_t> children_;       // of a trie: the node behind a node and a byte
-  std::vector<std::int32_t> token_of_node_;  // its place in `tokens_`; -1: none
-  pattern word_;                             // one letter of a word
+  std::array<bool, 256> begins_{};           // true if a token begins with the byte
+  pair_table<std::uint32_t> children_;       // a trie: the child of a node for a byte
+  std::vector<std::int32_t> token_of_node_;  // index into `tokens_`; -1: none
+  pattern word_;                             // matches one letter of a word
 };
 
 }  // namespace rankc::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The letters by which a vocabulary of byte-level BPE writes bytes.
+// The letters that a byte-level BPE vocabulary uses for bytes.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,7 +12,7 @@ namespace rankc::runtime {
 /// Source: bytes_to_unicode of GPT-2's encoder.py.
 const std::string& letter_of_byte(unsigned char byte);
 
-/// The bytes of a token that is valid UTF-8. Empty where one of its letters stands for no byte.
+/// The bytes of a token that is valid UTF-8. Empty if one of its letters stands for no byte.
 std::optional<std::string> bytes_of_letters(std::string_view token);
 
 }  // namespace rankc::runtime

@@ -68,8 +68,8 @@ bool byte_pairs::is_later(const candidate& a, const candidate& b) {
   return std::tie(a.rank, a.place) > std::tie(b.rank, b.place);
 }
 
-/// Append the pair of a symbol and the next one where a rule merges it.
-/// Returns: whether it did.
+/// Appends the pair of a symbol and the next one if a rule merges it.
+/// Returns: true if it did.
 bool byte_pairs::add_candidate(std::int32_t place) {
   const symbol& left = at(place);
   if (left.next < 0) return false;
@@ -81,7 +81,7 @@ bool byte_pairs::add_candidate(std::int32_t place) {
   return true;
 }
 
-/// Merge a pair unless one of its symbols has become part of another pair.
+/// Merges a pair unless one of its symbols is already part of another pair.
 void byte_pairs::merge(const candidate& best) {
   symbol& left = at(best.place);
   if (left.is_merged || left.token != best.left || left.next < 0) return;

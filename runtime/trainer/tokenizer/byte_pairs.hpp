@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Byte-pair encoding of a word: its bytes become tokens, and pairs of tokens are merged, the pair of the
+// Byte-pair encoding of a word. Its bytes become tokens, and pairs of tokens are merged, the pair with the
 // lowest rank first.
 #pragma once
 #include <array>
@@ -14,14 +14,14 @@
 
 namespace rankc::runtime {
 
-/// The token that a pair becomes. Pairs of a lower rank are merged first.
+/// The token that a pair merges into. Pairs of a lower rank are merged first.
 struct merge_rule {
   std::uint32_t rank = 0;
   std::int32_t token = 0;
 };
 
-/// The model of a tokenizer. `initial`: the tokens of each byte; none: the vocabulary has no token for it.
-/// `whole`: tokens of whole words, by their bytes, which no merge has to make (ignore_merges).
+/// The model of a tokenizer. `initial`: the tokens of each byte; empty: the vocabulary has no token for it.
+/// `whole`: tokens of whole words, by their bytes, that are used without merges (ignore_merges).
 struct byte_pair_rules {
   std::array<std::vector<std::int32_t>, 256> initial;
   pair_table<merge_rule> merges;
@@ -32,7 +32,7 @@ class byte_pairs {
  public:
   explicit byte_pairs(byte_pair_rules rules);
 
-  /// Append the tokens of a word that is not empty. It takes time proportional to n log n for a word of n
+  /// Appends the tokens of a word that is not empty. The time is proportional to n log n for a word of n
   /// bytes.
   /// Errors: failure (1) for a byte without a token.
   void encode(std::string_view word, std::vector<std::int32_t>& to);
@@ -40,11 +40,11 @@ class byte_pairs {
  private:
   struct symbol {
     std::int32_t token, previous, next;  // -1: none
-    bool is_merged;                      // into the symbol before it
+    bool is_merged;                      // into the previous symbol
   };
   struct candidate {
     std::uint32_t rank;
-    std::int32_t place, left, right, token;  // the first symbol's place, and the tokens
+    std::int32_t place, left, right, token;  // the first symbol's index, and the tokens
   };
   struct remembered {
     std::string word;
@@ -61,7 +61,7 @@ class byte_pairs {
   byte_pair_rules rules_;
   std::vector<symbol> symbols_;
   std::vector<candidate> candidates_;  // a heap
-  std::vector<remembered> words_;      // by their hashes; a word replaces another one
+  std::vector<remembered> words_;      // by hash; a word replaces another one in its slot
 };
 
 }  // namespace rankc::runtime

@@ -9,7 +9,7 @@
 namespace rankc::runtime {
 namespace {
 
-// Members of a class. \s is Unicode's White_Space; that of PCRE2 has U+180E, too.
+// Members of a class. \s is Unicode's White_Space; PCRE2's \s also has U+180E.
 constexpr std::string_view space = R"(\t-\r\x{85}\p{Z})",
                            no_space = R"(\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}\p{Cn})"
                                       R"(\x{00}-\x{08}\x{0e}-\x{1f}\x{7f}-\x{84}\x{86}-\x{9f})";
@@ -65,7 +65,7 @@ class translator {
         from_.begin() - static_cast<std::ptrdiff_t>(from));
   }
 
-  /// {2}, {2,} or {2,3}. Behind it + and ? mean something else in Ruby.
+  /// Translates {2}, {2,} or {2,3}. A following + or ? has another meaning in Ruby.
   void translate_interval() {
     std::size_t end = at_ + 1;
     const std::size_t least = digits_at(end);
@@ -83,7 +83,7 @@ class translator {
   void translate_class() {
     copy(1);
     if (here() == '^') copy(1);
-    if (here() == ']') refuse(1);  // empty, or a member
+    if (here() == ']') refuse(1);  // an empty class, or ] as a member
     while (here() != ']') {
       if (at_ >= from_.size()) throw std::invalid_argument("[ has no ]");
       if (here() == '[' || follows("&&")) refuse(2);
@@ -136,7 +136,7 @@ class translator {
     }
   }
 
-  /// A code point in hexadecimal.
+  /// Translates a hexadecimal code point.
   void translate_code(std::size_t begin, std::size_t count) {
     const std::string_view digits = from_.substr(std::min(begin, from_.size()), count);
     if (count == 0 || count > 6 || digits.size() != count ||
@@ -146,7 +146,7 @@ class translator {
     at_ = begin + count;
   }
 
-  /// \p{L}, \p{Lu} or \p{Han}. PCRE2's name of a script stands for more code points without sc.
+  /// Translates \p{L}, \p{Lu} or \p{Han}. Without sc, PCRE2's script names match more code points.
   void translate_property() {
     const std::size_t end = from_.find('}', at_);
     if (at_ + 2 >= from_.size() || from_[at_ + 2] != '{' || end == from_.npos) refuse(3);

@@ -18,12 +18,12 @@ namespace rankc::runtime {
 
 class json_place {
  public:
-  /// `file` and `value` must live longer than the place.
+  /// `file` and `value` must outlive the place.
   json_place(const std::string& file, const nlohmann::json& value, std::string path = {})
       : file_(&file), value_(&value), path_(std::move(path)) {}
 
-  /// The value of a key; null where the object lacks it.
-  /// Errors: failure (1) where the value is not an object.
+  /// The value of a key; null if the object lacks it.
+  /// Errors: failure (1) if the value is not an object.
   json_place at(const std::string& key) const {
     if (!value_->is_object()) refuse("an object");
     return {*file_, value_of(*value_, key), path_.empty() ? key : path_ + "." + key};
@@ -35,13 +35,15 @@ class json_place {
   const std::string& file() const { return *file_; }
   bool is_null() const { return value_->is_null(); }
 
-  /// The number of elements. Errors: failure (1) where the value is not a list.
+  /// The number of elements.
+  /// Errors: failure (1) if the value is not a list.
   std::size_t size() const {
     if (!value_->is_array()) refuse("a list");
     return value_->size();
   }
 
-  /// The value as a type. Errors: failure (1) for another type.
+  /// The value converted to a type.
+  /// Errors: failure (1) for another type.
   template <class T>
   T as() const {
     if (std::optional<T> typed = value_as<T>(*value_)) return *std::move(typed);

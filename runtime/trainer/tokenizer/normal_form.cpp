@@ -16,7 +16,7 @@
 namespace rankc::runtime {
 namespace {
 
-/// Whether all code points are below U+0300, where normal form C changes nothing.
+/// True if all code points are below U+0300: NFC leaves such a text unchanged.
 bool is_below_marks(std::string_view text) {
   return std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0xcc; });
 }
@@ -26,8 +26,7 @@ int combining_class(char32_t code) {
 }
 
 /// The marks that Unicode has had since version 10, and U+11930, which is composed since version 13. The
-/// `tokenizers` package, by which tokenizers are trained, has the tables of version 9, and leaves these in
-/// place.
+/// `tokenizers` package, which trains tokenizers, has the tables of version 9 and leaves these unchanged.
 constexpr struct {
   char32_t first, last;
 } newer_marks[]{
@@ -46,7 +45,7 @@ bool is_newer_mark(char32_t code) {
   return range != std::end(newer_marks) && range->first <= code;
 }
 
-/// Append the form of a text whose marks are in canonical order.
+/// Appends the NFC of a text whose marks are in canonical order.
 void append_composed(std::string& to, const std::string& text) {
   if (text.empty()) return;
   utf8proc_uint8_t* mapped = nullptr;
@@ -54,13 +53,12 @@ void append_composed(std::string& to, const std::string& text) {
       reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
       &mapped, static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_COMPOSE));
   const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owned(mapped, std::free);
-  if (length < 0) throw std::bad_alloc();  // the text is valid, so that only memory can be missing
+  if (length < 0) throw std::bad_alloc();  // the text is valid, so memory is the only cause
   to.append(reinterpret_cast<const char*>(mapped), static_cast<std::size_t>(length));
 }
 
-/// Append the form of a line. A line end neither decomposes nor composes with the text before it. utf8proc
-/// sorts the marks of a base in quadratic time, which a text of many marks would make slow: the marks are
-/// sorted here.
+/// Appends the NFC of a line. A line end neither decomposes nor composes with the text before it. utf8proc
+/// sorts the marks of a base in quadratic time, which is slow for many marks, so they are sorted here.
 void append_line(std::string& to, std::string_view line) {
   if (is_below_marks(line)) {
     to += line;

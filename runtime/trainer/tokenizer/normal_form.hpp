@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unicode's normal form C (NFC).
+// Unicode Normalization Form C (NFC).
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash table from pairs of numbers, which BPE looks up more often than anything else.
+// A hash table with pairs of numbers as keys. It is BPE's most frequent lookup.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace rankc::runtime {
 template <class Value>
 class pair_table {
  public:
-  /// Set the value of a pair, in place of an earlier one. The pair of the two largest numbers is not allowed.
+  /// Sets or replaces the value of a pair. The pair of the two largest numbers is not allowed.
   void set(std::uint32_t a, std::uint32_t b, Value value) {
     if (2 * (count_ + 1) > slots_.size()) grow();
     slot& at = slots_[place_of(key_of(a, b))];
@@ -34,7 +34,7 @@ class pair_table {
 
   static std::uint64_t key_of(std::uint32_t a, std::uint32_t b) { return std::uint64_t{a} << 32 | b; }
 
-  /// The slot that has the key, or the one where it belongs.
+  /// The slot that holds the key, or the empty slot for it.
   std::size_t place_of(std::uint64_t key) const {
     const std::size_t mask = slots_.size() - 1;
     std::uint64_t mixed = key * 0x9e3779b97f4a7c15u;

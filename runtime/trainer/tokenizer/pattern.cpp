@@ -61,7 +61,7 @@ struct pattern::compiled {
     data.reset(pcre2_match_data_create(1, nullptr));
     context.reset(pcre2_match_context_create(nullptr));
     if (!data || !context) throw std::bad_alloc();
-    // Without machine code pcre2_match interprets the expression.
+    // If machine code is not available, pcre2_match interprets the expression.
     if (pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE) != 0) return;
     stack.reset(pcre2_jit_stack_create(stack_begin, stack_most, nullptr));
     if (!stack) throw std::bad_alloc();

@@ -14,7 +14,7 @@ constexpr const char gpt2_expression[] =
 void split_from(const pre_tokenizer& by, std::size_t first, std::string_view text,
                 const pre_tokenizer::visitor& visit);
 
-/// Split a piece that has its space.
+/// Splits a piece that already has its leading space.
 void split_spaced(const pre_tokenizer& by, std::size_t first, std::string_view text,
                   const pre_tokenizer::visitor& visit) {
   if (first == by.splits.size()) return visit(text);

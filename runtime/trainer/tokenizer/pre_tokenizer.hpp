@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text becomes words: it is split by one pattern after the other.
+// Splits a text into words by a sequence of patterns.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -14,15 +14,14 @@ struct pre_tokenizer {
   static constexpr std::size_t never = ~std::size_t{0};
 
   std::vector<split> splits;
-  std::size_t space_before =
-      never;  // the split before which each piece gets a space, unless it begins with one
+  std::size_t space_before = never;  // the split before which each piece gets a leading space if it has none
 
   using visitor = std::function<void(std::string_view word)>;
-  /// Call `visit` with each word of a text that is not empty.
+  /// Calls `visit` with each word of a text that is not empty.
   void for_each_word(std::string_view text, const visitor& visit) const;
 };
 
-/// GPT-2's own pattern, which ByteLevel brings.
+/// GPT-2's pattern, which ByteLevel uses.
 split gpt2_split();
 
 }  // namespace rankc::runtime

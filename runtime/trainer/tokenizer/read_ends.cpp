@@ -8,13 +8,13 @@
 namespace rankc::runtime {
 namespace {
 
-/// Append the ids of a special token of a template.
+/// Appends the ids of a template's special token.
 void append_special(const json_place& place, const json_place& specials, std::vector<std::int32_t>& to) {
   const json_place ids = specials.at(place.at("id").as<std::string>()).at("ids");
   for (std::size_t i = 0; i < ids.size(); ++i) to.push_back(ids.at(i).as<std::int32_t>());
 }
 
-/// Read the tokens before and behind the text of a template for one text.
+/// Reads the tokens before and after the text in a template for one text.
 void read_template(const json_place& place, tokenizer_parts& to) {
   place.allow_keys({"type", "single", "pair", "special_tokens"});
   const json_place single = place.at("single");
@@ -45,7 +45,7 @@ void read_post_processor(const json_place& place, tokenizer_parts& to) {
   place.allow_keys({"type", "add_prefix_space", "trim_offsets", "use_regex"});
 }
 
-/// Append a token that tokenizer_config.json names: a text, or an object with `content`.
+/// Appends a token that tokenizer_config.json names: a text, or an object with `content`.
 void append_named(const json_place& named, const vocabulary& tokens, std::vector<std::int32_t>& to) {
   if (named.is_null() || !to.empty()) return;
   const auto token = (named.value().is_object() ? named.at("content") : named).as<std::string>();

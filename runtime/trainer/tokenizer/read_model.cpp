@@ -12,7 +12,7 @@ namespace {
 
 constexpr int bytes = 256;
 
-/// The bytes of a token; the text of one that is not written in the letters of bytes.
+/// The bytes of a token. A token that is not written in byte letters stands for its own text.
 std::string bytes_of_token(const std::string& token) { return bytes_of_letters(token).value_or(token); }
 
 void read_vocabulary(const json_place& place, vocabulary& to) {
@@ -52,7 +52,8 @@ void read_merges(const json_place& place, const vocabulary& tokens, pair_table<m
   }
 }
 
-/// The tokens of a byte: that of its letter, or with `falls_back` those of the letter's bytes, as <0xC4>.
+/// The tokens of a byte: the token of its letter, or with `falls_back` one per byte of the letter's UTF-8,
+/// such as <0xC4>.
 std::vector<std::int32_t> initial_tokens(int byte, const vocabulary& tokens, bool falls_back) {
   const std::string& letter = letter_of_byte(static_cast<unsigned char>(byte));
   if (const std::int32_t id = tokens.id_of(letter); id >= 0) return {id};
@@ -65,7 +66,7 @@ std::vector<std::int32_t> initial_tokens(int byte, const vocabulary& tokens, boo
   return ids;
 }
 
-/// Refuse a text that changes how words are written in tokens.
+/// Refuses a text that changes how words are written as tokens.
 void refuse_text(const json_place& place) {
   if (!place.is_null() && place.value() != "") place.refuse("null or an empty text");
 }

@@ -55,8 +55,8 @@ void read_byte_level(const json_place& place, pre_tokenizer& to) {
   if (place.at("use_regex").as_or(true)) to.splits.push_back(gpt2_split());
 }
 
-/// Read one pre-tokenizer, or a sequence of them.
-/// Returns: whether the last one is ByteLevel, behind which the text is written in the letters of bytes.
+/// Reads one pre-tokenizer, or a sequence of them.
+/// Returns: true if the last one is ByteLevel, after which the text is written in byte letters.
 bool read_one(const json_place& place, pre_tokenizer& to) {
   const json_place type = place.at("type");
   if (type.value() == "ByteLevel") {

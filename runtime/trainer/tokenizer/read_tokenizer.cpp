@@ -36,7 +36,7 @@ void read_added_tokens(const json_place& all, tokenizer_parts& to) {
   for (std::size_t i = 0; i < all.size(); ++i) read_added_token(all.at(i), to.tokens.size(), to);
 }
 
-/// Whether the text is normalized to NFC.
+/// True if the text is normalized to NFC.
 bool read_normalizer(const json_place& place) {
   if (place.is_null()) return false;
   if (place.at("type").value() == "NFC") return true;

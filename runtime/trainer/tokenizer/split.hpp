@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step of pre-tokenization: a text is split at the matches of a pattern.
+// A step of pre-tokenization that splits a text at the matches of a pattern.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -9,21 +9,21 @@
 
 namespace rankc::runtime {
 
-/// The place of a match: removed, a separate piece, or joined with the piece before it or behind it.
-/// `contiguous` joins matches that touch.
+/// The treatment of a match: removed, a separate piece, or joined with the piece before or after it.
+/// `contiguous` joins adjacent matches.
 enum class match_place { removed, isolated, merged_with_previous, merged_with_next, contiguous };
 
 struct split {
   pattern what;
   match_place place;
-  bool inverted = false;  // the texts between the matches are the matches
+  bool inverted = false;  // the texts between the matches are treated as the matches
 };
 
-/// Call `visit` with each piece of a text, in order. A piece is not empty.
-/// Errors: as `pattern::find`, and what `visit` throws.
+/// Calls `visit` with each piece of a text, in order. No piece is empty.
+/// Errors: those of `pattern::find`, and those of `visit`.
 template <class Visit>
 void for_each_piece(const split& by, std::string_view text, const Visit& visit) {
-  std::size_t begin = 0, end = 0;  // of the piece that may still grow
+  std::size_t begin = 0, end = 0;  // the current piece, which may still grow
   bool is_match = false;
   const auto flush = [&] {
     if (begin < end && !(is_match && by.place == match_place::removed))

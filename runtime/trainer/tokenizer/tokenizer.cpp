@@ -55,7 +55,7 @@ void tokenizer::encode(std::string_view text, std::vector<std::int32_t>& to, std
   move_to(text.size());
 }
 
-/// Errors: failure (1) where the tokens of a piece have other bytes than the piece.
+/// Errors: failure (1) if the tokens of a piece have other bytes than the piece.
 void tokenizer::refuse_other_bytes(std::string_view piece, std::span<const std::int32_t> tokens) const {
   std::size_t bytes = 0;
   for (const std::int32_t token : tokens) bytes += bytes_of(token).size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tokenizer of a tokenizer.json: byte-level BPE, as GPT-2, Llama 3, Qwen, gpt-oss and DeepSeek have it.
+// The tokenizer of a tokenizer.json: byte-level BPE, as in GPT-2, Llama 3, Qwen, gpt-oss and DeepSeek.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace rankc::runtime {
 
-/// The parts of a tokenizer. `raw` tokens are found in the text, `normalized` tokens in its normal form.
+/// The parts of a tokenizer. `raw` tokens are searched in the text, `normalized` tokens in its normal form.
 struct tokenizer_parts {
   vocabulary tokens;
   byte_pair_rules rules;
@@ -24,26 +24,26 @@ struct tokenizer_parts {
   std::vector<added_token> raw, normalized;
   bool normalizes = false;               // to NFC
   std::vector<std::int32_t> begin, end;  // around a text
-  std::vector<std::int32_t> opening;     // those of `begin` that every text has
+  std::vector<std::int32_t> opening;     // the tokens of `begin` that every text gets
 };
 
 class tokenizer {
  public:
   explicit tokenizer(tokenizer_parts parts);
 
-  /// Append the tokens of a text of valid UTF-8, without those that begin and end one. A special token that
-  /// the text spells out becomes that token.
+  /// Appends the tokens of a text in valid UTF-8, without the tokens that begin and end a text. A special
+  /// token that the text spells out becomes that token.
   /// Errors: failure (1) for a byte that the vocabulary lacks, and for a pattern that needs too many steps.
   void encode(std::string_view text, std::vector<std::int32_t>& to);
 
-  /// The same for an empty `to`. `ends` gets the byte of the text behind each token. Inside a piece of text
-  /// that NFC changes, it is exact up to the first change.
+  /// The same for an empty `to`. `ends` gets, for each token, the offset of the text's byte after it. Inside
+  /// a piece of text that NFC changes, the offset is exact up to the first change.
   /// Errors: as above, and failure (1) for a tokenizer that adds to the text or removes from it.
   void encode(std::string_view text, std::vector<std::int32_t>& to, std::vector<std::size_t>& ends);
 
-  /// The bytes of a token. They may be a part of a code point. Empty for an id without a token.
+  /// The bytes of a token, which may be a part of a code point. Empty for an id without a token.
   std::string_view bytes_of(std::int32_t id) const { return tokens_.bytes_of(id); }
-  /// The id of a token; `vocabulary::none` where it is not here.
+  /// The id of a token; `vocabulary::none` if there is none.
   std::int32_t id_of(std::string_view token) const { return tokens_.id_of(token); }
   /// The largest id plus one.
   std::int32_t size() const { return tokens_.size(); }
@@ -66,12 +66,13 @@ class tokenizer {
   std::vector<std::int32_t> begin_, end_, opening_;
 };
 
-/// The file itself, or the tokenizer.json of a folder.
+/// The file itself, or the tokenizer.json in a folder.
 std::filesystem::path tokenizer_file(const std::filesystem::path& file_or_folder);
 
-/// Read a tokenizer.json, or the one of a folder. Tokens that begin and end a text come from its
+/// Reads a tokenizer.json, or the one in a folder. Tokens that begin and end a text come from its
 /// post_processor, else from bos_token and eos_token of the tokenizer_config.json in the same folder.
-/// Errors: failure (1) that names the file and the field: one that is not of byte-level BPE, or is not valid.
+/// Errors: failure (1) that names the file and the field, for a tokenizer that is not byte-level BPE or is
+/// not valid.
 tokenizer read_tokenizer(const std::filesystem::path& file_or_folder);
 
 }  // namespace rankc::runtime

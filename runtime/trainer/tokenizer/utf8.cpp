@@ -9,7 +9,7 @@ namespace {
 
 unsigned char byte_at(std::string_view text, std::size_t i) { return static_cast<unsigned char>(text[i]); }
 
-/// The second bytes that a first byte allows, and the number of bytes behind the first.
+/// The second bytes that a first byte allows, and the number of bytes after the first.
 struct continuation {
   unsigned char least = 0x80, most = 0xbf;
   std::size_t count = 0;
@@ -44,7 +44,7 @@ utf8_sequence first_sequence(std::string_view text) {
 
 std::string repaired_utf8(std::string text, std::size_t& replaced) {
   std::string out;
-  std::size_t kept = 0;  // bytes of `text` that `out` has
+  std::size_t kept = 0;  // bytes of `text` that `out` already has
   for (std::size_t i = 0; i < text.size();) {
     const utf8_sequence here = first_sequence(std::string_view(text).substr(i));
     if (!here.is_valid) {

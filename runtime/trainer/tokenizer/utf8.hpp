@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8: the length of a sequence, and the replacement of broken ones.
+// UTF-8: sequence lengths, and replacement of invalid sequences.
 #pragma once
 #include <cstddef>
 #include <string>
@@ -7,18 +7,18 @@
 
 namespace rankc::runtime {
 
-/// A code point, or the bytes that stand for one U+FFFD.
+/// A code point, or invalid bytes that one U+FFFD replaces.
 struct utf8_sequence {
   std::size_t bytes;
   bool is_valid;
 };
 
-/// The sequence at the beginning of a text that is not empty. A broken one has as many bytes as begin a valid
-/// sequence, and at least one ("maximal subpart", as Python's errors="replace" has it).
+/// The sequence at the beginning of a text that is not empty. An invalid one has as many bytes as begin a
+/// valid sequence, and at least one ("maximal subpart", like Python's errors="replace").
 /// Source: The Unicode Standard, section 3.9, table 3-7.
 utf8_sequence first_sequence(std::string_view text);
 
-/// A text with U+FFFD in place of each broken sequence. `replaced` counts these.
+/// A text with U+FFFD in place of each invalid sequence. `replaced` counts them.
 std::string repaired_utf8(std::string text, std::size_t& replaced);
 
 /// Append a code point that is not a surrogate.

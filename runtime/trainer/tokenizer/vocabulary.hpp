@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens by their texts, and the bytes that each stands for.
+// Tokens by their texts, and the bytes of each token.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,7 +23,7 @@ class vocabulary {
  public:
   static constexpr std::int32_t none = -1, most = 1 << 22;  // ids are below `most`
 
-  /// Give an id a token. `bytes`: of the texts that it stands for.
+  /// Assigns a token to an id. `bytes`: the bytes that the token stands for.
   void set(std::int32_t id, const std::string& token, std::string bytes) {
     const auto at = static_cast<std::size_t>(id);
     if (at >= bytes_.size()) {
@@ -35,7 +35,7 @@ class vocabulary {
     ids_[token] = id;
   }
 
-  /// The id of a token; `none` where it is not here.
+  /// The id of a token; `none` if there is none.
   std::int32_t id_of(std::string_view token) const {
     const auto at = ids_.find(token);
     return at == ids_.end() ? none : at->second;

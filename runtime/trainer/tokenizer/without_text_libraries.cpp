@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a tokenizer in a build without PCRE2 or utf8proc.
+// Replacements for parts of a tokenizer in a build without PCRE2 or utf8proc.
 #include <rankc/runtime/failure.hpp>
 
 #include "normal_form.hpp"
