@@ -17,7 +17,7 @@ input_row token_row(const char* name, const description& about) {
   return {.name = name, .where = {}, .type = input_type::index, .below = about.vocab_used};
 }
 
-/// The shape of an input's file behind the samples, without the numbers of a row if there is one.
+/// The shape of one sample in an input's file. The numbers of a row are left out if a row is one number.
 std::vector<std::uint64_t> shape_of_sample(const description& about, const input_row& input) {
   std::vector<std::uint64_t> shape;
   if (input.rows == input_rows::token) shape.push_back(static_cast<std::uint64_t>(about.seq));
@@ -25,7 +25,7 @@ std::vector<std::uint64_t> shape_of_sample(const description& about, const input
   return shape;
 }
 
-/// Whether a file has the shape. A last dim of 1 may be there or not.
+/// True if a file has the shape. A last dim of 1 may be present or absent.
 bool has_shape(const npy_file& file, std::vector<std::uint64_t> wanted) {
   std::vector<std::uint64_t> found(file.shape().begin() + (file.shape().empty() ? 0 : 1), file.shape().end());
   if (found.size() == wanted.size() + 1 && found.back() == 1) found.pop_back();

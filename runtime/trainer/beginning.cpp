@@ -16,12 +16,12 @@ namespace rankc::runtime {
 
 namespace {
 
-constexpr double default_share = 0.05;  // of the data that --eval-every alone holds out
+constexpr double default_share = 0.05;  // share of the data that --eval-every holds out by default
 constexpr std::int64_t default_steps = 100;
 constexpr const char* dtype_names[]{"f32", "f64", "bf16"};
 
-/// The order that --shuffle asks for. Megatron's is made for the samples of the run; a run that has such an
-/// order keeps it.
+/// The order that --shuffle names. Megatron's order is made for the samples of the run; a run that already
+/// has such an order keeps it.
 std::string order_of(const run_state& state, const description& about, const std::string& asked) {
   const shuffle_spec order = parse_shuffle(asked), before = parse_shuffle(state.shuffle);
   if (order.how != shuffle_spec::kind::megatron || order.samples > 0) return asked;
@@ -36,7 +36,7 @@ std::string order_of(const run_state& state, const description& about, const std
   return fmt::format("megatron:{}:{}", order.seed, state.last_step * about.global_batch());
 }
 
-/// Commands that do not train read data of their own whole and in its order.
+/// Commands that do not train read all of their own data in file order.
 void set_data(run_state& state, const description& about, const options& o) {
   if (o.data) {
     state.data = *o.data;

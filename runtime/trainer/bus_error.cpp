@@ -13,7 +13,7 @@ namespace {
 std::atomic<mapped_place*> newest_place = nullptr;
 static_assert(std::atomic<mapped_place*>::is_always_lock_free);
 
-/// A place that nobody has, or a new one.
+/// A free entry of the list, or a new one.
 mapped_place* take_place() {
   for (mapped_place* p = newest_place; p != nullptr; p = p->next)
     if (!p->is_taken.exchange(true)) return p;
@@ -32,7 +32,7 @@ const mapped_place* place_with(const char* address) {
 }
 
 void tell_and_end(int signal, siginfo_t* about, void*) {
-  const bool is_fault = about->si_code > 0;  // else a process has sent it
+  const bool is_fault = about->si_code > 0;  // otherwise another process sent the signal
   if (const mapped_place* of = is_fault ? place_with(static_cast<const char*>(about->si_addr)) : nullptr) {
     write_error(of->told);
   }

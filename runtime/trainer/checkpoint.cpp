@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding a checkpoint and reading it.
+// Finds and reads checkpoints.
 #include <rankc/trainer/checkpoint.hpp>
 
 #include "checkpoint_names.hpp"
@@ -24,21 +24,21 @@ namespace fs = std::filesystem;
 
 const std::vector<part> weights_alone{{region::weights, ""}};
 
-/// The name in a folder's `latest`; empty where there is no such file.
-/// Errors: failure (65) where it cannot be read or is too long for a name.
+/// The name in a folder's `latest`; empty if there is no such file.
+/// Errors: failure (65) if it cannot be read or is too long for a name.
 std::string name_in_latest(const fs::path& folder) {
   if (!is_there(folder / latest_file, checkpoint_code)) return "";
   const std::string text = contents_of_file(folder / latest_file, checkpoint_code, longest_latest);
   return text.substr(0, text.find('\n'));
 }
 
-/// Whether a folder holds COMMIT. A loop of links, or a folder that may not be searched, is no checkpoint.
+/// True if a folder holds COMMIT. A loop of links, or a folder without search permission, is no checkpoint.
 bool is_checkpoint(const fs::path& folder) {
   std::error_code error;
   return fs::exists(folder / commit_file, error);
 }
 
-/// The step that `latest` names; -1 where it names none.
+/// The step that `latest` names; -1 if it names none.
 std::int64_t latest_step(const fs::path& folder) try {
   return step_of(name_in_latest(folder));
 } catch (const failure&) {
@@ -46,11 +46,11 @@ std::int64_t latest_step(const fs::path& folder) try {
 }
 
 bool is_folder(const fs::path& path) {
-  std::error_code error;  // a path that cannot be looked at has been refused before
+  std::error_code error;  // a path that cannot be accessed was refused earlier
   return fs::is_directory(path, error);
 }
 
-/// Call `visit` for each region of each parameter, by a few threads.
+/// Calls `visit` for each region of each parameter, with a few threads.
 template <class Visit>
 void for_each_tensor(const std::vector<global_parameter>& parameters, const std::vector<part>& parts,
                      const Visit& visit) {
@@ -61,7 +61,7 @@ void for_each_tensor(const std::vector<global_parameter>& parameters, const std:
   });
 }
 
-/// Check what the ranks of a process need, or all of it.
+/// Checks the tensors that the ranks of a process need, or all tensors.
 void check_values(tensor_source& in, const std::vector<global_parameter>& parameters,
                   const std::vector<part>& parts, const placement& where) {
   for_each_tensor(parameters, parts, [&](const global_parameter& p, region, const std::string& name) {
@@ -77,7 +77,8 @@ void load_tensors(engine& e, const std::vector<global_parameter>& parameters, co
   });
 }
 
-/// A checkpoint that matches its checksums where a process needs it. Errors: failure (1).
+/// A checkpoint that matches its checksums in the parts that a process needs.
+/// Errors: failure (1).
 open_checkpoint open_whole(const description& about, const fs::path& folder, const placement& where) {
   const auto parameters = global_parameters(about);
   const auto parts = saved_parts(about);
@@ -86,7 +87,7 @@ open_checkpoint open_whole(const description& about, const fs::path& folder, con
   try {
     check_tensors(*tensors, parameters, parts);
   } catch (failure& f) {
-    f.code = 65;  // not damaged, but another model's
+    f.code = 65;  // not damaged, but a checkpoint of another model
     throw;
   }
   check_values(*tensors, parameters, parts, where);
@@ -94,7 +95,7 @@ open_checkpoint open_whole(const description& about, const fs::path& folder, con
   return {folder, read_run_state(about, folder / run_file), std::move(tensors), std::move(notes)};
 }
 
-/// The reason why the checkpoint that `latest` names is not the first choice, if there is one.
+/// The reason why the checkpoint that `latest` names is not the first choice, if it is not.
 std::vector<std::string> notes_of_latest(const fs::path& path, const fs::path& first) {
   std::string name;
   try {
@@ -107,7 +108,7 @@ std::vector<std::string> notes_of_latest(const fs::path& path, const fs::path& f
       say("RC6500: {} names \"{}\", which is not a checkpoint; {} is used", path / latest_file, name, first)};
 }
 
-/// The names of those checkpoints of a path that every process sees, in the order of the first.
+/// The checkpoints of a path that every process sees, in the order of the first process.
 std::vector<fs::path> seen_by_all(const std::vector<fs::path>& mine, const placement& where) {
   if (!where.exchange) return mine;
   std::string names;
@@ -126,7 +127,7 @@ std::vector<fs::path> seen_by_all(const std::vector<fs::path>& mine, const place
   return common;
 }
 
-/// Open the weights of a path: a checkpoint's, a Hugging Face folder's, or a file's.
+/// Opens the weights of a path: a checkpoint, a Hugging Face folder, or a file.
 std::unique_ptr<tensor_source> open_source(const description& about,
                                            const std::vector<global_parameter>& given, const fs::path& path) {
   if (!find_checkpoints(path).empty()) return std::make_unique<piece_source>(find_checkpoint(path), true);
@@ -169,7 +170,7 @@ fs::path find_checkpoint(const fs::path& path) {
 open_checkpoint open_newest(const description& about, const fs::path& path, const placement& where) {
   const std::vector<fs::path> all = seen_by_all(find_checkpoints(path), where);
   if (all.empty()) {
-    const fs::path newest = find_checkpoint(path);  // refuses a path without any
+    const fs::path newest = find_checkpoint(path);  // throws for a path without a checkpoint
     throw failure(
         65, "RC6503: {} holds no checkpoint that all processes see; this one sees {}. Use shared storage",
         path, newest);

@@ -44,7 +44,7 @@ constexpr const char* vocabulary_key = "vocabulary";
 
 using sizes = std::vector<std::size_t>;
 
-/// The values of index.json under one tensor, with errors that name the file, the tensor and the key.
+/// The values of one tensor in index.json, with errors that name the file, the tensor and the key.
 class tensor_reader {
  public:
   tensor_reader(const std::filesystem::path& file, const std::string& tensor)

@@ -10,7 +10,7 @@
 namespace rankc::runtime {
 
 inline constexpr const char *latest_file = "latest", *lock_file = ".lock";
-inline constexpr std::size_t longest_latest = 4096;  // bytes of `latest`
+inline constexpr std::size_t longest_latest = 4096;  // the longest `latest` file, in bytes
 inline constexpr std::string_view step_prefix = "step_", replaced_suffix = ".replaced";
 
 /// The temporary name of a checkpoint that is being replaced by another of the same step. It is used if the

@@ -55,7 +55,7 @@ CLI::Validator share() {
       "X");
 }
 
-/// Options that are refused after parsing, or become part of another option.
+/// Options that are checked after parsing, or become part of another option.
 struct raw_options {
   std::string format = "safetensors", peers = "on", inject;
   std::optional<std::uint64_t> seed;
@@ -65,7 +65,7 @@ struct raw_options {
   throw failure(2, "RC6020: {} is given an empty text; fill it in, or leave the option out", option);
 }
 
-/// An option that names something: an empty text is an unset variable of the shell.
+/// An option that takes a name. An empty text, as from an unset shell variable, is refused.
 template <class Value>
 CLI::Option* add_name(CLI::App& app, const std::string& name, Value& value, const std::string& help) {
   return app.add_option_function<std::string>(
@@ -258,7 +258,7 @@ std::optional<std::uint64_t> hash_seed(const std::string& init) {
   return seed;
 }
 
-/// Errors: failure (2) for a command that gives a model tokens alone, if the model declares inputs.
+/// Errors: failure (2) for a command that supplies only tokens, if the model declares inputs.
 static void refuse_declared_inputs(const description& about, const char* command) {
   const std::vector<input_row> inputs = inputs_of(about);
   if (inputs.empty()) return;

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a file is the `latest` of checkpoints or the lock of their folder.
+/// True for the `latest` file of checkpoints and the lock of their folder.
 bool belongs_to_checkpoints(const fs::directory_entry& file) {
   const std::string name = file.path().filename().string();
   if (name == lock_file) return true;
@@ -38,7 +38,7 @@ std::string reason_to_skip_link(const fs::directory_entry& link, const fs::path&
   return is_inside ? "a link to a file of the folder" : "";
 }
 
-/// The reason why a folder of data leaves something out; empty where it does not.
+/// The reason why a data folder skips an entry; empty if it does not.
 std::string reason_to_skip(const fs::directory_entry& entry, const fs::path& root) {
   const fs::path& path = entry.path();
   if (entry.is_symlink()) return reason_to_skip_link(entry, root);

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t tokens_read = 1 << 20;
 constexpr std::size_t sequences_read = 1024;
 
-/// Whether one of the first sequences of Megatron's files ends with a token.
+/// True if one of the first sequences of Megatron's files ends with the token.
 bool has_end_of_sequence(const token_stream& tokens, int end) {
   const auto& all = tokens.pieces();
   return std::any_of(all.begin(),
@@ -29,7 +29,7 @@ bool has_token(const token_stream& tokens, int wanted) {
   return std::find(first.begin(), first.end(), wanted) != first.end();
 }
 
-/// Whether the token ends a document in the beginning of the tokens.
+/// True if the token ends a document near the beginning of the tokens.
 bool has_end(const token_stream& tokens, int end) {
   return tokens.has_sequences() ? has_end_of_sequence(tokens, end) : has_token(tokens, end);
 }

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether two states are of the same run: the same plan, started with the same options.
+/// True if two states are of the same run: the same plan, started with the same options.
 bool is_same_run(const run_state& a, const run_state& b) {
   const auto options_of = [](const run_state& s) {
     return std::tuple(s.plan_hash, s.init, s.data, s.labels, s.shuffle, s.eval_data, s.eval_fraction,

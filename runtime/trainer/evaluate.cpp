@@ -17,9 +17,9 @@
 namespace rankc::runtime {
 namespace {
 
-constexpr std::int64_t synthetic_batches = 10;  // of data without an end, where --steps is not given
+constexpr std::int64_t synthetic_batches = 10;  // for endless data, if --steps is not given
 
-/// Data, and the part of it that is measured.
+/// The data to evaluate, and the evaluated part of it.
 struct evaluated_part {
   run_data data;
   bool held_out = false;
@@ -28,15 +28,15 @@ struct evaluated_part {
   data_part part() const { return held_out ? data.held_part() : data_part::trained; }
 };
 
-/// The data that the command line gives; without it the data that the run holds out, else the data that it
-/// trains on, with a note.
+/// Opens the data that the command line names. If it names none, opens the data that the run holds out. If
+/// the run holds out none, opens its training data, with a note.
 evaluated_part open_evaluated(const description& about, const options& o, beginning& b, console& say) {
   const bool of_run = b.from && !o.data;
   if (of_run && (!b.state.eval_data.empty() || b.state.eval_fraction > 0)) {
     evaluated_part held{open_data_of_run(about, o, b, say), true};
     if (held.data.holds_out) return held;
   }
-  b.state.shuffle.clear();  // each sample is measured once
+  b.state.shuffle.clear();  // each sample is evaluated once
   b.state.eval_data.clear();
   b.state.eval_fraction = 0;
   if (of_run)
@@ -47,13 +47,13 @@ evaluated_part open_evaluated(const description& about, const options& o, beginn
   return {open_data(about, b.state, say)};
 }
 
-/// The number of samples to measure, of `all` that there are; none: without end.
+/// The number of samples to evaluate out of `all`; `all` is empty for endless data.
 std::uint64_t samples_of(const description& about, const options& o, std::optional<std::uint64_t> all) {
   if (o.steps == 0 && all) return *all;
   return samples_in(about, o.steps > 0 ? o.steps : synthetic_batches, all);
 }
 
-/// Measures samples, and prints the router losses and the dropped picks.
+/// Evaluates samples, and prints the router losses and the dropped picks.
 class evaluation {
  public:
   evaluation(engine& e, const placement& where) : e_(e), where_(where) {}
@@ -65,8 +65,8 @@ class evaluation {
     return *loss;
   }
 
-  /// ", without router losses of 0.012; 12 picks found their expert full": the first where the plan has
-  /// router losses, the second where experts do not take all picks.
+  /// ", without router losses of 0.012; 12 picks found their expert full". The first part appears if the plan
+  /// has router losses, the second if experts can drop picks.
   std::string text_apart(const evaluated_loss& loss) const {
     const description& about = e_.about();
     if (!keeps_routers(e_)) return "";
@@ -94,7 +94,7 @@ std::string count_text(const description& about, std::uint64_t samples) {
   return fmt::format("{} samples of {} tokens", samples, about.seq);
 }
 
-/// Measures each source whole, and prints its loss. Returns the mean by the sources' shares.
+/// Evaluates each source completely, and prints its loss. Returns the mean, weighted by the sources' shares.
 evaluated_loss loss_of_sources(evaluation& evaluated, const description& about, const evaluated_part& what,
                                console& say) {
   evaluated_loss mean;

@@ -45,8 +45,8 @@ void write_one_file(const description& about, const std::vector<global_parameter
   to.close();
 }
 
-/// The base model that an adapter's config names: the folder that the run began with, or that --source names.
-/// Empty where that is no Hugging Face folder; `notes` then gets a sentence.
+/// The base model in an adapter's config: the folder that the run began with, or that --source names. Empty
+/// if that is no Hugging Face folder; `notes` then gets a sentence.
 std::string base_model(const std::string& init, const std::optional<fs::path>& origin,
                        const export_options& how, std::vector<std::string>& notes) {
   if (origin && (!how.source.empty() || is_hugging_face(init)))

@@ -19,10 +19,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Whether a file is the config of a model or of an adapter. An export writes it last.
+/// True for the config of a model or of an adapter, which an export writes last.
 bool is_config(const std::string& name) { return name == config_file || name == adapter_config_file; }
 
-/// The files of a model in a folder, links included, in the order of their names.
+/// The model files in a folder, links included, sorted by name.
 std::vector<fs::path> model_files(const fs::path& folder) {
   if (!is_there(folder, 2)) return {};
   std::vector<fs::path> found = entries_of(folder, 2);
@@ -34,10 +34,10 @@ std::vector<fs::path> model_files(const fs::path& folder) {
   return found;
 }
 
-/// Whether a file has the checksums that the writer stores; files of other programs do not have them.
+/// True if a file has the checksums that the writer stores; files of other programs lack them.
 bool is_our_weights(const fs::path& file) { return !safetensors_reader(file).checksum_of_header().empty(); }
 
-/// Whether all files that an index names are weights that an export wrote.
+/// True if all files that an index names are weights that an export wrote.
 bool is_our_index(const fs::path& file) {
   const auto root = read_json<nlohmann::json>(file, 2, header_limits);
   const auto& map = value_of(root, "weight_map");
@@ -48,7 +48,7 @@ bool is_our_index(const fs::path& file) {
   });
 }
 
-/// Whether an export wrote a file. Other programs' files cannot be read as one.
+/// True if an export wrote a file; false if the file cannot be read as one of an export.
 bool is_ours(const fs::path& file) try {
   const std::string name = file.filename().string();
   if (name.ends_with(".safetensors")) return is_our_weights(file);
@@ -59,7 +59,7 @@ bool is_ours(const fs::path& file) try {
   return false;
 }
 
-/// Whether two files have the same bytes.
+/// True if two files have the same bytes.
 bool is_equal(const fs::path& a, const fs::path& b) {
   const mapped_file one(a), other(b);
   return one.bytes() == other.bytes();

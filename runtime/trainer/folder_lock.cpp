@@ -29,7 +29,7 @@ folder_lock::folder_lock(const std::filesystem::path& folder) {
   }
   const std::string mine = fmt::format("process {} on {}", getpid(), host_name());
   if (ftruncate(descriptor_, 0) != 0 || ::write(descriptor_, mine.data(), mine.size()) < 0)
-    return;  // the name of the owner only makes the other run's message clearer
+    return;  // without the owner's name, only the other run's message is less clear
 }
 
 folder_lock::~folder_lock() { close(descriptor_); }

@@ -31,7 +31,7 @@
 namespace rankc::runtime {
 namespace {
 
-/// A number from 0 to below 1.
+/// A number in [0, 1).
 double uniform(std::uint64_t seed, std::uint64_t position) {
   const random_words w =
       philox({{static_cast<std::uint32_t>(position), static_cast<std::uint32_t>(position >> 32), 0, 0}},
@@ -61,8 +61,8 @@ std::vector<std::int32_t> read_ids(const std::string& file, int vocab) {
   return ids;
 }
 
-/// The Hugging Face folder that the run of a checkpoint began with; nothing where there was none. `notes`
-/// says where the folder is gone. Faults of the checkpoint are refused when it is loaded.
+/// The Hugging Face folder that a checkpoint's run began with; empty if there was none. `notes` gets a
+/// sentence if the folder is gone. Faults of the checkpoint are reported when it is loaded.
 std::optional<std::filesystem::path> origin_of(const description& about, const std::string& load,
                                                std::vector<std::string>& notes) try {
   return find_origin(about, find_checkpoint(load), "");
@@ -76,7 +76,7 @@ std::optional<std::filesystem::path> origin_of(const description& about, const s
   return std::nullopt;
 }
 
-/// The tokens of a prompt, the tokens that end the text after it, and the text of each token.
+/// The tokens of a prompt, the tokens that end the generated text, and the text of each token.
 struct conversation {
   std::vector<std::int32_t> opening, prompt;  // the opening is not printed
   std::function<std::string(std::int32_t)> printed;

@@ -9,7 +9,7 @@
 namespace rankc::runtime {
 namespace {
 
-/// Whether a part can be held out of a source that has never been trained on.
+/// True if the part to hold out of a source has never been trained on.
 bool may_hold_out(const resumed_source& s, const source_record& now, const known_data& known) {
   if (!s.source.has_files()) return true;
   if (s.known != nullptr) return now.place.held_from.has_value();
@@ -43,7 +43,7 @@ double held_share(const run_state& state) { return state.eval_data.empty() ? sta
 void hold_out(const std::vector<resumed_source>& sources, const known_data& known, const run_state& saved,
               const run_state& now, const options& o, planned_data& plan) {
   refuse_other_share(o, saved, plan.record);
-  std::string trained_on;  // the first source out of which nothing can be held
+  std::string trained_on;  // the first source with no part that can be held out
   for (std::size_t i = 0; i < sources.size() && trained_on.empty(); ++i)
     if (!may_hold_out(sources[i], plan.record.sources[i], known)) trained_on = plan.record.sources[i].name;
   plan.may_hold_out = trained_on.empty();

@@ -19,8 +19,8 @@ using nlohmann::ordered_json;
 constexpr const char* rotary_objects[]{"rope_parameters", "rope_scaling"};
 constexpr const char* checksum_key = "rankc_checksum";
 
-/// The value of a rule's key; null where there is none. Transformers 5 has the keys of rotary positions in
-/// one object; earlier versions have them, or some of them, at the top.
+/// The value of a rule's key; null if there is none. Transformers 5 stores the keys of rotary positions in
+/// one object; earlier versions store some or all of them at the top level.
 const json& find(const json& config, const config_rule& rule) {
   if (const json& given = value_of(config, rule.key); !given.is_null()) return given;
   for (const char* object : rotary_objects) {
@@ -32,22 +32,21 @@ const json& find(const json& config, const config_rule& rule) {
   return value_of(config, rule.also);
 }
 
-/// A size of a config; empty where it is missing, of another type or larger than any model's.
+/// A size in a config; empty if it is missing, of another type or larger than any model's.
 std::optional<std::int64_t> size_in(const json& config, const std::string& key) {
   constexpr std::int64_t largest = std::int64_t{1} << 40;
   const auto size = value_as<std::int64_t>(value_of(config, key));
   return size && *size > 0 && *size <= largest ? size : std::nullopt;
 }
 
-/// The value that null stands for, computed from other values of the config; null where they are no sizes.
+/// The value that a null key means, computed from other values of the config; null if they are no sizes.
 json product(const config_rule& rule, const json& config) {
   if (rule.factor == 1 && rule.over.empty()) return value_of(config, rule.of);
   const auto of = size_in(config, rule.of), over = rule.over.empty() ? 1 : size_in(config, rule.over);
   return of && over ? json(rule.factor * *of / *over) : json();
 }
 
-/// The value that a config has for a rule, or the value that a missing one means; null where there is
-/// neither.
+/// A config's value for a rule, or the value that a missing key means; null if there is neither.
 json found_by(const config_rule& rule, const json& config) {
   if (const json& given = find(config, rule); !given.is_null()) return given;
   const bool is_there = config.contains(rule.key);
@@ -55,7 +54,7 @@ json found_by(const config_rule& rule, const json& config) {
   return rule.missing;
 }
 
-/// Collects the differences of a config from a plan.
+/// Collects the differences between a config and a plan.
 class comparison {
  public:
   comparison(const description& about, const json& config) : about_(about), config_(config) {}
@@ -71,7 +70,7 @@ class comparison {
     if (found != rule.value) add(rule.key, found, shown(rule.value));
   }
 
-  /// A folder may have the rows that pad the plan's vocabulary, or lack them.
+  /// The padding rows of the plan's vocabulary may be present in a folder or absent.
   std::size_t vocabulary(const std::string& key) {
     const json& found = value_of(config_, key);
     const auto rows = value_as<std::size_t>(found).value_or(0);
@@ -102,21 +101,21 @@ class comparison {
   std::vector<std::string> differences_;
 };
 
-/// Set the balance loss of a plan that trains with one.
+/// Sets the balance loss if the plan trains with one.
 void set_balance(ordered_json& config, const balance_keys& balance) {
   if (balance.value == 0) return;
   config[balance.coefficient] = balance.value;
   config[balance.enabled] = true;
 }
 
-/// Set a value of rotary positions where transformers 5 looks for it. Transformers 4 looks for the base at
-/// the top.
+/// Sets a value of rotary positions where transformers 5 reads it. Transformers 4 reads the base at the top
+/// level.
 void set_rotary(ordered_json& config, const config_rule& rule) {
   if (rule.key == "rope_theta") config[rule.key] = rule.value;
   config["rope_parameters"][rule.key] = rule.value;
 }
 
-/// The config of a plan alone.
+/// The config from a plan alone, without an origin.
 ordered_json config_of_plan(const description& about, const hugging_face_model& model) {
   ordered_json config{{"architectures", {model.architecture}}, {"model_type", model.type}};
   for (const config_rule& rule : model.config) {
@@ -125,7 +124,7 @@ ordered_json config_of_plan(const description& about, const hugging_face_model& 
   }
   if (config.contains("rope_parameters") &&
       config["rope_parameters"].value("rope_type", "default") != "default")
-    config["rope_scaling"] = config["rope_parameters"];  // transformers 4 looks there
+    config["rope_scaling"] = config["rope_parameters"];  // transformers 4 reads this key
   for (const config_rule& rule : model.exported) config[rule.key] = rule.value;
   if (!model.balance.enabled.empty()) config[model.balance.enabled] = false;
   config[model.vocabulary] = about.vocab_used;

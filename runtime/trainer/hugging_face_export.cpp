@@ -12,9 +12,9 @@
 namespace rankc::runtime {
 namespace {
 
-constexpr std::size_t largest_copied = std::size_t{1} << 30;  // bytes of a tokenizer's file
+constexpr std::size_t largest_copied = std::size_t{1} << 30;  // the limit in bytes of a copied tokenizer file
 
-/// A type as PyTorch names it.
+/// PyTorch's name of a type.
 const char* torch_name_of(dtype type) {
   if (type == dtype::f64) return "float64";
   return type == dtype::f32 ? "float32" : "bfloat16";

@@ -51,7 +51,7 @@ auto read_all(const json& list, Read read) {
   return all;
 }
 
-/// A name with the number of its layer taken out.
+/// A name split into its layer number and the rest.
 struct numbered {
   std::string general, number;  // "layers.#.wq", "12"
 };
@@ -65,8 +65,8 @@ numbered without_layer(const std::string& name) {
   return n;
 }
 
-/// Check that the rows of a model agree with each other.
-/// Errors: failure (1) that names the first row that does not.
+/// Checks that the rows of a model are consistent.
+/// Errors: failure (1) that names the first row that is not.
 void check_rows(const description& about, const hugging_face_model& model) {
   const auto refuse = [&](const tensor_rule& r, const char* why) {
     throw failure(1, "RC6547: plan {}: its model's row of Hugging Face's names for {}, {}, {}", about.name,

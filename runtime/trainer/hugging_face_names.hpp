@@ -44,7 +44,7 @@ struct balance_keys {
 
 struct hugging_face_model {
   std::string type, architecture;
-  std::string prefix;                 // of the base model's tensors; files of the base model alone omit it
+  std::string prefix;  // begins the base model's tensor names; files of the base model alone omit it
   std::string positions, vocabulary;  // keys of config.json
   std::vector<tensor_rule> tensors;
   std::vector<config_rule> config;

@@ -40,7 +40,7 @@ std::optional<fs::path> find_origin(const description& about, const fs::path& ch
           init);
     if (is_hugging_face(init)) return init;
     const std::vector<fs::path> checkpoints = find_checkpoints(init);
-    if (checkpoints.empty()) return std::nullopt;  // a file of weights by the plan's names
+    if (checkpoints.empty()) return std::nullopt;  // a weights file with the plan's names
     at = checkpoints.front();
   }
   throw failure(

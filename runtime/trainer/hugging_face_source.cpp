@@ -17,7 +17,7 @@ std::size_t rows_there(const named_tensor& named, const free_sizes& sizes) {
   return named.first_row(named.parts.size());
 }
 
-/// The shape of a tensor in the files that a parameter is in.
+/// The shape of a parameter's tensor in the files.
 std::vector<std::size_t> shape_there(const global_parameter& p, const tensor_rule& rule, std::size_t rows) {
   if (!p.matrix) return {rows};
   return rule.transposed ? std::vector{p.columns, rows} : std::vector{rows, p.columns};
@@ -71,13 +71,13 @@ hugging_face_source::hugging_face_source(const description& about, const hugging
   check_shapes(folder.string(), found, expected);
 }
 
-/// A plan with a tied tensor has one of the two that a folder may have. They must be equal.
+/// A plan with a tied tensor has one of the two tensors that a folder may have. They must be equal.
 void hugging_face_source::refuse_other_copy(const description& about, const std::string& copy,
                                             const std::string& tied_to) const {
   const std::string& table = places_.at(tied_to).theirs.front();
   const piece_source& in = files_.tensors();
   const auto found = in.shapes().find(table);
-  if (found == in.shapes().end()) return;  // a table that is missing is listed later
+  if (found == in.shapes().end()) return;  // a missing table is reported later
   const std::vector<std::size_t>& shape = found->second;
   bool is_equal = in.shapes().at(copy) == shape && shape.size() == 2;
   std::vector<double> a, b;

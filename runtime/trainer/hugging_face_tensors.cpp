@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t elements_at_once = std::size_t{1} << 20;
 
-/// The tensor number `n` of those that a parameter is in.
+/// Tensor number `n` of those that hold a parameter.
 joined tensor_of_files(const named_tensor& named, std::size_t n, dtype type, const free_sizes& sizes) {
   joined j{{named.theirs[n], {}, type}, named.rule.transposed, {}, 0};
   for (std::size_t i = 0; i < named.parts.size(); ++i) {
@@ -24,7 +24,7 @@ joined tensor_of_files(const named_tensor& named, std::size_t n, dtype type, con
   return j;
 }
 
-/// Call `read` for blocks of whole rows, and append what it reads.
+/// Calls `read` for blocks of whole rows, and appends the values.
 template <class Read>
 void append_rows(safetensors_writer& out, const area& rows, const Read& read) {
   const std::size_t most = std::max<std::size_t>(1, elements_at_once / rows.columns);
@@ -37,7 +37,7 @@ void append_rows(safetensors_writer& out, const area& rows, const Read& read) {
   }
 }
 
-/// Append a tensor whose columns are the parts' rows, for blocks of its rows.
+/// Appends a tensor whose columns are the rows of the parts, in blocks of its rows.
 void append_transposed(safetensors_writer& out, const joined& j, const tensor_source& from) {
   const std::size_t columns = j.parts.front().of->columns, wide = j.rows();
   const std::size_t most = std::max<std::size_t>(1, elements_at_once / wide);

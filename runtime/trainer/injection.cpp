@@ -33,7 +33,7 @@ std::optional<injection::fault> fault_of(const std::string& name) {
   return std::nullopt;
 }
 
-/// The moment that `op=` names; a number is that of a call.
+/// The moment that `op=` names; a number is the number of a call.
 injection::moment moment_of(const std::string& value) {
   if (value == "after") return injection::moment::after_step;
   return value == "save" ? injection::moment::save : injection::moment::call;

@@ -34,7 +34,7 @@ data_record record_without_marks(const run_state& saved) try {
                               .seq = saved.seq,
                               .shuffle = saved.shuffle});
   return record;
-} catch (const failure&) {  // the files are gone: no source is known
+} catch (const failure&) {  // the files are gone, so no source is known
   return {};
 }
 

@@ -32,7 +32,7 @@ std::vector<std::string_view> split(std::string_view text, char at) {
   return parts;
 }
 
-/// The words between the colons of a schedule, as numbers.
+/// The parts of a schedule between colons, converted to numbers.
 struct words {
   std::string_view text;
   std::vector<std::string_view> parts;

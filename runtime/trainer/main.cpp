@@ -36,8 +36,8 @@ namespace {
 
 const environment variables = [](const char* name) -> const char* { return std::getenv(name); };
 
-/// The file that keeps which algorithm does each product: the one that the command line names, or one in the
-/// user's cache if that can be written.
+/// The file that stores the algorithm chosen for each matrix product: the file that the command line names,
+/// or one in the user's cache if that can be written.
 std::string products_file(const std::string& asked) {
   namespace fs = std::filesystem;
   if (!asked.empty()) return asked == "none" ? "" : asked;
@@ -53,7 +53,7 @@ std::string products_file(const std::string& asked) {
   return access(there.c_str(), R_OK | W_OK) == 0 ? file.string() : "";
 }
 
-/// Whether an exception says that the process has no more memory or threads.
+/// True if an exception means that memory or threads are exhausted.
 bool is_of_limits(const std::exception& e) {
   const auto* of_system = dynamic_cast<const std::system_error*>(&e);
   const bool lacks_thread =
@@ -61,7 +61,7 @@ bool is_of_limits(const std::exception& e) {
   return lacks_thread || dynamic_cast<const std::bad_alloc*>(&e) != nullptr;
 }
 
-/// The failure that stands for an exception of the standard library.
+/// The failure for an exception of the standard library.
 failure unexpected(const std::exception& e) {
   if (is_of_limits(e))
     return failure(70, "RC6098: the process can have no more memory or threads ({}): {}", e.what(),
@@ -126,14 +126,14 @@ int run_in_threads(const description& about, const install_engine& install, int 
   return 0;
 }
 
-/// Set how any command reacts to signals and closed descriptors.
+/// Sets up signals and closed file descriptors for all commands.
 void prepare_process() {
   reserve_standard_files();
   fail_writes_without_signals();
   name_file_of_bus_error();
 }
 
-/// Launchers other than rankc's send SIGTERM when another rank has failed.
+/// Handles SIGTERM, which launchers other than rankc's send when another rank has failed.
 void end_as_victim(int) { _exit(77); }
 
 int run_as_rank(const description& about, const install_at& install, options& o, const launched& place) {
@@ -157,7 +157,7 @@ int run_as_rank(const description& about, const install_at& install, options& o,
     return 0;
   } catch (const failure& f) {
     if (f.code <= 128) return job.end(f);
-    job.leave();  // a signal has ended all ranks after the same step
+    job.leave();  // a signal ended all ranks after the same step
     if (o.where.speaks()) say_error("{}: {}\n", about.name, f.what());
     return f.code;
   } catch (const std::exception& e) {
@@ -180,7 +180,7 @@ int run_where_launched(const description& about, const install_at& install, int 
   return 0;
 }
 
-/// Call `start` and print its failure as one line.
+/// Calls `start` and prints its failure as one line.
 /// Returns: the exit code.
 template <class Start>
 int reported(const description& about, const Start& start) try {

@@ -18,15 +18,15 @@ namespace rankc::runtime {
 namespace {
 
 constexpr int before = 3, plain = 10,
-              by_calls = 5;  // steps: that are not timed, that are, and that are call by call
+              by_calls = 5;  // steps: warm-up, timed, and timed call by call
 
-/// The steps of a run one by one.
+/// Runs the steps of a run one by one.
 class step_taker {
  public:
   step_taker(engine& e, const options& o, const run_state& begins, const dataset& data)
       : e_(e), where_(o.where), state_(begins), batches_(e.about(), data, begins.samples) {}
 
-  /// Returns milliseconds; `into` receives the times of calls, where it is there.
+  /// Returns milliseconds; `into`, if given, receives the times of calls.
   double take(std::vector<traced>* into = nullptr) {
     set_batch(e_, batches_.next());
     const step_input in = next_input(state_);
@@ -70,7 +70,7 @@ void measure(const description& about, const install_engine& install, const opti
   for (int i = 0; i < plain; ++i) ms.push_back(steps.take());
   std::sort(ms.begin(), ms.end());
   std::vector<traced> first;
-  steps.take(&first);  // the target gets ready for it
+  steps.take(&first);  // lets the target prepare for timing by calls
   std::vector<std::vector<traced>> times(by_calls);
   for (std::vector<traced>& each : times) steps.take(&each);
   if (!o.speaks()) return;

@@ -82,7 +82,7 @@ megatron_index read_megatron_index(const std::filesystem::path& path, std::size_
                        .pointers = {},
                        .documents = {}};
   const auto sequences = value_at<std::uint64_t>(text, 18), documents = value_at<std::uint64_t>(text, 26);
-  const std::uint64_t most = text.size();  // a count beyond it is damage, and would overflow below
+  const std::uint64_t most = text.size();  // a larger count means damage, and would overflow below
   const std::uint64_t needed =
       sequences > most || documents > most ? ~std::uint64_t{0} : header + 12 * sequences + 8 * documents;
   if (text.size() < needed)

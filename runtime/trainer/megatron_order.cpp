@@ -43,7 +43,7 @@ std::size_t numpy_random::at_most(std::size_t largest) {
 
 namespace {
 
-/// The numbers of some epochs' sequences, mixed over all of them.
+/// Appends the sequence numbers of some epochs, shuffled over all of these epochs together.
 void append_epochs(std::vector<std::int32_t>& to, std::size_t sequences, std::int64_t epochs,
                    numpy_random& random) {
   const std::size_t begin = to.size();

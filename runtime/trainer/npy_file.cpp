@@ -24,7 +24,7 @@ constexpr std::size_t most_dims = 8;
 constexpr std::array<std::pair<std::string_view, std::size_t>, 5> types{
     {{"<f4", 4}, {"<f8", 8}, {"|u1", 1}, {"<i4", 4}, {"<i8", 8}}};
 
-/// The text behind "'key':" in the header's dict, up to one of the characters in `ends`.
+/// The text after "'key':" in the header's dict, up to one of the characters in `ends`.
 std::optional<std::string_view> value_of(std::string_view header, std::string_view key,
                                          std::string_view ends) {
   const std::size_t at = header.find(fmt::format("'{}':", key));
@@ -36,7 +36,7 @@ std::optional<std::string_view> value_of(std::string_view header, std::string_vi
   return rest.substr(0, end);
 }
 
-/// The sizes in "(100, 16,": nothing for text that is no list of sizes.
+/// The sizes in "(100, 16,"; empty for text that is no list of sizes.
 std::optional<std::vector<std::uint64_t>> sizes_of(std::string_view text) {
   if (!text.starts_with('(')) return std::nullopt;
   text.remove_prefix(1);
@@ -52,7 +52,7 @@ std::optional<std::vector<std::uint64_t>> sizes_of(std::string_view text) {
   return sizes;
 }
 
-/// The product of sizes; nothing where it does not fit.
+/// The product of sizes; empty if it overflows.
 std::optional<std::uint64_t> product_of(const std::vector<std::uint64_t>& sizes) {
   std::uint64_t all = 1;
   for (const std::uint64_t size : sizes)

@@ -11,7 +11,8 @@ namespace {
 
 constexpr const char* being_saved = "the run is being saved; one more signal ends the program at once\n";
 
-std::atomic<const char*> on_second = nullptr;  // the answer; null: the second signal ends the process
+std::atomic<const char*> on_second =
+    nullptr;  // the line that answers it; null: the second signal ends the process
 static_assert(std::atomic<const char*>::is_always_lock_free);
 
 void act_on_stop(int signal, int times) {

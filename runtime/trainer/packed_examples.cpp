@@ -9,8 +9,8 @@ namespace rankc::runtime {
 
 namespace {
 
-/// Notes the first file of sequences that have another length than those of the plan, and the first whose
-/// sequences begin inside those of the plan.
+/// Adds a note on the first file whose sequences differ in length from the plan's, and on the first whose
+/// sequences do not begin at the begin of one of the plan's.
 void note_borders(const std::vector<packed_file>& files, std::uint64_t seq, std::vector<std::string>& notes) {
   const auto other =
       std::find_if(files.begin(), files.end(), [&](const packed_file& f) { return f.length != seq; });

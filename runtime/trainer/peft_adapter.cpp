@@ -19,17 +19,17 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr const char* config_checksum = "rankc_config";  // in the metadata of the weights
+constexpr const char* config_checksum = "rankc_config";  // the key in the metadata of the weights
 constexpr const char* key_begin = "base_model.model.";
 
-/// A weight of a module, and its adapter in the plan. Without an adapter, `a` and `b` are null.
+/// A weight of a module, and its adapter in the plan. `a` and `b` are null without an adapter.
 struct adapted_part {
   std::size_t rows;  // in the files
   const global_parameter *a, *b;
 };
 
-/// A module with adapters. PEFT has one adapter for a module. Where the module joins parameters of the plan,
-/// their adapters become one, whose rank is the sum of their ranks. Its A has the rows of all. Its B has the
+/// A module with adapters. PEFT has one adapter per module. If the module joins parameters of the plan, their
+/// adapters become one, whose rank is the sum of their ranks. Its A stacks the rows of all. Its B has the
 /// columns of each part in the rows of that part, and zeros elsewhere.
 struct adapted_module {
   std::string name;
@@ -45,7 +45,7 @@ struct adapted_module {
 
 std::string module_of(const std::string& tensor) { return tensor.substr(0, tensor.rfind('.')); }
 
-/// The name of a module in every layer: what follows the number of its layer.
+/// The layer-independent name of a module: the text after its layer number.
 std::string name_in_layers(const std::string& module) {
   const auto number = module.find_first_of("0123456789"), end = module.find('.', number);
   const bool is_in_layer = number != module.npos && end != module.npos;
@@ -60,7 +60,7 @@ std::string name_in_layers(const std::string& module) {
       about.name, parameter, why);
 }
 
-/// A parameter's tensor, which is not of experts.
+/// The tensor of a parameter that is not an expert weight.
 named_tensor find_dense_tensor(const hugging_face_model& model, const description& about,
                                const std::vector<global_parameter>& all, const global_parameter& p) {
   named_tensor named = find_tensor(model, about, all, p);
@@ -96,7 +96,7 @@ std::vector<adapted_module> adapted_modules(const description& about, const hugg
   return modules;
 }
 
-/// Whether files repeat a parameter under the name of another one, which the plan lacks.
+/// True if the files use a parameter's tensor also for another parameter, which the plan lacks.
 bool is_tied(const hugging_face_model& model, const std::vector<global_parameter>& all,
              const global_parameter& p) {
   return std::any_of(model.tensors.begin(), model.tensors.end(), [&](const tensor_rule& rule) {
@@ -136,7 +136,7 @@ std::vector<double> values_of(const tensor_source& from, const global_parameter&
   return values;
 }
 
-/// Append A and then B. Shapes: A (rank, columns), B (rows of all parts, rank).
+/// Appends A, then B. Shapes: A (rank, columns), B (rows of all parts, rank).
 void append(safetensors_writer& out, const adapted_module& m, const tensor_source& from) {
   for (const adapted_part& part : m.parts) {
     if (part.a == nullptr) continue;
@@ -158,7 +158,7 @@ void append(safetensors_writer& out, const adapted_module& m, const tensor_sourc
   }
 }
 
-/// A number as JSON has it: whole where it is whole, since PEFT's alpha is.
+/// A number in JSON: an integer if it is whole, since PEFT's alpha is an integer.
 ordered_json number_of(double x) {
   if (x == std::round(x)) return static_cast<std::int64_t>(x);
   return x;

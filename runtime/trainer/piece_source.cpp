@@ -19,7 +19,7 @@ std::map<std::string, std::string> read_commit(const std::filesystem::path& file
   return checksums;
 }
 
-/// Errors: failure (1) where COMMIT has another checksum of a file.
+/// Errors: failure (1) if COMMIT has another checksum for a file.
 void check_file(const std::filesystem::path& file, const std::string& found,
                 const std::map<std::string, std::string>& checksums) {
   const auto expected = checksums.find(file.filename().string());
@@ -31,7 +31,7 @@ void check_file(const std::filesystem::path& file, const std::string& found,
                   file, found, commit_file, expected->second);
 }
 
-/// The area of a whole tensor. Dims after the first are joined.
+/// The area of a whole tensor. Dims after the first are merged.
 area whole(const std::vector<std::size_t>& shape) {
   area all{0, 1, 0, 1};
   for (std::size_t i = 0; i < shape.size(); ++i) (i == 0 ? all.rows : all.columns) *= shape[i];

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int byte_tokens = 256;
 
-/// The tokenizer of the folder that a run began with; null where its file is missing or cannot be read.
+/// The tokenizer of the folder that a run began with; null if its file is missing or cannot be read.
 std::unique_ptr<tokenizer> tokenizer_of_origin(const std::filesystem::path& origin,
                                                std::vector<std::string>& notes) try {
   if (!is_there(tokenizer_file(origin), 1)) return nullptr;

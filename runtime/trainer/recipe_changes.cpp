@@ -11,7 +11,7 @@
 namespace rankc::runtime {
 namespace {
 
-/// The values of a recipe that are kept from a checkpoint, each with its option.
+/// The values of a recipe that a resumed run takes from its checkpoint, each with its option.
 struct kept_value {
   const char *name, *option;
   std::string text;
@@ -25,8 +25,8 @@ std::vector<kept_value> kept_values(const recipe& r) {
           {"schedule", "--lr-schedule", schedule.empty() ? "constant" : schedule}};
 }
 
-/// The hyperparameters that are always the plan's, as texts by name: those of the recipe, and those of a
-/// user's optimizer.
+/// The hyperparameters that always come from the plan, as texts by name: the recipe's, and those of a user's
+/// optimizer.
 std::map<std::string, std::string> plan_values(const recipe& r, const plan_optimizer& own) {
   std::map<std::string, std::string> all{{"beta1", fmt::format("{}", r.beta1)},
                                          {"beta2", fmt::format("{}", r.beta2)},
@@ -70,7 +70,7 @@ std::vector<std::string> recipe_changes(const description& plan, const run_state
 std::optional<std::string> steps_without_rate(const recipe& r, std::int64_t first, std::int64_t last) {
   std::int64_t begin = last + 1;
   while (begin > first && learning_rate(r, begin - 1) == 0) --begin;
-  const bool is_end_alone = begin == last && begin > first;  // a schedule may lead to 0 in its last step
+  const bool is_end_alone = begin == last && begin > first;  // the last step of a schedule may have rate 0
   if (r.lr == 0 || begin > last || is_end_alone) return std::nullopt;
   return say(
       "RC6197: the learning rate is 0 in steps {} to {}, because the schedule {} has ended; give another "

@@ -25,7 +25,7 @@ std::string hash_of(engine& e, const shard& s, region where) {
   return sum.text();
 }
 
-/// The texts of all ranks, in rank order. A process supplies the texts of its own ranks.
+/// The texts of all ranks, in rank order. Each process supplies those of its ranks.
 std::vector<std::string> said_by_all(const placement& where, const char* name, std::vector<std::string> own) {
   return where.meets_others() ? where.exchange(name, own[static_cast<std::size_t>(where.rank)]) : own;
 }

@@ -51,7 +51,7 @@ std::vector<double> logits_at(engine& e, int dp, int row, int position) {
     if (at.pp == about.loss_at() && at.dp == dp && place >= 0)
       e.logits(rank, static_cast<std::size_t>(row * has.count() + place), logits.data() + at.tp * columns);
   }
-  logits.resize(static_cast<std::size_t>(about.vocab_used));  // the rest is padding
+  logits.resize(static_cast<std::size_t>(about.vocab_used));  // drops the padding
   return logits;
 }
 

@@ -16,7 +16,7 @@
 namespace rankc::runtime {
 namespace {
 
-/// Errors: failure (2) where a source of --eval-data has samples that the run trains on.
+/// Errors: failure (2) if a source of --eval-data has samples that the run trains on.
 void refuse_trained_data(const std::string& spec, const opened_source& source,
                          const std::vector<file_mark>& files, const data_record& read) {
   const auto refuse = [&](const std::string& name) {
@@ -38,7 +38,7 @@ std::vector<opened_source> open_trained(const description& about, const run_stat
   return open_sources(parse_data_spec(state.data, state.labels), about);
 }
 
-/// Open the data of --eval-data for a run. Returns notes where it does not fit the plan, or has changed since
+/// Opens the data of --eval-data for a run. Returns notes if it does not fit the plan, or has changed since
 /// the checkpoint.
 std::vector<std::string> open_held_out(const description& about, run_state& state, const run_state* saved,
                                        run_data& data) {

@@ -46,7 +46,7 @@ recipe plan_of_json(const ordered_json& r) {
           .schedule = read_schedule(field<std::string>(r, "schedule"))};
 }
 
-/// Replaces the values of a recipe that a run can set.
+/// Replaces the recipe values that a run can set.
 void read_settings(const ordered_json& r, recipe& to) {
   to.lr = field<double>(r, "lr");
   to.weight_decay = field<double>(r, "weight_decay");

@@ -68,7 +68,7 @@ std::string safetensors_writer::header(const std::string& of_header) const {
     offset += bytes_of(t);
   }
   std::string text = root.dump();
-  text.append((8 - text.size() % 8) % 8, ' ');  // the data then starts at a multiple of 8
+  text.append((8 - text.size() % 8) % 8, ' ');  // aligns the data to 8 bytes
   return text;
 }
 
@@ -102,7 +102,7 @@ void safetensors_writer::append_stored(const void* data, std::size_t bytes) {
 }
 
 std::string safetensors_writer::close() {
-  append_stored(nullptr, 0);  // tensors without elements are whole
+  append_stored(nullptr, 0);  // completes tensors without elements
   std::size_t missing = bytes_left_;
   for (std::size_t i = next_ + 1; i < tensors_.size(); ++i) missing += bytes_of(tensors_[i]);
   if (missing != 0)

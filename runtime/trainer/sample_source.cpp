@@ -19,14 +19,14 @@ namespace rankc::runtime {
 namespace {
 constexpr std::uint64_t first_synthetic_held = std::uint64_t{1} << 40;
 
-/// How many of `all` a share keeps for evaluation: at least one where it keeps any.
+/// The number of samples out of `all` that a share holds out: at least one if the share is not 0.
 std::uint64_t held_of(std::uint64_t all, double share) {
   if (share <= 0) return 0;
   return std::max<std::uint64_t>(1,
                                  static_cast<std::uint64_t>(std::llround(share * static_cast<double>(all))));
 }
 
-/// Open the labels of a source: as many as it has tokens, in the same sequences.
+/// Opens the labels of a source. There must be as many as tokens, in the same sequences.
 token_stream open_labels(const data_source& from, const token_stream& tokens, int vocab,
                          std::optional<std::int32_t> ignored) {
   token_stream labels(from.labels, {.vocab = vocab, .ignored = ignored, .are_labels = true});
@@ -212,7 +212,7 @@ void sample_source::sample(data_part which, std::uint64_t s, const sample_view& 
 
 void sample_source::mark_documents(data_part which, std::uint64_t s, std::uint8_t* begins) const {
   const std::vector<token_range> ranges = ranges_of(which, s);
-  std::uint64_t next = ranges.front().first;  // the token that follows in the file
+  std::uint64_t next = ranges.front().first;  // the next contiguous token of the file
   for (const auto& [first, count] : ranges) {
     if (count == 0) continue;
     tokens_->mark_documents(first, count, begins);
@@ -227,7 +227,7 @@ void sample_source::sample(data_part which, std::uint64_t s, std::int32_t* token
   std::vector<std::int32_t> window(seq_ + 1);
   sample(which, s, window.data());
   std::copy_n(window.begin(), seq_, tokens);
-  std::int32_t* to = window.data();  // becomes the labels
+  std::int32_t* to = window.data();  // is overwritten with the labels
   if (labels_ || (tokens_ && ignored_))
     for (const auto& [first, count] : ranges_of(which, s)) {
       if (labels_) labels_->copy(first, count, to);

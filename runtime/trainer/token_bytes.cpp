@@ -9,7 +9,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "token files are little endian");
 
-/// Call `use` with a zero of the type that a file has.
+/// Calls `use` with a zero of the file's token type.
 template <class Use>
 auto with_type(token_type type, const Use& use) {
   switch (type) {

@@ -36,7 +36,7 @@ using clock = std::chrono::steady_clock;
 
 double since(clock::time_point start) { return std::chrono::duration<double>(clock::now() - start).count(); }
 
-/// Take a step, timed where there is a `trace` to receive the times.
+/// Runs a step. If `trace` is given, it receives the times.
 step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const placement& where,
                        std::vector<traced>* trace) {
   const description& about = e.about();
@@ -68,14 +68,14 @@ step_metrics take_step(engine& e, batch_reader& batches, run_state& state, const
   return m;
 }
 
-/// The options with which a run goes on. A schedule that has led to 0 needs another one.
+/// The options that continue a run. A schedule that has ended at 0 needs a new one.
 std::string options_to_go_on(const run_state& state, const std::string& save) {
   const bool has_ended = state.train.lr > 0 && learning_rate(state.train, state.last_step + 1) == 0;
   return fmt::format("--load {0} --save {0} --steps {1}{2}", save, 2 * state.last_step,
                      has_ended ? " --lr-schedule SCHEDULE" : "");
 }
 
-/// Print the last lines: the result of the run, and commands that may follow it.
+/// Prints the last lines: the result of the run, and commands that may follow it.
 void say_ending(const description& about, const options& o, const run_data& data, const run_state& state,
                 const step_metrics& last, std::int64_t steps, double seconds, console& say) {
   const auto tokens = static_cast<double>(steps) * static_cast<double>(tokens_per_step(about));
@@ -95,7 +95,7 @@ void say_ending(const description& about, const options& o, const run_data& data
                            : fmt::format("eval --load {} --data FILE", o.save)));
 }
 
-/// Print the results of the saves that have ended.
+/// Prints the results of the saves that have ended.
 void say_saves(const options& o, saver& saves, const char* then, console& say) {
   for (const saver::outcome& ended : saves.news()) {
     if (ended.saved) say.line(ended.line);
@@ -103,8 +103,8 @@ void say_saves(const options& o, saver& saves, const char* then, console& say) {
   }
 }
 
-/// Write the trace and print a line. Returns the failure where it cannot be written: the checkpoint is saved
-/// all the same.
+/// Writes the trace and prints a line. Returns the failure if it cannot be written, so that the checkpoint is
+/// saved anyway.
 std::optional<failure> write_trace(trace_file& trace, const description& about, std::int64_t step,
                                    const std::vector<traced>& times, console& say) try {
   say.line(trace.write(about, step, times));
@@ -164,7 +164,7 @@ void train(const description& about, const install_engine& install, const option
     data.trained.add_read(state.samples - batch, batch, *state.read);
     step_ms.push_back(m.step_ms);
     if (alike && m.step % o.check_replicas == 0) alike->check(*e, o.where, m.step);
-    // A signal reaches the processes in different steps: they agree on the last step.
+    // A signal reaches the processes in different steps, so they agree on the last step.
     signal = o.where.agreed_stop && m.step < last ? o.where.agreed_stop(m.step, stop.asked()) : stop.asked();
     const bool ends = m.step == last || signal != 0;
     if (data.holds_out && (m.step == last || (state.eval_every > 0 && m.step % state.eval_every == 0))) {

@@ -58,7 +58,7 @@ class json_guard {
   std::vector<std::set<std::string>> keys_;  // one set for each open object
 };
 
-/// The place of a parser's error, without the parser's own text.
+/// The position of a parser's error, without the parser's message.
 std::string reason_of(const nlohmann::json::exception& error) {
   const auto* syntax = dynamic_cast<const nlohmann::json::parse_error*>(&error);
   if (syntax != nullptr) return fmt::format("byte {} is unexpected", syntax->byte);

@@ -14,7 +14,8 @@ struct pre_tokenizer {
   static constexpr std::size_t never = ~std::size_t{0};
 
   std::vector<split> splits;
-  std::size_t space_before = never;  // the split before which each piece gets a leading space if it has none
+  std::size_t space_before =
+      never;  // the split before which each piece gets a leading space, unless it begins with one
 
   using visitor = std::function<void(std::string_view word)>;
   /// Calls `visit` with each word of a text that is not empty.

@@ -47,7 +47,7 @@ struct sample_gap {
 struct data_record {
   std::uint64_t first = 0;                           // the first sample of the run that is from this mixture
   std::vector<sample_gap> gaps{};                    // in the order in which they were given
-  std::vector<source_record> sources{};              // of the mixture, in its order
+  std::vector<source_record> sources{};              // the mixture's sources, in its order
   std::vector<source_record> earlier{};              // sources that the run no longer reads
   std::optional<std::vector<file_mark>> held_out{};  // the files of --eval-data
 };

@@ -18,7 +18,7 @@ struct export_options {
   /// are those of the same plan without LoRA.
   bool merge = false;
   export_format format = export_format::safetensors;
-  std::size_t file_bytes = 5'000'000'000;  // of each Hugging Face file, if there are several
+  std::size_t file_bytes = 5'000'000'000;  // the limit of a Hugging Face file
   /// The Hugging Face folder that the run began with. The export copies from it the values that the plan does
   /// not hold. Empty: the folder that the checkpoint names. "none": no folder.
   std::string source{};

@@ -9,7 +9,7 @@
 
 namespace rankc::runtime {
 
-/// The pieces of a recipe's schedule. If the recipe has none, warmup_steps, decay_steps and min_lr give a
+/// The pieces of a recipe's schedule. If it has no pieces, warmup_steps, decay_steps and min_lr give a
 /// warm-up and a cosine.
 lr_schedule schedule_of(const recipe&);
 

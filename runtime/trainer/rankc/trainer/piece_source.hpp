@@ -43,7 +43,7 @@ class piece_source : public tensor_source {
 
   std::filesystem::path folder_;
   std::string name_;
-  std::map<std::string, std::string> checksums_;  // of the checkpoint's files
+  std::map<std::string, std::string> checksums_;  // the checkpoint's files with their checksums
   std::map<std::string, tensor> tensors_;
   std::map<std::string, std::vector<std::size_t>> shapes_;
   std::size_t vocabulary_ = 0;

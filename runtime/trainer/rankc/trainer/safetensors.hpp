@@ -91,7 +91,7 @@ class safetensors_writer {
   text_map metadata_;
   durable_file file_;
   std::size_t next_ = 0, bytes_left_ = 0;  // complete tensors; bytes that the next one lacks
-  checksum sum_;                           // of the next tensor's bytes so far
+  checksum sum_;                           // includes the next tensor's bytes so far
   std::vector<std::string> checksums_;
   std::vector<unsigned char> buffer_;
 };

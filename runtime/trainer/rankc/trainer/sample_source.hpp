@@ -115,7 +115,7 @@ class sample_source {
   std::optional<std::int32_t> ignored_;
   source_place place_;
   window_sequence in_turn_{};
-  std::uint64_t windows_ = 0, held_ = 0;  // of files: samples of an epoch, and held-out samples
+  std::uint64_t windows_ = 0, held_ = 0;  // for files: samples of an epoch, and held-out samples
   std::optional<megatron_order> order_;
 };
 

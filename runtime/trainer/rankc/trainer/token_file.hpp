@@ -113,7 +113,7 @@ class token_stream {
   bool text_ = false, sequences_ = false;
   bool at_border_ = false;  // the next token begins a document
   std::vector<mapped_file> files_;
-  std::vector<std::optional<token_mask>> masks_;  // of the first files; later files have none
+  std::vector<std::optional<token_mask>> masks_;  // by file; later files lack a mask
   std::vector<std::filesystem::path> indexes_;    // .idx files
   std::vector<token_piece> pieces_;
   std::vector<std::string> skipped_;
