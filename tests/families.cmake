@@ -67,7 +67,8 @@ function(rankc_sampled_programs name parts families plans)
   target_compile_definitions(rankc_${name}_host INTERFACE RANKC_FAMILIES=${families} RANKC_PLANS=${plans})
 endfunction()
 
-# A test of a family's programs on so many GPUs; the names of its cases begin with "1 GPU", "2 GPUs" or "4 GPUs".
+# A test of a family's programs on the listed numbers of GPUs. The names of its cases begin with "1 GPU", "2
+# GPUs" or "4 GPUs".
 function(rankc_family_cuda_test name gpus)
   add_executable(rankc_${name}_cuda_test programs/cuda/main.cpp ${ARGN})
   target_include_directories(rankc_${name}_cuda_test PRIVATE programs)
@@ -93,7 +94,8 @@ add_library(rankc_check_lowered STATIC families/check_lowered.cpp)
 target_include_directories(rankc_check_lowered INTERFACE families)
 target_link_libraries(rankc_check_lowered PUBLIC rankc::codegen rankc::verify PRIVATE rankc_test_options)
 
-# The gradients of a family's plans: of so many on one GPU, on two, and on three or four.
+# The gradients of a family's plans. `one`, `two` and `four`: the number of plans on one GPU, on two, and on
+# three or four.
 function(rankc_gradients_cuda_test name parts one two four)
   rankc_family_programs(${name} cuda ${parts})
   set(gpus 1)
@@ -169,7 +171,7 @@ add_test(NAME routing COMMAND rankc_routing_test)
 rankc_every_program(routing_every_program rankc_routing_test routing)
 rankc_every_mutant(routing rankc_routing_test "programs of routers*")
 
-# Plans that recompute, beside the same plans that keep everything.
+# Plans that recompute, compared with the same plans without recomputation.
 rankc_family(recompute rankc_training_plans)
 rankc_sampled_programs(recompute 2 33 126)
 add_executable(rankc_recompute_test recompute/recompute_test.cpp recompute/lowering_test.cpp families/counts.cpp)
@@ -189,7 +191,7 @@ target_link_libraries(rankc_lora_test PRIVATE rankc_training_plans rankc::codege
   nlohmann_json::nlohmann_json)
 add_test(NAME lora COMMAND rankc_lora_test)
 
-# Plans whose linear layers are in eight bits.
+# Plans with fp8 linear layers.
 rankc_family(fp8 rankc_training_plans)
 rankc_family_programs(fp8 host 2)
 add_executable(rankc_fp8_test fp8/losses_test.cpp fp8/lowering_test.cpp)

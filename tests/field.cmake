@@ -26,7 +26,7 @@ add_library(rankc_field STATIC ${machine_sources}
   equivalence/field/rows_loss.cpp
   equivalence/field/rows_routers.cpp
   equivalence/field/update.cpp)
-# The same machine and model in f64: field.hpp's numbers are f64.hpp's, and the namespace is one of its own.
+# The same machine and model in f64: field.hpp's numbers are f64.hpp's, and the namespace is separate.
 add_library(rankc_field_f64 STATIC ${machine_sources}
   equivalence/field/f64_rows.cpp
   equivalence/field/f64_rows_of_tokens.cpp
@@ -77,7 +77,7 @@ target_link_libraries(rankc_field_test PRIVATE rankc_field_mutants rankc_test_ma
 add_test(NAME equivalence/field COMMAND rankc_field_test)
 rankc_every_mutant(equivalence/field rankc_field_test "*the checker accepts n*,mutants of programs of tiny plans*,tiny plans of*,experts on ranks of their own*programs leave*,drawn plans: programs*")
 
-# Beside the checker over terms.
+# The checker over finite fields is tested together with the checker over terms.
 if(TARGET rankc::equivalence)
   target_sources(rankc_field_mutants PRIVATE equivalence/field/checker.cpp)
   target_link_libraries(rankc_field_mutants PUBLIC rankc::equivalence)

@@ -7,7 +7,7 @@ target_compile_features(rankc_one_gpu PRIVATE cxx_std_20)
 target_link_libraries(rankc_one_gpu PRIVATE CUDA::cudart ${CMAKE_DL_LIBS})
 set_target_properties(rankc_one_gpu PROPERTIES CUDA_RUNTIME_LIBRARY Shared)
 
-# A test once more, of so many ranks on one GPU.
+# Runs a test again with `ranks` ranks on one GPU.
 function(rankc_on_one_gpu test ranks)
   add_test(NAME ${test}_on_one COMMAND ${ARGN})
   set_tests_properties(${test}_on_one PROPERTIES LABELS gpu1 SKIP_RETURN_CODE 77 RUN_SERIAL ON ENVIRONMENT

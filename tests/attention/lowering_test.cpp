@@ -181,7 +181,7 @@ TEST_CASE("a program is refused if its value heads have another size than the mo
 TEST_CASE("bytes of messages and operations are those of keys and of values") {
   const std::vector<split_plan> all = attention_family::plans();
   const program ring = expand_train(lower(plan_of(all, "values", "ring"), dtype::f64, target::host));
-  std::vector<std::size_t> bytes;  // of the first shift of each kind of layer
+  std::vector<std::size_t> bytes;  // bytes of the first shift of each kind of layer
   for (const op& o : ring.ranks[0].ops)
     if (o.kind == op_kind::collective && o.does == collective_kind::shift && bytes.size() < 6)
       bytes.push_back(o.bytes);

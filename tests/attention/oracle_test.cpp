@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mistral, whose attention has a window, computes what transformers computes in float64, alone and split.
+// Mistral, which has window attention, computes the same as transformers in float64, alone and split.
 #include <cmath>
 
 #include "transformers_oracle.hpp"

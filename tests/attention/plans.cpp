@@ -20,7 +20,7 @@ constexpr schedules::gpipe once{1};
 constexpr schedules::one_f_one_b three{3};
 constexpr auto ring = cp_attention::ring;
 
-// A rank of cp=4 has chunks of two tokens: of a window of three tokens, most steps of its ring have no key.
+// A rank of cp=4 has chunks of two tokens, so most of its ring steps have no key in a window of three tokens.
 constexpr alternating local{.first = {.window = 5}, .second = {}},
     narrow{.first = {.window = 3, .scale = 0.8}, .second = {.window = 1}},
     capped{.first = {.window = 6, .softcap = 0.5}, .second = {.softcap = 0.3, .scale = 1.25}},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoders with attention sinks, and with value heads of another size than key heads, compute what PyTorch
-// computes in float64, alone and split.
+// Decoders with attention sinks, and with value heads of another size than key heads, compute the same as
+// PyTorch in float64, alone and split.
 #include <cmath>
 
 #include "transformers_oracle.hpp"

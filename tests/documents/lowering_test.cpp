@@ -61,7 +61,7 @@ TEST_CASE("certificates are accepted, for either target; with starts of another 
 
 TEST_CASE("a document begins after the token that ends one, and with the sequence") {
   using rankc::runtime::find_starts;
-  const std::vector<std::int32_t> tokens{1, 9, 2, 3, 9, 9, 4, 5,  // a document of its own is the second 9
+  const std::vector<std::int32_t> tokens{1, 9, 2, 3, 9, 9, 4, 5,  // the second 9 is a whole document
                                          9, 1, 1, 1, 1, 1, 1, 9, 1, 2, 3, 4, 5, 6, 7, 8};
   std::vector<std::int32_t> starts(tokens.size(), -1);
   find_starts(tokens.data(), 3, 8, 9, starts.data());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents packed into sequences compute what each computes alone.
+// A document packed into a sequence has the same loss and gradients as alone.
 #include <doctest/doctest.h>
 
 #include <set>
@@ -19,7 +19,7 @@ const registered& program_of(const std::string& job) {
   return *at;
 }
 
-/// Give a run the weights of another, and rows of zeros where it has more of a table.
+/// Copies the weights of another run, and sets the rows of a table that the other run lacks to zero.
 void copy_weights(run& to, const tensors& weights) {
   for (const auto& p : rankc::runtime::global_parameters(to.about)) {
     std::vector<double> values = weights.at(p.name);
@@ -33,7 +33,7 @@ void copy_weights(run& to, const tensors& weights) {
 struct document {
   int row, begin, length;
 };
-/// By the definition alone: a document ends with the token, or with the sequence.
+/// Applies the definition: a document ends at the end token, or at the end of the sequence.
 std::vector<document> documents_of(const std::vector<std::int32_t>& tokens, int seq, int end) {
   std::vector<document> all;
   for (int row = 0; row < static_cast<int>(tokens.size()) / seq; ++row)
@@ -45,8 +45,8 @@ std::vector<document> documents_of(const std::vector<std::int32_t>& tokens, int 
   return all;
 }
 
-/// Whether token n ends a document: in row 0 none does, in row 1 each, in row 2 the first, in row 3 the last,
-/// in the others some at random.
+/// True if token n ends a document: none in row 0, each in row 1, the first in row 2, the last in row 3, some
+/// at random in the other rows.
 bool ends_document(int n, int seq) {
   const int row = n / seq, p = n % seq;
   if (row < 2) return row == 1;
@@ -78,7 +78,7 @@ TEST_CASE("the logits of a document's tokens are those of the document alone") {
   double worst = 0, apart = 0;
   for (std::size_t first = 0; first < all.size(); first += rows) {
     std::vector<std::int32_t> given(tokens.size(),
-                                    1);  // each document at the begin of a sequence: what follows is not seen
+                                    1);  // each document begins a sequence, so it does not see later ones
     const std::size_t count = std::min(all.size() - first, static_cast<std::size_t>(rows));
     for (std::size_t i = 0; i < count; ++i) {
       const document& d = all[first + i];
@@ -100,7 +100,7 @@ TEST_CASE("the logits of a document's tokens are those of the document alone") {
       }
   }
   CHECK((lengths.count(1) == 1 && lengths.count(seq) == 1 && lengths.size() > 5));
-  // And they are not those of the whole sequence.
+  // They differ from those of the whole sequence.
   alone.engine->set_batch(0, 0, tokens.data(), targets.data());
   alone.engine->evaluate();
   for (int n = seq; n < rows * seq; ++n)
@@ -118,7 +118,7 @@ TEST_CASE(
     CAPTURE(by_token);
     run packed(program_of("gpt")), apart(program_of("apart"));
     tensors weights = packed.tensors(region::weights);
-    copy_weights(apart, weights);  // of positions the first four
+    copy_weights(apart, weights);  // the positions' table has four rows
     std::vector<std::int32_t> tokens(tokens_of_step), targets(tokens_of_step), starts(tokens_of_step);
     for (int n = 0; n < tokens_of_step; ++n) {
       const int other = (3 * n + n / 5) % 7;
@@ -141,8 +141,7 @@ TEST_CASE(
     for (const auto& [name, values] : g) {
       CAPTURE(name);
       for (std::size_t i = 0; i < values.size(); ++i) {
-        const double expected =
-            i < h.at(name).size() ? h.at(name)[i] : 0;  // of positions that no document has
+        const double expected = i < h.at(name).size() ? h.at(name)[i] : 0;  // a position that no document has
         CHECK(std::abs(values[i] - expected) <= 1e-13 * scale);
         worst = std::max(worst, std::abs(values[i] - expected) / scale);
       }

@@ -16,7 +16,7 @@ constexpr training packed{.seq = 16, .global_batch = 12, .precision = f64, .end_
 constexpr training repeating = again(packed, {.full = true});
 constexpr training attention_again = again(packed, {.attention = true});
 constexpr training apart{
-    .seq = 4, .global_batch = 48, .precision = f64};  // as many tokens, each document a sequence
+    .seq = 4, .global_batch = 48, .precision = f64};  // as many tokens; each document is a sequence
 constexpr training unlimited{.seq = 16, .global_batch = 12, .precision = f64};
 
 constexpr schedules::gpipe once{1};
@@ -72,7 +72,7 @@ std::vector<split_plan> plans() {
         {.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 2, .ulysses = 2, .sequence_parallel = true},
         once);
 
-  // To hold the packed ones to: documents of four tokens each in a sequence, and sequences that are one
+  // References for the packed plans: documents of four tokens in a sequence each, and sequences that are one
   // document.
   l.add("apart", "one", gpt, {}, once, apart);
   l.add("apart", "two", gpt, {.world = 2, .dp_replicate = 2}, once, apart);

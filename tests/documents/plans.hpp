@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose sequences are of documents, on one rank and split: a job is a model.
+// Plans with documents in their sequences, on one rank and split. A job is a model.
 #pragma once
 #include "../families/split_plan.hpp"
 

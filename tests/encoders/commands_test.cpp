@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of the encoders' plans: describe, train, eval and export, and one sentence for each command
-// that they do not have.
+// The commands of the encoders' plans: describe, train, eval and export. Each unsupported command gives one
+// error sentence.
 #include "../extremes/bounded_run.hpp"
 #include "../runtime/trainer/scratch.hpp"
 #include "../said.hpp"

@@ -29,8 +29,8 @@ bool is_model(const certified& c) {
   return check_equivalence(c.steps.at(0).program, c.steps[0].verdict, c.model).holds;
 }
 
-/// Whether a program is still the model after `change` of the first op whose row begins with a name, on each
-/// rank that has one. The change is expected to apply to some rank.
+/// True if a program still matches the model after `change` of the first op whose row begins with a name, on
+/// each rank that has such an op. The change must apply to some rank.
 bool holds_after(const std::string& text, const std::string& row, auto change) {
   certified c = read_certificate(text);
   int changed = 0;
@@ -45,7 +45,7 @@ bool holds_after(const std::string& text, const std::string& row, auto change) {
   return is_model(c);
 }
 
-/// The name of the row of forward attention on this layout.
+/// The row name of forward attention in this layout.
 std::string attention_of(const std::string& text) {
   for (const char* row : {"ring_attention", "chunk_attention"})
     if (text.find(row) != text.npos) return row;

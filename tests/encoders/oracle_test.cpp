@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encoders compute what PyTorch computes in float64, on every layout: the losses of five steps, and every
-// element of the gradients of the first.
+// Encoders compute the same as PyTorch in float64, on every layout. The losses of five steps and every
+// element of the first gradients are compared.
 #include <map>
 #include <string>
 

@@ -39,7 +39,7 @@ void check_arena(const lowered& l, const rankc::plan_data& plan, rankc::precisio
   for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
 }
 
-/// Check the programs of a plan, of the n-th of several for one target and type alone.
+/// Checks the programs of plan number n, for the targets and types that `takes` selects for it.
 int check_plan(const rankc::plan_data& plan, std::size_t n) {
   CAPTURE(plan.name);
   const std::vector<std::tuple<target, dtype, rankc::precision>> all{

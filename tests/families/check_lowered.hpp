@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every plan of a family must be, lowered for either target.
+// Checks of every plan of a family after lowering for the host and for CUDA.
 #pragma once
 #include <rankc/stages/plan_data.hpp>
 
 #include <vector>
 
-/// Check the programs of plans for training and evaluation: of each plan in f64 for the host, in f32 and in
-/// bf16 for CUDA, or in one of these in turn (some_of.hpp). Each program is proven and is the model, and its
-/// arena has the bytes that are counted; on the host its certificate is accepted too.
-/// Returns: how many programs were checked.
+/// Checks the training and evaluation programs of plans. Each plan is lowered in f64 for the host, and in f32
+/// and in bf16 for CUDA, or in one of these in turn (some_of.hpp). Each program is proven and matches the
+/// model, and its arena has the predicted size. On the host its certificate is accepted too.
+/// Returns: the number of checked programs.
 int check_lowered(const std::vector<rankc::plan_data>& plans);
 
-/// The number of programs that check_lowered checks of `plans` plans.
+/// The number of programs that check_lowered checks for `plans` plans.
 int lowered_programs_of(int plans);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family's plans on GPUs in f32: the gradients of a first step are those of one rank on the host in f64.
+// A family's plans on GPUs in f32: the first step's gradients match those of one rank on the host in f64.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ tensors gradients_of(const registered& program) {
   return all;
 }
 
-/// All plans that need so many GPUs at least, and at most.
+/// Compares all plans that need `least` to `most` GPUs.
 void compare(int least, int most, int expected) {
   int plans = 0;
   double worst = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family's programs in f64: on one rank their gradients are those of finite differences, of large tensors
-// some elements alone unless RANKC_EVERY_ELEMENT is set.
+// A family's programs in f64: on one rank their gradients match finite differences. Only some elements of
+// large tensors are compared, unless RANKC_EVERY_ELEMENT is set.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -15,8 +15,8 @@ namespace {
 
 using rankc::runtime::region;
 
-/// d loss / d element by central differences, of the batch that is loaded: of two losses where that is what
-/// is expected, else of four, which is of fourth order.
+/// d loss / d element of the loaded batch by central differences: two losses if they give the expected value,
+/// else four, which is of fourth order.
 double finite_difference(run& r, const rankc::runtime::global_parameter& p, std::vector<double>& values,
                          std::size_t i, const auto& as_expected) {
   constexpr double h = 2e-5;
@@ -38,7 +38,7 @@ double finite_difference(run& r, const rankc::runtime::global_parameter& p, std:
   return d;
 }
 
-/// Whether element i of a tensor of `elements` is compared: about 24 of a large tensor, spread over its rows
+/// True if element i of a tensor of `elements` is compared: about 24 of a large tensor, spread over its rows
 /// and columns.
 bool is_compared(std::size_t i, std::size_t elements) {
   static const bool every = std::getenv("RANKC_EVERY_ELEMENT") != nullptr;
@@ -46,7 +46,7 @@ bool is_compared(std::size_t i, std::size_t elements) {
   return every || elements <= enough || (i * 2654435761u >> 16) % elements < enough;
 }
 
-/// Whether a parameter is not trained, by its name.
+/// True if the name is one of a frozen parameter.
 bool is_frozen(const std::string& name) { return name.find("frozen") != name.npos; }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run of PyTorch in float64 (tests/oracles/hashed.py): weights by hash, losses of some steps, and every
-// element of the gradients of the first.
+// A run of PyTorch in float64 (tests/oracles/hashed.py): weights by hash, the losses of some steps, and every
+// element of the first step's gradients.
 #pragma once
 #include <rankc/trainer/hash.hpp>
 #include <rankc/trainer/npy_file.hpp>

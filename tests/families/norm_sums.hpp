@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sums of the norm over ranks, and the communicators that they could be over instead.
+// The all-reduces of the gradient norm, and the wrong communicators that they could use.
 #pragma once
 #include <rankc/codegen/program.hpp>
 
@@ -12,7 +12,7 @@ namespace norm_sums {
 
 using namespace rankc::codegen;
 
-/// The communicator of a kind, as "dp", that a rank is in; -1: none.
+/// The communicator of a kind, such as "dp", that contains a rank; -1: none.
 inline int communicator_of(const program& p, int rank, const std::string& kind) {
   for (std::size_t c = 0; c < p.communicators.size(); ++c) {
     const std::vector<int>& ranks = p.communicators[c].ranks;
@@ -38,7 +38,7 @@ inline std::set<std::string> sums_of_norm(const program& p) {
   return names;
 }
 
-/// Whether a sum is already over ranks of a kind.
+/// True if a sum already runs over the ranks of a kind.
 inline bool same_members(const program& p, const std::string& kind, const std::string& sum) {
   for (const op& o : p.ranks[0].ops)
     if (o.name == sum) {
@@ -51,7 +51,7 @@ inline bool same_members(const program& p, const std::string& kind, const std::s
   return false;
 }
 
-/// On all ranks, sum the norm over ranks of another kind.
+/// Moves the norm's sum to the communicator of another kind, on all ranks.
 inline void move_sum(program& p, const std::string& sum, const std::string& kind) {
   for (int r = 0; r < static_cast<int>(p.ranks.size()); ++r)
     for (op& o : p.ranks[static_cast<std::size_t>(r)].ops)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How plans of a family are declared: FAMILY_JOB_LAYOUT, of the family's recipe where none is given.
+// Declaration of a family's plans as FAMILY_JOB_LAYOUT. The family's recipe is the default.
 #pragma once
 #include "split_plan.hpp"
 
@@ -31,7 +31,7 @@ class plan_list {
   const rankc::training recipe_;
 };
 
-/// The same recipe with what backward repeats.
+/// The same recipe with recomputation in backward.
 constexpr rankc::training again(rankc::training recipe, const rankc::recomputation& of) {
   recipe.recompute = of;
   return recipe;

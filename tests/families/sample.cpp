@@ -14,7 +14,7 @@ std::string valued(const char* name, T value) {
   return std::string(name) + " " + std::to_string(static_cast<int>(value));
 }
 
-/// The ways in which a plan splits its model.
+/// The axes along which a plan splits its model.
 names axes_of(const rankc::plan_data& p) {
   const rankc::parallel_dims& d = p.dims;
   names all;
@@ -32,7 +32,7 @@ names axes_of(const rankc::plan_data& p) {
   return all;
 }
 
-/// How it communicates along its axes.
+/// The settings of communication along these axes.
 names dims_of(const rankc::parallel_dims& d) {
   names all{valued("prefetch", d.prefetch)};
   if (d.dp_shard > 1) all.insert(valued("reshard", d.reshard));

@@ -11,6 +11,6 @@
 /// of its ops, its element type, and several ranks or recomputation for its job.
 std::set<std::string> traits_of(const family_program&);
 
-/// The programs on one rank, each program with a trait that no program before it has, and the first program
-/// of its job, which tests compare it with.
+/// The programs on one rank, each program with a trait that no earlier program has, and the first program of
+/// its job, which tests compare it with.
 std::vector<family_program> sample(std::vector<family_program>);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of a family, each on one rank and split: those of one job train the same.
+// Plans of a family, each on one rank and split. All layouts of a job train alike.
 #pragma once
 #include <rankc/stages/plan_data.hpp>
 
@@ -11,5 +11,5 @@ struct split_plan {
   rankc::plan_data plan;
 };
 
-/// Errors: std::logic_error where there is none.
+/// Errors: std::logic_error if there is no such plan.
 rankc::plan_data find_plan(std::vector<split_plan> among, const std::string& job, const std::string& layout);

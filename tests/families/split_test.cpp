@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A family's programs in f64: split plans train as one rank does. The gradients of the first step are
-// compared, and the parameters after three steps, or after five where the family has every program. The last
-// step is timed call by call: each rank makes the calls that its table lists.
+// A family's programs in f64: split plans train like one rank. The gradients of the first step are compared,
+// and the parameters after three steps, or after five if the family has every program. The last step is timed
+// call by call: each rank makes the calls that its table lists.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ TEST_CASE("plans that are split compute what one rank does") {
         const double error = std::abs(values[i] - g.at(name)[i]) / scale;
         CHECK(error <= 1e-10);
         worst = std::max(worst, error);
-        // AdamW makes a whole step of a gradient that is nothing but rounding.
+        // AdamW turns a gradient that is only rounding error into a whole step.
         if (std::abs(values[i]) <= 1e-9) continue;
         const double apart = std::abs(one_w.at(name)[i] - w.at(name)[i]);
         CHECK(apart <= 1e-10);

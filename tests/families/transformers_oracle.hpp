@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model as transformers or PyTorch computes it in float64: weights, batches, losses and gradients from the
+// A model computed by transformers or PyTorch in float64: weights, batches, losses and gradients from the
 // files of an oracle. Rows of a batch have one token more than a sequence.
 #pragma once
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ inline nlohmann::json read_json(const std::string& path) {
   return nlohmann::json::parse(in);
 }
 
-/// Loads the weights of a folder. `name_in_file` gives the file's name of one of our parameters.
+/// Loads the weights of a folder. `name_in_file` maps our parameter names to the file's names.
 inline void load_weights_of(const std::string& folder, run& r, auto name_in_file) {
   const rankc::runtime::safetensors_reader file(folder + "model.safetensors");
   for (const auto& p : rankc::runtime::global_parameters(r.about))
@@ -40,7 +40,7 @@ class transformers_oracle {
   nlohmann::json expected() const { return read_json(folder_ + "expected.json"); }
   nlohmann::json batches() const { return read_json(folder_ + "batches.json"); }
 
-  /// Their name of one of our parameters.
+  /// The oracle's name of one of our parameters.
   static std::string name_in_file(const std::string& ours) {
     const std::vector<std::pair<std::string, std::string>> whole{
         {"wte", "model.embed_tokens"}, {"norm", "model.norm"}, {"lm_head", "lm_head"}};

@@ -10,7 +10,7 @@
 
 /// The arguments of a generator: generate TARGET OUT PARTS [sample].
 struct generate_request {
-  /// Exits with 2 if the arguments are others.
+  /// Exits with 2 if the arguments are not of that form.
   generate_request(int argc, char** argv);
   std::string target, out;
   int parts;
@@ -23,8 +23,8 @@ struct generate_request {
 /// because programs of both targets are linked together.
 /// Errors: 1 if a plan is refused; its generator prints the reason.
 int write_programs(const generate_request&, std::vector<family_program> programs);
-/// For the host every plan in f64; for GPUs the plans on up to four ranks in f32.
+/// For the host, every plan in f64; for GPUs, the plans on up to four ranks in f32.
 int write_programs(const generate_request&, std::vector<split_plan> plans);
-/// For the host every plan in f64; for GPUs the plans on up to two ranks in f32 and in bf16. Names end with
+/// For the host, every plan in f64; for GPUs, the plans on up to two ranks in f32 and in bf16. Names end with
 /// the type.
 int write_programs_of_types(const generate_request&, const std::vector<split_plan>& plans);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a folder of Hugging Face and a file of conversations to a folder with merged weights, by commands.
+// Fine-tuning by commands: from a Hugging Face folder and a file of conversations to a folder with merged
+// weights.
 #include "../extremes/bounded_run.hpp"
 #include "../runtime/trainer/scratch.hpp"
 #include "../slowness.hpp"
@@ -23,7 +24,8 @@ const std::string base = FINE_TUNING_BASE, adapted = FINE_TUNING_ADAPTED, tool =
 struct folder {
   scratch files;
 
-  /// Run a command that must succeed. Returns: its output.
+  /// Runs a command that must succeed.
+  /// Returns: its output.
   std::string run(const words& all) const {
     const auto limit = rankc::test::scaled(60);
     const auto done = rankc::test::run_bounded(all, files.path(), limit, limit);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small Llama for conversations, and LoRA adapters of it.
+// A small Llama for conversations, and its LoRA adapters.
 #pragma once
 #include <rankc/rankc.hpp>
 
@@ -10,7 +10,7 @@ using namespace rankc;
 inline constexpr auto small_llama =
     models::llama{.layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .ffn = 64, .vocab = 562};
 
-/// The labels of conversations alone have a loss. Token 561 of the test's tokenizer ends each conversation.
+/// Only labels inside conversations have a loss. Token 561 of the test's tokenizer ends each conversation.
 constexpr training on_conversations(low_rank_adaptation lora) {
   return {.seq = 64,
           .global_batch = 4,

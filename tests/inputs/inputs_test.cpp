@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that take inputs which their model declares: what they do with the values, and what they refuse.
+// Programs with declared inputs: the effect of their values, and the inputs that are refused.
 #include <rankc/runtime/embedded.hpp>
 #include <rankc/runtime/host/embedded.hpp>
 #include <rankc/trainer/command_line.hpp>
@@ -24,14 +24,14 @@ const registered& find_program(const std::string& layout) {
                        [&](const registered& p) { return p.layout == layout; });
 }
 
-/// The loss of the loaded tokens if the named input is multiplied by a factor.
+/// The loss of the loaded tokens after scaling the named input by a factor.
 double loss_with(const std::string& layout, const std::string& changed, double factor) {
   run r(find_program(layout));
   r.load([&](const std::string& name, double value) { return name == changed ? factor * value : value; });
   return r.engine->evaluate();
 }
 
-/// One microbatch of each input of a program, in a form that a test may damage.
+/// One microbatch of each input of a program, which a test can corrupt.
 struct microbatch_inputs {
   explicit microbatch_inputs(const description& about) {
     for (const input_row& i : inputs_of(about)) {

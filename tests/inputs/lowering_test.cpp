@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with declared inputs, lowered: their memory, their certificates, and inputs of another place.
+// Programs with declared inputs after lowering: their memory, their certificates, and inputs at wrong places.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -21,7 +21,7 @@ equivalence compare(const certified& c) {
 }
 std::string first_reason(const equivalence& e) { return e.reasons.empty() ? "" : e.reasons.front(); }
 bool is_model(const certified& c) { return compare(c).holds; }
-/// The first input of a name that a rank begins with; nullptr if the rank reads none.
+/// The first input with a name that a rank starts with; nullptr if the rank reads none.
 holding* find_input(certified& c, const std::string& name) {
   for (rank_program& rank : c.steps.at(0).program.ranks)
     for (holding& h : rank.ops.front().holds)

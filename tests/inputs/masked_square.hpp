@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loss of a user's own that leaves ignored labels out: the sum of x^2 over tokens whose label counts,
-// divided by the number of these labels in the step.
+// A user-defined loss that leaves ignored labels out: the sum of x^2 over tokens whose label counts, divided
+// by the number of such labels in the step.
 #pragma once
 
 #if defined(RANKC_HOST_KERNELS)
@@ -48,7 +48,7 @@ namespace user {
 using namespace rankc;
 using namespace rankc::ports;
 
-/// The labels lie as the tokens of x do, and every rank has the number of labels of the step.
+/// The labels are sharded like the tokens of x, and every rank has the step's number of labels.
 constexpr void check_labels(complaint& c, axis a, const type& x, const type& targets, const type& count) {
   const placement expected = x[a] == V(1) ? I : x[a];
   if (x[a] == P) c.found(a, "the value", x, "R, I or V", placement_rules::reduce_first);

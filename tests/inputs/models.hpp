@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model that is given more than tokens and targets: weights of tokens, of elements and of the step, and
-// labels for a second loss.
+// A model with more inputs than tokens and targets: weights per token, per element and per step, and labels
+// for a second loss.
 #pragma once
 #include <rankc/rankc.hpp>
 
@@ -15,8 +15,8 @@ using namespace rankc;
 inline constexpr dim hidden{"hidden", 12}, vocab{"vocab", 32}, ffn{"ffn", 20};
 inline constexpr parameter_handle table = token_table(vocab, hidden);
 
-/// An MLP that penalises its result by the weights of tokens and of the step, and its input by those of
-/// elements.
+/// An MLP with penalties on its result, weighted per token and per step, and on its input, weighted per
+/// element.
 struct penalised_mlp {
   static constexpr std::string_view name = "penalised_mlp";
   constexpr value forward(trace& t, value x, const layer_context& c) const {
@@ -30,7 +30,7 @@ struct penalised_mlp {
   }
 };
 
-/// The loss of the next tokens, and half the loss of the other labels.
+/// The loss of the next tokens, plus half the loss of the other labels.
 struct two_losses {
   static constexpr std::string_view name = "head";
   constexpr value forward(trace& t, value x, const layer_context& c) const {

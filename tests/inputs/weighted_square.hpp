@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses that read an input which the model declares: the sum of x^2 with a weight for each token, for each
-// element, or for the step.
+// Losses that read a declared input: the sum of x^2 weighted per token, per element, or per step.
 #pragma once
 
 #if defined(RANKC_HOST_KERNELS)
@@ -71,7 +70,7 @@ namespace user {
 using namespace rankc;
 using namespace rankc::ports;
 
-/// The weights lie as the tokens of x do.
+/// The weights are sharded like the tokens of x.
 constexpr void check_weights(complaint& c, axis a, const type& x, const type& weights) {
   const placement expected = x[a] == V(1) && weights.ndim == 1 ? I : x[a];
   if (x[a] == P) c.found(a, "the value", x, "R, I or V", placement_rules::reduce_first);
@@ -91,7 +90,7 @@ constexpr void weighted_gradient(complaint& c, types in, type* out, const op&) {
   }
 }
 
-/// Every rank has the weight of the step.
+/// Every rank has the step's weight.
 constexpr void check_step_weight(complaint& c, axis a, const type& x, const type& weight) {
   if (x[a] == P) c.found(a, "the value", x, "R, I or V", placement_rules::reduce_first);
   if (weight[a] != I) c.found(a, "the weight", weight, "invariant (I)", "take an input of the step");

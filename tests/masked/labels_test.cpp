@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ignored labels in programs: a loss that is put together again from those of single labels, steps in which
-// no label counts, and labels that are refused.
+// Ignored labels in programs: a loss recomputed from those of single labels, steps in which no label counts,
+// and labels that are refused.
 #include <rankc/runtime/embedded.hpp>
 #include <rankc/runtime/host/embedded.hpp>
 
@@ -62,7 +62,7 @@ TEST_CASE("the loss is the sum of the labels' losses divided by their number, be
 
 TEST_CASE("a step in which no label counts changes no weight and no moment, and no later step") {
   for (const registered& program : host_registry) {
-    if (program.job == "llama" || program.job == "tied") continue;  // oracle_test has such steps
+    if (program.job == "llama" || program.job == "tied") continue;  // oracle_test covers such steps
     CAPTURE(program.job);
     CAPTURE(program.layout);
     run r(program, "arith", 1e-2), without(program, "arith", 1e-2);

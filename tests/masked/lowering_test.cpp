@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans with ignored labels, lowered for both targets, and programs that take another mean than the model.
+// Plans with ignored labels, lowered for both targets, and programs that compute another mean than the model.
 #include <doctest/doctest.h>
 
 #include <rankc/plan/make_plan.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Models of the plans whose loss ignores some labels.
+// Models with a loss that ignores some labels.
 #pragma once
 #include <rankc/rankc.hpp>
 
@@ -41,7 +41,7 @@ inline constexpr models::qwen3_moe experts{.layers = 4,
                                            .norm_topk_prob = false,
                                            .router_losses = {.balance = 0.01, .z = 0.001}};
 
-/// A head with a second loss of the same labels, as one that predicts them from other features has.
+/// A head with a second loss of the same labels, as if it predicted them from other features.
 struct two_losses {
   static constexpr std::string_view name = "head";
   parameter_handle table;

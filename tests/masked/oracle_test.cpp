@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Losses and gradients with ignored labels are those of PyTorch in float64, on every layout. The wrong mean,
-// that of the rows' own means, is another number.
+// Losses and gradients with ignored labels match PyTorch in float64, on every layout. The wrong mean, a mean
+// of the rows' means, differs.
 #include <cmath>
 #include <utility>
 

@@ -73,7 +73,7 @@ void add_documents(plan_list& l) {
         packed);
 }
 
-/// Schedules in which two ranks have the last stage, or a rank has it with others, and a second loss.
+/// Schedules in which two ranks have the last stage, or a rank has it and other stages, and a second loss.
 void add_schedules(plan_list& l) {
   constexpr two_heads model{};
   l.add("two_losses", "one", model, {}, schedules::gpipe{6});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose loss ignores some labels, each on one rank and split.
+// Plans with a loss that ignores some labels, each on one rank and split.
 #pragma once
 #include "../families/split_plan.hpp"
 

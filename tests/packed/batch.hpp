@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The batches of torch_packed.py: tokens of which some end documents, labels of which some are ignored, and
-// weights of tokens.
+// The batches of torch_packed.py: tokens, some of which end documents; labels, some of which are ignored; and
+// token weights.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -13,7 +13,7 @@ inline std::uint64_t drawn(std::uint64_t number, std::uint64_t place) {
   return (number + 17 * place) * 2654435761u >> 8;
 }
 
-/// A row of the batch of a step: one token more than a sequence.
+/// A row of a step's batch, with one token more than a sequence.
 inline std::vector<std::int32_t> row_of_tokens(const run& r, std::int64_t step, std::uint64_t row) {
   std::vector<std::int32_t> tokens(static_cast<std::size_t>(r.about.seq) + 1);
   const std::uint64_t first =
@@ -25,7 +25,7 @@ inline std::vector<std::int32_t> row_of_tokens(const run& r, std::int64_t step, 
   return tokens;
 }
 
-/// Loads the batch of the run's next step. Of each row another share of the labels is ignored.
+/// Loads the batch of the run's next step. Each row ignores another share of its labels.
 inline void load_batch(run& r) {
   const auto seq = static_cast<std::size_t>(r.about.seq);
   const auto read = [&](std::uint64_t row, const rankc::runtime::sample_view& to) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents of a sequence do not see each other: with the losses of one document alone, other tokens in the
-// other documents move neither the loss nor a gradient, on every layout.
+// Documents of a sequence do not see each other. Only one document's labels count; then changed tokens in the
+// other documents change neither the loss nor a gradient, on every layout.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -20,7 +20,7 @@ struct document {
   std::uint64_t row;
   std::size_t begin, end;
   bool has(std::uint64_t r, std::size_t place) const { return r == row && place >= begin && place < end; }
-  /// Whether the token lies before the document and ends the document before.
+  /// True for the end token just before the document.
   bool begins_after(std::uint64_t r, std::size_t place) const { return r == row && place + 1 == begin; }
 };
 
@@ -45,8 +45,8 @@ struct result {
   tensors gradients;
 };
 
-/// A step from the first weights with the losses of a document alone. `change` changes the other tokens, and
-/// `own` the first token of the document.
+/// A step from the initial weights that counts the losses of one document. `change` changes the other tokens,
+/// and `own` the first token of the document.
 result step_of(const registered& program, const document& counted, bool change, bool own = false) {
   run r(program);
   hashed_oracle::load_weights(r);
@@ -77,7 +77,7 @@ result step_of(const registered& program, const document& counted, bool change, 
   return {out.loss, r.tensors(region::gradients)};
 }
 
-/// The largest difference of the losses and of the gradients.
+/// The largest difference in the losses and in the gradients.
 double difference(const result& a, const result& b) {
   double most = std::abs(a.loss - b.loss);
   for (const auto& [name, values] : a.gradients)
@@ -96,7 +96,7 @@ TEST_CASE("other documents move neither the loss of a document nor its gradients
     const std::vector<document> all = documents_of(run(program));
     int documents = 0, at_the_begin = 0, at_the_end = 0, moved = 0;
     double worst = 0;
-    for (std::size_t n = 0; n < all.size(); n += 3) {  // every third of all
+    for (std::size_t n = 0; n < all.size(); n += 3) {  // every third document
       const document& d = all[n];
       if (d.end - d.begin < 2) continue;
       CAPTURE(d.row);

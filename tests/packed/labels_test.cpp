@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that ignore labels across documents: what they say of themselves, evaluation, and labels that an
-// application gives.
+// Plans that ignore labels across documents: their description, their evaluation, and labels that an
+// application supplies.
 #include <rankc/runtime/embedded.hpp>
 #include <rankc/runtime/host/embedded.hpp>
 
@@ -44,7 +44,7 @@ TEST_CASE("a program says that labels across documents are ignored") {
 TEST_CASE("an evaluation is the mean over the labels that are left") {
   run r(find_program("llama"));
   hashed_oracle::load_weights(r);
-  const auto read = [&](std::uint64_t row, const sample_view& to) {  // weights of tokens stay 0
+  const auto read = [&](std::uint64_t row, const sample_view& to) {  // token weights stay 0
     const std::vector<std::int32_t> tokens = packed::row_of_tokens(r, 0, row);
     std::copy_n(tokens.begin(), tokens.size() - 1, to.tokens);
     std::copy_n(tokens.begin() + 1, tokens.size() - 1, to.targets);

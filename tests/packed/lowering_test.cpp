@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of packed plans, lowered: their certificates, and a user's own loss by another number of labels.
+// Programs of packed plans after lowering: their certificates, and a user-defined loss divided by a wrong
+// number of labels.
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/certificate.hpp>
@@ -23,7 +24,7 @@ using equivalence_tests::subject;
 
 namespace {
 
-/// The first reason that the programs of a certificate are not its model; empty where they are.
+/// The first reason why the programs of a certificate do not match its model; empty if they match.
 std::string reason_of(const std::string& text) {
   const certified c = read_certificate(text);
   const equivalence e = check_equivalence(c.steps.at(0).program, c.steps[0].verdict, c.model);

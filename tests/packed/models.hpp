@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Llama with three losses: cross entropy over the labels that count, a penalty with a weight for each
-// token, and a loss of a user's own over the tokens whose label counts.
+// A Llama with three losses: cross entropy over the labels that count, a penalty weighted per token, and a
+// user-defined loss over the tokens whose label counts.
 #pragma once
 #include <rankc/rankc.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents, ignored labels, labels across documents, weights of tokens and a user's own loss of labels: with
-// one microbatch and with four, and on every layout, PyTorch computes the same in float64.
+// Programs with documents, ignored labels, labels across documents, token weights and a user-defined loss
+// match PyTorch in float64, with one microbatch and with four, on every layout.
 #include "batch.hpp"
 #include "hashed_oracle.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans whose sequences are packed with documents and whose loss ignores labels, also those across documents.
-// Job "whole" has the same model and no documents.
+// Plans with documents packed into sequences, and a loss that ignores labels, including labels across
+// documents. Job "whole" has the same model without documents.
 #pragma once
 #include "../families/split_plan.hpp"
 

@@ -89,7 +89,7 @@ bool code::may_open_arguments(std::size_t index) const {
   return is_word(before) && !is_one_of(before, {"operator", "return"});
 }
 
-// A < without such an end is less-than. Only template parameters have an = for a default.
+// A < without a matching > is less-than. Only template parameters have an = for a default.
 std::size_t code::end_of_arguments(std::size_t open) const {
   const bool parameters = is(open - 1, "template") || is(open - 1, "]");
   for (std::size_t i = open + 1; i < size();) {

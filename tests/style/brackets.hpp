@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokens whose brackets are paired: also the < > of template arguments, and <<< >>> of a kernel launch.
+// Tokens with paired brackets, including the < > of template arguments and the <<< >>> of a kernel launch.
 #pragma once
 #include <cstddef>
 #include <initializer_list>
@@ -12,7 +12,7 @@ namespace rankc::style {
 
 inline constexpr std::size_t no_token = static_cast<std::size_t>(-1);
 
-/// Errors: std::invalid_argument where ( ) [ ] { } are not balanced.
+/// Errors: std::invalid_argument if ( ) [ ] { } are not balanced.
 class code {
  public:
   explicit code(std::vector<token> tokens);
@@ -31,11 +31,11 @@ class code {
   /// The token after this one, or after the bracket pair that this one opens.
   std::size_t after(std::size_t index) const { return opens(index) ? partner_[index] + 1 : index + 1; }
 
-  /// Whether a comma separates: `operator,` is a name.
+  /// True if a comma separates; in `operator,` it is a name.
   bool is_comma(std::size_t index) const { return is(index, ",") && !is(index - 1, "operator"); }
-  /// Whether a { holds statements or declarations, and not initializers. An empty one does not count.
+  /// True if a { holds statements or declarations, not initializers. An empty one does not count.
   bool is_block(std::size_t index) const;
-  /// Whether a [ begins a lambda.
+  /// True if a [ begins a lambda.
   bool is_capture(std::size_t index) const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted sources: which brackets are paired, and which of them begin a block or a lambda.
+// Sample sources: the pairs of brackets, and the brackets that begin a block or a lambda.
 #include "brackets.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ std::string outline(std::string_view text) {
   return joined;
 }
 
-/// Whether the first `bracket` of the source is a block, or a lambda's capture.
+/// True if the first `bracket` of the source is a block or a lambda capture.
 bool is_block(std::string_view text) {
   const code source(lex(text).tokens);
   std::size_t i = 0;

@@ -7,7 +7,7 @@
 namespace rankc::style {
 namespace {
 
-// The tokens of a statement; a bracket pair is there as its opening bracket.
+// The tokens of a statement. A bracket pair is represented by its opening bracket.
 using statement = std::span<const std::size_t>;
 
 class reader {
@@ -32,7 +32,7 @@ class reader {
     }
   }
 
-  // The block of a function, a loop or a branch ends a statement. That of a lambda or a class does not.
+  // True for the block of a function, a loop or a branch, and false for the block of a lambda or a class.
   bool ends_statement(statement tokens) const {
     const std::size_t brace = tokens.back();
     if (!source_.is(brace, "{") || defines_class(tokens) || is_lambda(tokens)) return false;
@@ -66,7 +66,7 @@ class reader {
       found_.push_back({source_[*comma].line, "a comma between statements"});
   }
 
-  // Leaves out `else`, `if (...)`, `case ...:`, labels, attributes, and macros called before a declaration.
+  // Removes `else`, `if (...)`, `case ...:`, labels, attributes, and macros called before a declaration.
   statement without_header(statement tokens) const {
     while (!tokens.empty()) {
       const std::size_t length = header_length(tokens);

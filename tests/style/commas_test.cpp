@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted statements: those joined by a comma operator are found, and no other comma is.
+// Sample statements: statements joined by a comma operator are found, and no other comma is.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -10,7 +10,7 @@ using namespace rankc::style;
 
 namespace {
 
-/// How many statements of a function's body are found.
+/// The number of findings in a function's body.
 std::size_t commas(const std::string& statements) {
   return comma_statements(code(lex("void f() { ; " + statements + " }").tokens)).size();
 }

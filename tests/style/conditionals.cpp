@@ -10,12 +10,13 @@ bool is_before_condition(const code& source, std::size_t i) {
       i, {",", ":", "return", "=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="});
 }
 
-// The expression that is being read between two brackets.
+// The expression being read between two brackets.
 struct frame {
-  bool block = false;    // The braces of a lambda or another block. A conditional around them does not count.
-  int before_colon = 0;  // Conditionals whose `:` is still to come.
+  bool block =
+      false;  // The braces of a lambda or another block, which end the search for an outer conditional.
+  int before_colon = 0;       // Conditionals whose `:` is still to come.
   bool after_colon = false;   // The last branch of a conditional is being read.
-  bool in_condition = false;  // A bracket pair of what may become a condition has a conditional.
+  bool in_condition = false;  // A bracket pair in a possible condition contains a conditional.
 
   bool in_branch() const { return before_colon > 0 || after_colon; }
 };

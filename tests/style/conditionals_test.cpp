@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted expressions: a conditional operator within another one is found, and one beside another is not.
+// Sample expressions: a conditional operator inside another one is found, and one next to another is not.
 #include <doctest/doctest.h>
 
 #include <string>

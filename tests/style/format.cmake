@@ -1,7 +1,7 @@
 # cmake -DROOT=<source folder> -DCLANG_FORMAT=<program> -DOUT=<folder> -P format.cmake
 #
-# Every source is as clang-format writes it. The two commands of execute_process run at once, each on half of the files and
-# with a log of its own in OUT.
+# Checks that every source is formatted as by clang-format. The two commands of execute_process run concurrently, each on
+# half of the files and with its own log in OUT.
 cmake_minimum_required(VERSION 3.25)
 include("${CMAKE_CURRENT_LIST_DIR}/files.cmake")
 math(EXPR half "${count} / 2")

@@ -4,7 +4,7 @@
 namespace rankc::style {
 namespace {
 
-// Whether a { is that of a namespace or of `extern "C"`.
+// True if a { belongs to a namespace or to `extern "C"`.
 bool is_namespace(const code& source, std::size_t brace) {
   if (source[brace - 1].kind == token_kind::literal) return source.is(brace - 2, "extern");
   std::size_t i = brace - 1;

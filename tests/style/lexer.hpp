@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits a C++ or CUDA source into lines and tokens. Comments and preprocessor directives give no tokens.
+// Splits a C++ or CUDA source into lines and tokens. Comments and preprocessor directives are not tokens.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -21,8 +21,8 @@ struct lexed {
   std::vector<token> tokens;
 };
 
-/// Lexes a source that compiles. Every view is into `text`. `>` is a token of its own, so `>>` is two and
-/// `>>>` is three.
+/// Lexes a source that compiles. Every view is into `text`. Each `>` is one token, so `>>` is two and `>>>`
+/// is three.
 lexed lex(std::string_view text);
 
 }  // namespace rankc::style

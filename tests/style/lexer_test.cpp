@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted sources: which tokens the lexer makes of them, and on which lines.
+// Sample sources with the tokens that the lexer must find, and their lines.
 #include "lexer.hpp"
 
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // rankc_messages FILE...
 //
-// Prints every sentence with an id of these sources, a line each, by rising id: codegen/tool/messages.txt.
-// The exit code is 1 where two sentences share an id, or one sentence has two.
+// Prints all sentences with an id in these sources, one per line, sorted by id: codegen/tool/messages.txt.
+// The exit code is 1 if two sentences share an id, or one sentence has two.
 #include <exception>
 #include <fstream>
 #include <iostream>

@@ -2,7 +2,7 @@
 // rankc_style FILE...
 //
 // Checks the files by all rules, and prints each finding as `file:line: rule: text`. The current folder is
-// the root of the repository. The exit code is 1 where there is a finding.
+// the root of the repository. The exit code is 1 if there is a finding.
 #include <algorithm>
 #include <exception>
 #include <fstream>

@@ -14,7 +14,7 @@ bool begins_with_id(std::string_view literal) {
          std::all_of(literal.begin() + 3, literal.begin() + 7, is_digit);
 }
 
-/// The characters between the quotes; a backslash stands for the character behind it.
+/// The characters between the quotes; a backslash stands for the character after it.
 std::string characters(std::string_view literal) {
   std::string out;
   for (std::size_t i = 1; i + 1 < literal.size(); ++i) {

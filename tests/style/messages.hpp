@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sentences of runtime/ and codegen/ that have an id: literals such as "RC6101: {} cannot be read: {}".
+// The sentences with an id in runtime/ and codegen/: literals such as "RC6101: {} cannot be read: {}".
 #pragma once
 #include <map>
 #include <string>
@@ -20,11 +20,11 @@ struct message {
 std::vector<message> messages(const lexed& source);
 
 /// The sentence of each id.
-/// Errors: std::runtime_error where two sentences have one id, or one sentence has two.
+/// Errors: std::runtime_error if two sentences have one id, or one sentence has two.
 class message_list {
  public:
   void add(std::string_view path, const message&);
-  /// A line for each id, in their order: "RC6101: {} cannot be read: {}".
+  /// One line per id, sorted: "RC6101: {} cannot be read: {}".
   std::string text() const;
 
  private:

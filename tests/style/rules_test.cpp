@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted lines and headers: long lines, `using namespace`, and which files the rules are for.
+// Sample lines and headers: long lines, `using namespace`, and the files that the rules apply to.
 #include "rules.hpp"
 
 #include <doctest/doctest.h>

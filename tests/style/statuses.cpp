@@ -9,7 +9,8 @@
 namespace rankc::style {
 namespace {
 
-// `cuda` and a capital letter, as in cudaFree; also cuMemAlloc, cublasLtCreate, ncclSend and cudnnCreate.
+// True for `cuda` and a capital letter, as in cudaFree; also for cuMemAlloc, cublasLtCreate, ncclSend and
+// cudnnCreate.
 bool returns_status(std::string_view name) {
   constexpr std::array<std::string_view, 6> libraries{"cublasLt", "cublas", "cudnn", "cuda", "nccl", "cu"};
   if (name == "cudnnGetLastErrorString") return false;  // it returns nothing
@@ -20,7 +21,7 @@ bool returns_status(std::string_view name) {
   });
 }
 
-// Whether a : ends `case ...:` or `default:`.
+// True if a : ends `case ...:` or `default:`.
 bool ends_label(const code& source, std::size_t colon) {
   std::size_t i = colon - 1;
   while (source.is(i, "::") || source.is(i - 1, "::")) --i;
@@ -38,7 +39,7 @@ bool is_call_statement(const code& source, std::size_t name) {
   return begins_statement(source, name);
 }
 
-// Whether the statement after the launch, which ends at `end`, asks for its error.
+// True if the statement after the launch, which ends at `end`, checks its error.
 bool is_checked(const code& source, std::size_t end) {
   for (std::size_t i = end + 1; i < source.size() && !source.is_one_of(i, {";", "}"}); ++i)
     if (source.is_one_of(i, {"cudaGetLastError", "cudaPeekAtLastError"})) return true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted calls of libraries: one whose status is dropped is found, and one that is read is not.
+// Sample calls of libraries: a dropped status is found, and a checked one is not.
 #include "rules.hpp"
 
 #include <doctest/doctest.h>

@@ -54,7 +54,7 @@ bool is_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' || c == '\'';
 }
 
-// Code between backticks and quotations become one word.
+// Replaces code between backticks and quotations by one word.
 std::string without_quotations(std::string_view text) {
   std::string plain;
   char closes = 0;
@@ -99,7 +99,7 @@ bool is_one_of(std::string_view word, std::string_view choice) {
   return std::find(choices.begin(), choices.end(), word) != choices.end();
 }
 
-// Whether the words begin with the phrase.
+// True if the words begin with the phrase.
 bool begin_with(std::span<const std::string> said, std::string_view phrase) {
   const std::vector<std::string_view> wanted = split(phrase, ' ');
   return said.size() >= wanted.size() &&

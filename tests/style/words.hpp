@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Habits of comments and pages that make a reader read a sentence twice.
+// Habits of comments and pages that force a reader to read a sentence twice.
 #pragma once
 #include <string>
 #include <string_view>
@@ -17,8 +17,8 @@ struct block {
 /// Markdown page without its code, tables and headings. The ending of `path` decides.
 std::vector<block> blocks_of(std::string_view path, std::string_view text);
 
-/// The habits of a block, each as a phrase that names it and its mend. Text between backticks or quotation
-/// marks is left out.
+/// The habits of a block, each as a phrase that names it and its replacement. Text between backticks or
+/// quotation marks is ignored.
 ///   "begins with 'what'"      a comment whose first word is a relative pronoun or a preposition
 ///   "'deal out': ..."         a private word for one of the field
 ///   "'is told': ..."          a passive of saying

@@ -2,8 +2,8 @@
 // rankc_words ALLOWED FILE...
 //
 // Prints the habits (words.hpp) of the comments and pages. A line of ALLOWED, `path count`, is the number of
-// flagged blocks of a file; other files have none. The exit code is 1 if a file has more, or fewer: the list
-// only shrinks.
+// flagged blocks of a file; for other files it is zero. The exit code is 1 if a file has more, or fewer: the
+// list only shrinks.
 #include <fstream>
 #include <iostream>
 #include <iterator>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Planted comments, pages and habits.
+// Sample comments, pages and habits.
 #include "words.hpp"
 
 #include <doctest/doctest.h>

@@ -19,7 +19,7 @@ from transformers import PreTrainedTokenizerFast
 
 HERE = pathlib.Path(__file__).parent
 DATE = "2025-08-05"
-# Of each template: the tokens that begin and end a text there, and the texts that begin and end what the model writes.
+# By template: the tokens that begin and end a text, and the texts that begin and end the model's output.
 NAMES = {
     "chatml": (None, None, "<|im_start|>assistant\n", ["<|im_end|>"]),
     "llama3": ("<|begin_of_text|>", "<|eot_id|>", "<|start_header_id|>assistant<|end_header_id|>\n\n", ["<|eot_id|>"]),

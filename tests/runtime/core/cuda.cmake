@@ -71,7 +71,8 @@ if(RANKC_GPU_PROGRAMS)
 endif()
 add_library(rankc_cuda_fault OBJECT runtime/core/cuda/failures/fault.cu)
 target_link_libraries(rankc_cuda_fault PRIVATE rankc::runtime_cuda)
-# A failing rank leaves its GPU unusable for the rest of the process, so each of these is a process of its own.
+# A failing rank leaves its GPU unusable for the rest of the process, so each of these tests is a separate
+# process.
 foreach(failure fault_in_collective fault_in_pipeline fault_by_rows throw_in_install)
   rankc_cuda_test(runtime_cuda_${failure} 2
     runtime/core/cuda/failures/${failure}_test.cpp $<TARGET_OBJECTS:rankc_cuda_fault>)
