@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples in .npy files: what is read, in which order, and each sentence that refuses a file.
+// Samples in .npy files: the values and their order, and the sentence that refuses each faulty file.
 #include <rankc/trainer/array_folder.hpp>
 #include <rankc/trainer/data.hpp>
 
@@ -34,7 +34,7 @@ void write_npy(const fs::path& file, const std::string& descr, const std::string
             static_cast<std::streamsize>(numbers.size() * sizeof(T)));
 }
 
-/// A program without tokens that takes features (4 tokens x 3 numbers) and a label below 5.
+/// A program without tokens that reads features (4 tokens x 3 numbers) and a label below 5.
 struct encoder_program : fake_program {
   explicit encoder_program(int dp = 1) : fake_program(1, dp, 1) {
     for (layout& l : layouts) l.reads_tokens = l.reads_targets = false;

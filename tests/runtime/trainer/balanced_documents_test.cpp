@@ -15,7 +15,7 @@ namespace {
 
 constexpr int end = 7;
 
-/// The cost of each data-parallel rank in each microbatch.
+/// The attention cost of each data-parallel rank in each microbatch.
 std::vector<std::vector<double>> loads(const std::vector<std::uint64_t>& costs,
                                        const std::vector<std::size_t>& order, int microbatches, int dp,
                                        int rows) {
@@ -30,7 +30,8 @@ std::vector<std::vector<double>> loads(const std::vector<std::uint64_t>& costs,
   return of;
 }
 
-/// The time of a step whose ranks wait for each other in each microbatch, relative to that of even loads.
+/// The time of a step whose ranks wait for each other in each microbatch, divided by the time with equal
+/// loads.
 double waiting(const std::vector<std::vector<double>>& loads) {
   double time = 0, all = 0;
   for (const auto& microbatch : loads) {

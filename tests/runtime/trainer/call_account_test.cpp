@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What calls took: a table of what they do, made of given times, and of a program's.
+// The account of a step's calls, from given times and from a program's run.
 #include <rankc/trainer/call_account.hpp>
 
 #include "../../exit_with.hpp"
@@ -30,7 +30,7 @@ TEST_CASE("an account is the mean of its steps, of one rank, apart by lanes") {
   const call_account a = account_of(program.about, 0, steps);
   CHECK(a.rank == 0);
   CHECK(a.step_ms == Approx(8.0));
-  // Between the two calls 3 ms of the first step and 1 ms of the second.
+  // The gap between the two calls is 3 ms in the first step and 1 ms in the second.
   CHECK(a.idle_ms == Approx(2.0));
   REQUIRE(a.calls.size() == 3);
   CHECK(a.calls[0].ms + a.calls[0].beside == 0);
@@ -80,8 +80,8 @@ TEST_CASE("where nothing computes it is said which call of another lane ends las
                   lane == 0 ? type_text<fake_calls::multiply>() : type_text<fake_calls::all_reduce>(), begin,
                   end};
   };
-  // Nothing computes in [1000, 1400], where one call ends at 1100 and one at 1300; in [2000, 2500], where one
-  // goes on; in [3000, 3200].
+  // The compute lane is idle in [1000, 1400], where calls on the other lane end at 1100 and 1300, in [2000,
+  // 2500], where one call continues, and in [3000, 3200].
   const std::vector<std::vector<traced>> steps{{on(0, 0, 1000), on(1, 0, 1100), on(1, 1100, 1300),
                                                 on(0, 1400, 2000), on(1, 1400, 2700), on(0, 2500, 3000),
                                                 on(0, 3200, 4000)}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints that a stranger has written: every checksum is right, and what they name or state is not.
+// Checkpoints from an untrusted source: every checksum is right, but names or values are wrong.
 #include <rankc/trainer/checkpoint.hpp>
 
 #include "../../exit_with.hpp"
@@ -33,7 +33,7 @@ class forged {
   const scratch& files() const { return files_; }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
 
-  /// Replace a file's text, and its line in COMMIT.
+  /// Replaces a file's text, and its line in COMMIT.
   void replace(const std::string& name, const std::string& text) const {
     std::string lines = contents(path("COMMIT"));
     const std::size_t end = lines.find(" " + name + "\n");
@@ -43,7 +43,7 @@ class forged {
     files_.write("step_000001/" + name, text);
   }
 
-  /// The refusal of an index that `change` has changed.
+  /// The refusal of an index after `change`.
   exit_with with(const std::function<void(ordered_json&)>& change) const {
     ordered_json root = index_;
     change(root);

@@ -42,7 +42,7 @@ TEST_CASE("a checkpoint loads equal into every layout") {
     fake_engine to(other);
     load_checkpoint(to, folder);
     CHECK(contents_of(to) == contents_of(e));
-    for (std::size_t rank = 1; rank < other.ranks.size(); ++rank)  // replicas hold the same
+    for (std::size_t rank = 1; rank < other.ranks.size(); ++rank)  // replicas hold the same values
       if (other.ranks[rank].pp == 0 && other.ranks[rank].tp == 0)
         CHECK(to.of(rank, region::first_moment) == to.of(0, region::first_moment));
   }
@@ -139,7 +139,7 @@ TEST_CASE("tables whose ranks hold an element twice, or not at all, are refused 
   CHECK(covers(areas{{0, 4, 0, 6}}, 4, 6));
   CHECK(covers(areas{{2, 2, 0, 3}, {0, 2, 0, 3}, {0, 4, 3, 3}}, 4, 6));
   CHECK_FALSE(covers(areas{{0, 4, 0, 5}}, 4, 6));
-  CHECK_FALSE(covers(areas{{0, 2, 0, 6}, {1, 3, 0, 6}}, 4, 6));  // twice
+  CHECK_FALSE(covers(areas{{0, 2, 0, 6}, {1, 3, 0, 6}}, 4, 6));  // an element twice
   CHECK_FALSE(covers(areas{{0, 2, 0, 6}, {3, 1, 0, 6}}, 4, 6));  // a hole
   CHECK_FALSE(covers(areas{{0, 2, 0, 6}, {2, 2, 0, 6}, {0, 4, 0, 6}}, 4, 6));
   CHECK_FALSE(covers(areas{{0, 2, 0, 6}, {2, 3, 0, 6}}, 4, 6));  // past the end
@@ -177,12 +177,11 @@ TEST_CASE("run.json returns the run, and any change to it is seen") {
       files.write("run.json", bytes);
       const exit_with seen = exit_of([&] {
         const run_state s = read_run_state(program.about, file);
-        REQUIRE(s.step == 41);  // a change of white space
+        REQUIRE(s.step == 41);  // only white space differs
         REQUIRE(s.samples == 328);
         REQUIRE(s.train.lr == state.train.lr);
       });
-      const int id =
-          seen.message.id;  // its checksum, invalid JSON, or a key that has become equal to another one
+      const int id = seen.message.id;  // its checksum, invalid JSON, or a duplicate key
       REQUIRE((seen == exit_with{} || (seen.code == 65 && (id == 6555 || id == 6596 || id == 6594))));
     }
 }
@@ -271,7 +270,7 @@ TEST_CASE("folders without a checkpoint are refused") {
   const exit_with nothing{65, {6502, {folder, "step_", "COMMIT"}}};
   CHECK(exit_of([&] { find_checkpoint(folder); }) == nothing);
   files.write("latest", "step_000009\n");
-  files.write("step_000009/run.json", "{}");  // without COMMIT it is none
+  files.write("step_000009/run.json", "{}");  // without COMMIT it is no checkpoint
   CHECK(exit_of([&] { find_checkpoint(folder); }) == nothing);
   const std::string blocked = files.write("file", "");
   CHECK(exit_of([&] { prepare_save(blocked); }) == exit_with{65, {5005, {blocked, "Not a directory"}}});
@@ -307,7 +306,7 @@ TEST_CASE("a folder that cannot be written is refused before training") {
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    if (getuid() == 0 && setuid(65534) != 0) _exit(2);  // root may write everywhere
+    if (getuid() == 0 && setuid(65534) != 0) _exit(2);  // root can write everywhere
     const exit_with expected{65, {5005, {files.path("kept"), "Permission denied"}}};
     _exit(exit_of([&] { prepare_save(files.path("kept")); }) == expected ? 0 : 1);
   }
@@ -418,7 +417,7 @@ TEST_CASE("any byte of any file of a checkpoint that changes is seen, or changes
     files.write(name, whole);
   }
   CHECK(tried == 150 * 7);
-  CHECK(seen > tried - 20);  // white space of COMMIT
+  CHECK(seen > tried - 20);  // white space in COMMIT
 }
 
 TEST_CASE("where the newest checkpoint is damaged the one before it is taken, and that is said") {
@@ -489,7 +488,7 @@ TEST_CASE("ranks of processes write their own files, and agree on what all have"
       const snapshot taken(e, example_state(program.about, step));
       return refusal_of([&] {
         if (where.rank != cannot) return void(write_checkpoint(program.about, taken, files.path(), where));
-        placement blind = where;  // its files go nowhere
+        placement blind = where;  // a process that cannot write its files
         blind.exchange = [&](const std::string& name, const std::string& mine) {
           return where.exchange(name, name.ends_with("files") ? "-65: no room" : mine);
         };
@@ -501,11 +500,11 @@ TEST_CASE("ranks of processes write their own files, and agree on what all have"
   fake_engine to(other);
   load_checkpoint(to, files.path());
   CHECK(contents_of(to) == contents_of(whole));
-  // One that cannot write keeps all from it.
+  // If one process cannot write, the save fails in all processes.
   for (const std::string& said : save(2, 3)) CHECK(said.starts_with("65: "));
   CHECK(find_checkpoint(files.path()) == files.path("step_000001"));
   CHECK_FALSE(fs::exists(files.path(".step_000002.unfinished")));
-  // A rank reads what it holds alone: the file of another's may be gone.
+  // A rank reads only its own shards, so another rank's file may be missing.
   CHECK(save(3, -1) == std::vector<std::string>(4, "nothing was thrown"));
   const auto steps = [&] {
     std::vector<std::string> all = together.run([&](const placement& where) {
@@ -525,7 +524,7 @@ TEST_CASE("ranks of processes write their own files, and agree on what all have"
     return all;
   };
   CHECK(steps() == std::vector<std::string>(4, "3"));
-  fs::remove(files.path("step_000003/rank_00002.safetensors"));  // of one rank alone: all take the one before
+  fs::remove(files.path("step_000003/rank_00002.safetensors"));  // so all ranks load the previous one
   CHECK(steps() == std::vector<std::string>(4, "1"));
 }
 
@@ -556,7 +555,7 @@ TEST_CASE("of older checkpoints as many stay as asked for, and never is the newe
   CHECK(save(2, 2) == "2 1 ");
   CHECK(save(3, 2) == "3 2 ");
   CHECK(save(4, 1) == "4 ");
-  CHECK(save(2, 1) == "2 4 ");  // of a run that began again: what is later stays
+  CHECK(save(2, 1) == "2 4 ");  // a restarted run: later checkpoints stay
   CHECK(save(3, 0) == "3 2 4 ");
   CHECK(save(3, 1) == "3 4 ");
   for (const auto& entry : fs::directory_iterator(files.path()))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests save and compare.
+// State that the tests save and compare.
 #pragma once
 #include <rankc/trainer/hash.hpp>
 #include <rankc/trainer/parameters.hpp>
@@ -13,7 +13,7 @@
 
 namespace rankc::runtime {
 
-/// Weights and moments that all differ.
+/// Fills weights and moments with distinct values.
 inline void fill_engine(engine& e) {
   for (const region w : {region::weights, region::first_moment, region::second_moment})
     for (const global_parameter& p : global_parameters(e.about()))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files below a folder of data: links to files are read, checkpoints are not, and all that is left out is
+// The files below a data folder: links to files are read, checkpoints are not, and all skipped files are
 // listed.
 #include <rankc/trainer/data_files.hpp>
 #include <rankc/trainer/token_file.hpp>
@@ -30,7 +30,7 @@ struct linked_folders {
     for (const fs::path& file : find_data_files(data).files) names.push_back(file.lexically_relative(data));
     return names;
   }
-  /// The reasons of what is left out, by name.
+  /// The reasons for the skipped files, by name.
   std::vector<std::string> skipped() const {
     std::vector<std::string> reasons;
     for (const std::string& text : find_data_files(data).skipped)
@@ -108,7 +108,7 @@ TEST_CASE("checkpoints inside a data folder are not data") {
   std::string text;
   for (int i = 0; i < 2000; ++i) text += static_cast<char>('a' + i % 23);
   of.files.write("data/t.txt", text);
-  of.files.write("data/latest", "news of today");  // a text that only has the name
+  of.files.write("data/latest", "news of today");  // a text file with the same name
   const fake_program program(1, 1, 1);
   const std::string save = of.data + "/runs", metrics = of.files.path("m"), whole = of.files.path("w");
   REQUIRE(run(program, {"train", "--steps", "3", "--data", of.data, "--save", save}).code == 0);

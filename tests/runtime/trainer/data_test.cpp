@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expected tokens: the definition at the head of the PyTorch baseline evaluated in Python with exact
+// Expected tokens: the definition at the head of the PyTorch baseline, evaluated in Python with exact
 // integers.
 #include <rankc/trainer/data.hpp>
 
@@ -17,7 +17,7 @@ using rankc::test::exit_of, rankc::test::exit_with;
 
 namespace {
 
-/// Tokens of a sample and, at the end, the last target; fails where the targets are not the shifted tokens.
+/// The tokens of a sample, followed by the last target; fails if the targets are not the shifted tokens.
 std::vector<int> sample(const dataset& data, std::uint64_t s, int seq) {
   std::vector<std::int32_t> tokens(seq), targets(seq);
   data.sample(s, tokens.data(), targets.data());
@@ -30,7 +30,7 @@ std::vector<int> sample(const std::string& spec, int vocab, std::uint64_t s, int
   return sample(dataset(parse_data_spec(spec), vocab, seq), s, seq);
 }
 
-/// A token file as llm.c writes it; `count` is what the header says.
+/// A token file in llm.c's format; `count` is the header's count.
 std::string bin(const std::vector<std::uint16_t>& tokens, int count, int magic = 20240520, int version = 1) {
   std::string bytes(1024 + 2 * tokens.size(), '\0');
   for (const auto& [at, value] : {std::pair{0, magic}, std::pair{4, version}, std::pair{8, count}})
@@ -53,7 +53,7 @@ TEST_CASE("synthetic tokens equal the baseline's") {
   CHECK(sample("rand:1234", 500, 0, 8) == tokens{195, 302, 439, 165, 269, 42, 45, 222, 375});
   CHECK(sample("rand:1234", 500, 1, 8) == tokens{340, 453, 326, 126, 446, 126, 57, 447, 127});
   CHECK(sample("rand:1234", 500, 1000003, 8) == tokens{41, 432, 203, 34, 401, 1, 350, 74, 284});
-  // The seed's sum with the sample wraps.
+  // The sum of seed and sample wraps around.
   CHECK(sample("arith:18446744073709551615", 50257, 5, 6) ==
         tokens{22713, 22715, 22717, 22719, 22721, 22723, 22725});
   CHECK(sample("rand:18446744073709551615", 50257, 5, 6) ==

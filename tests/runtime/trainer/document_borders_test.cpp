@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the documents of Megatron's files begin in samples, by their .idx files.
+// The begins of documents in samples of Megatron's files, from their .idx files.
 #include <document_borders.hpp>
 #include <rankc/trainer/data.hpp>
 
@@ -29,8 +29,9 @@ std::vector<std::vector<std::uint16_t>> sequences_from(int first, const std::vec
   return all;
 }
 
-/// A folder with 134 tokens: two files of Megatron and then one of llm.c. Some documents have several
-/// sequences, and some sequences are empty. Returns: the tokens with which documents begin.
+/// Writes a folder with 134 tokens: two files of Megatron and then one of llm.c. Some documents have several
+/// sequences, and some sequences are empty.
+/// Returns: the tokens with which documents begin.
 numbers write_files(const scratch& files) {
   const std::vector<int> of_a{5, 3, 0, 9, 1, 4, 0, 30, 2, 2}, of_b{6, 0, 7, 20, 5};
   megatron(files, "d/a", 8, sequences_from(0, of_a), {0, 2, 3, 3, 6, 9, 10});
@@ -39,8 +40,8 @@ numbers write_files(const scratch& files) {
   return {0, 8, 22, 54, 56, 62, 69, 94};
 }
 
-/// By the definition: a document begins with one of these tokens, behind the end token, with the sample, and
-/// at a token that does not follow the one before it.
+/// Applies the definition: a document begins with one of these tokens, after the end token, with the sample,
+/// and at a token that does not follow its predecessor.
 numbers starts_by_definition(const numbers& tokens, const numbers& begins, int end) {
   numbers starts;
   for (int i = 0, start = 0; i < static_cast<int>(tokens.size()); ++i) {
@@ -64,7 +65,7 @@ dataset open(const std::string& path, const sample_order& order) {
   return dataset(parse_data_spec(path), 65536, seq, order);
 }
 
-/// The sequences of a batch, of `of` alike.
+/// The sequences of a batch, from the array of all its rows.
 std::vector<numbers> rows_of(const numbers& of) {
   std::vector<numbers> rows;
   for (auto at = of.begin(); at != of.end(); at += seq) rows.emplace_back(at, at + seq);
@@ -177,7 +178,7 @@ TEST_CASE("a run that goes on has the documents of the run without a stop") {
     const auto rest = batches_of({"--steps", "6", "--load", save});
     parts.insert(parts.end(), rest.begin(), rest.end());
     CHECK(parts == whole);
-    const auto has_border = [](const numbers& b) {  // its last third has the starts
+    const auto has_border = [](const numbers& b) {  // the last third of a batch has the starts
       return std::any_of(b.begin() + static_cast<std::ptrdiff_t>(b.size() / 3 * 2), b.end(),
                          [](std::int32_t start) { return start > 0; });
     };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A note where the data of a plan with documents does not have the token that ends them.
+// The note for a plan with documents whose data lacks the end token.
 #include <document_ends.hpp>
 
 #include "../../said.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is on disk at each moment of a save: the order of its calls, and what a process leaves that ends
-// before any of them.
+// The files on disk at each moment of a save: the order of its calls, and the files that remain if the
+// process ends before any call.
 #include <rankc/trainer/checkpoint.hpp>
 #include <rankc/trainer/export.hpp>
 #include <rankc/trainer/metrics_file.hpp>
@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A file that is written durably: opened, written in so many calls, and on disk.
+/// The calls that write a file durably: open, `writes` writes, flush.
 std::vector<std::string> durable(const std::string& file, int writes) {
   std::vector<std::string> calls{"open " + file};
   calls.insert(calls.end(), static_cast<std::size_t>(writes), "write " + file);
@@ -38,8 +38,8 @@ std::vector<std::string> joined(std::vector<std::vector<std::string>> parts) {
   return all;
 }
 
-/// Written beside its place, and on disk: files first, then the folder's entries; COMMIT when all else is
-/// there.
+/// A checkpoint is written to a temporary folder and flushed: files first, then the folder's entries. COMMIT
+/// is written when all other files are on disk.
 const std::string beside = ".step_000001.unfinished";
 const std::vector<std::string> write_files =
     joined({durable(beside + "/rank_00000.safetensors", 4),  // length, header, data, checksums
@@ -51,7 +51,7 @@ const std::vector<std::string> write_files =
 const std::vector<std::string> name_latest =
     joined({durable(".latest.unfinished", 1), {"rename .latest.unfinished -> latest", "flush ."}});
 
-/// An engine whose first weight says which save it is.
+/// An engine whose first weight identifies the save.
 struct saver {
   fake_program program{1, 1, 1};
   fake_engine engine{program};
@@ -60,7 +60,8 @@ struct saver {
     engine.of(0, region::weights)[0] = mark;
     save_checkpoint(engine, example_state(program.about, step), folder);
   }
-  /// The mark of the checkpoint that a folder's `latest` stands for; all of it is read.
+  /// The identifying weight of the checkpoint that a folder's `latest` leads to; all of the checkpoint is
+  /// read.
   double latest(const std::string& folder) {
     fake_engine to(program);
     const fs::path found = find_checkpoint(folder);
@@ -109,9 +110,9 @@ TEST_CASE("one of the same step goes last") {
 TEST_CASE(
     "ended before any call of a save, latest stands for a whole checkpoint, and the next save succeeds") {
   saver s;
-  for (const int step : {1, 2})  // that of the checkpoint that is there, and a new one
+  for (const int step : {1, 2})  // the step of the existing checkpoint, and a new step
     for (const bool exchanges : {true, false}) {
-      if (step == 2 && !exchanges) continue;  // nothing is there to be exchanged
+      if (step == 2 && !exchanges) continue;  // there is no folder to exchange
       CAPTURE(step);
       CAPTURE(exchanges);
       int calls = -1, before = 0, after = 0;
@@ -131,7 +132,7 @@ TEST_CASE(
         int status = 0;
         REQUIRE(waitpid(child, &status, 0) == child);
         REQUIRE(WIFEXITED(status));
-        if (WEXITSTATUS(status) != 0) calls = end + 1;  // it has made them all
+        if (WEXITSTATUS(status) != 0) calls = end + 1;  // the process made all calls
         if (exchanges) REQUIRE(fs::exists(files.path(named_by_latest(files)) + "/COMMIT"));
         const double mark = s.latest(files.path());
         REQUIRE((mark == 1 || mark == 2));
@@ -169,7 +170,7 @@ TEST_CASE("a call of a save that fails costs that save alone, and the next one s
         calls.fail_until = at + 1;
         calls.error = ENOSPC;
         const exit_with seen = exit_of([&] { s.save(2, step, files.path()); });
-        if (static_cast<int>(calls.seen.size()) <= at) break;  // that was all
+        if (static_cast<int>(calls.seen.size()) <= at) break;  // there are no more calls
         const double mark = s.latest(files.path());
         REQUIRE((mark == 1 || mark == 2));
         if (calls.seen[static_cast<std::size_t>(at)].starts_with("remove")) continue;
@@ -177,8 +178,8 @@ TEST_CASE("a call of a save that fails costs that save alone, and the next one s
         REQUIRE(seen.message.id == 5005);
         REQUIRE(seen.message.arguments.at(1) == "No space left on device");
         ++failed;
-        REQUIRE_FALSE(fs::exists(
-            files.path(".step_00000" + std::to_string(step) + ".unfinished")));  // it keeps no room
+        REQUIRE_FALSE(
+            fs::exists(files.path(".step_00000" + std::to_string(step) + ".unfinished")));  // it is removed
         calls.fail_until = at;
         s.save(3, step, files.path());
         REQUIRE(s.latest(files.path()) == 3);
@@ -199,7 +200,7 @@ TEST_CASE("a disk that is full for all calls of a save leaves the checkpoint bef
     calls.fail_until = 1000;
     CHECK(exit_of([&] { s.save(2, 2, files.path()); }).code == 65);
     const double mark = s.latest(files.path());
-    CHECK((mark == 1 || (mark == 2 && from >= 16)));  // it has its name, and latest cannot follow
+    CHECK((mark == 1 || (mark == 2 && from >= 16)));  // from call 16 on, the folder has its name
   }
   calls.fail_until = 0;
   s.save(3, 2, files.path());
@@ -245,7 +246,7 @@ TEST_CASE("a checkpoint that has its name is saved, whatever happens while older
     s.save(2, 2, files.path());
     const int saved = static_cast<int>(calls.seen.size());
     calls.seen.clear();
-    calls.fail_from = saved + throws;  // the rename of the older one fails, or the flush after it throws
+    calls.fail_from = saved + throws;  // renaming the older checkpoint fails, or the flush after it throws
     calls.fail_until = 1000;
     calls.error = EIO;
     calls.throws = throws;
@@ -291,7 +292,7 @@ TEST_CASE("a rename to another folder flushes that one, and folders that cannot 
 
 namespace {
 
-/// A call with the number of the process and of the file left out of a name.
+/// A call without the process and file numbers in its names.
 std::string plain(const std::string& call) {
   return std::regex_replace(call, std::regex("[0-9]+-[0-9]+"), "N");
 }
@@ -306,7 +307,8 @@ std::size_t entries_in(const fs::path& folder) {
   return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
 }
 
-/// Run `act` in a process that ends before one of its calls. Returns: whether it has made them all.
+/// Runs `act` in a process that ends before one of its calls.
+/// Returns: true if it made all calls.
 bool ends_before(int call, const scratch& files, const std::function<void()>& act) {
   const pid_t child = fork();
   REQUIRE(child >= 0);

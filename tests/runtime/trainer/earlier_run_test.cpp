@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// --save into a folder that has checkpoints: of another run it is refused, of the same run it is noted.
+// --save into a folder that has checkpoints: those of another run are refused, those of the same run give a
+// note.
 #include "../../exit_with.hpp"
 #include "fake_run.hpp"
 

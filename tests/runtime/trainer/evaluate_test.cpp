@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data that `eval` measures: whole, each sample once, and of a run the part that it holds out.
+// The data that `eval` evaluates: all of it, each sample once, and for a run its held-out part.
 #include <rankc/trainer/main.hpp>
 
 #include "../../exit_with.hpp"
@@ -44,7 +44,7 @@ doctest::Approx about(double loss) { return doctest::Approx(loss).epsilon(1e-10)
 
 TEST_CASE("eval measures each sample of its data once, whatever a batch has") {
   const scratch files;
-  const fake_program one(1, 1, 1), many(2, 2, 2);  // a batch has 8 samples
+  const fake_program one(1, 1, 1), many(2, 2, 2);  // a batch of `many` has 8 samples
   for (const int samples : {1, 5, 7, 8, 9, 16, 23}) {
     CAPTURE(samples);
     const auto n = static_cast<std::uint64_t>(samples);
@@ -104,7 +104,7 @@ TEST_CASE("eval of a run measures what the run holds out, and other data in its 
       CHECK(loaded.find("RC6172") == loaded.npos);
     }
   }
-  // The held-out border is the run's, also where the plan has another seq and the data was appended to.
+  // The held-out border stays the run's, also if the plan has another seq and data was appended.
   const std::string save = files.path("s0");
   fake_program shorter(1, 1, 1);
   shorter.about.seq = 2;
@@ -145,7 +145,7 @@ TEST_CASE("eval measures labels alone, and prints router losses and dropped pick
       double routers = 0;
       int dropped = 0;
       for (int first = 0; first < samples; first += 8) {
-        double sum = 0;  // of a whole batch: the last one has copies of the last sample
+        double sum = 0;  // over the whole batch: the last one has copies of the last sample
         for (int s = first; s < first + 8; ++s) sum += mean_token(s).first;
         routers += std::min(8, samples - first) * (0.5 * 1.1 + 0.25 * sum / 8) / samples;
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small model without a network: tables like those of a generated program for any pp, dp and tp, and an
-// engine whose step is an exact function of weights, moments and batch, the same in every layout.
+// A small model without a network. It has tables like those of a generated program for any pp, dp and tp, and
+// an engine whose step is an exact function of weights, moments and batch, the same in every layout.
 #pragma once
 #include <rankc/runtime/call_names.hpp>
 #include <rankc/runtime/engine.hpp>
@@ -90,7 +90,7 @@ struct fake_program {
   }
   fake_program(const fake_program&) = delete;
 
-  /// Leave logits of the last microbatch after a forward.
+  /// Keeps the logits of the last microbatch after a forward.
   void leave_logits() {
     layouts.back().logits = {.where = {},
                              .rows = about.rows * about.seq,
@@ -99,14 +99,14 @@ struct fake_program {
                              .microbatch = 1};
   }
 
-  /// Losses of routers, and experts that take a limited number of picks.
+  /// Adds router losses, and experts with a capacity limit.
   void add_routers() {
     layouts.back().routers = {
         .where = {}, .rows = 3, .experts = 2, .balance = 0.5, .z = 0.25, .limited = true};
   }
 
-  /// Make the pipeline run both ways: rank p holds what rank pp - 1 - p holds too, and the later of the two
-  /// has copies.
+  /// Makes the pipeline bidirectional: rank p also holds the stages of rank pp - 1 - p, and the later of the
+  /// two ranks has the copies.
   void mirror() {
     const auto before = parameters;
     for (std::size_t p = 0; p < before.size(); ++p) {
@@ -125,8 +125,7 @@ struct fake_program {
   static std::size_t end_of(const std::vector<parameter>& held) {
     if (held.empty()) return 0;
     const parameter& last = held.back();
-    return last.element + static_cast<std::size_t>(last.rows * last.cols) +
-           3;  // padding that belongs to nobody
+    return last.element + static_cast<std::size_t>(last.rows * last.cols) + 3;  // padding
   }
   void add(int stage, const char* name, int rows, int cols, int dim, fill init, double std,
            bool copy = false) {
@@ -155,10 +154,11 @@ class fake_engine : public engine {
   }
 
   static constexpr double untouched = -77;
-  int signal_at = 0, signal = 0, signals = 1;  // step within which this process gets a signal, and how often
-  int fail_at = 0, nan_at = 0, infinite_norm_at = 0, exit_code = 70;  // step at which to fail; 0: never
-  int skipped_at = 0;                                                 // step in which no label counts
-  int spoilt_at = 0;  // step after which the last rank's first weight is another
+  int signal_at = 0, signal = 0,
+      signals = 1;  // the step in which this process gets a signal, and the number of signals
+  int fail_at = 0, nan_at = 0, infinite_norm_at = 0, exit_code = 70;  // the step that fails; 0: none
+  int skipped_at = 0;                                                 // the step in which no label counts
+  int spoilt_at = 0;  // the step after which the last rank's first weight is corrupted
   bool nan_in_evaluation = false;
   std::vector<step_input>* inputs = nullptr;        // receives the input of each step
   std::vector<std::vector<int>>* firsts = nullptr;  // receives the first token of each sample of each step
@@ -207,7 +207,7 @@ class fake_engine : public engine {
     return step(in);
   }
 
-  /// Two calls of a millisecond each, and one of two milliseconds on another lane.
+  /// Times two calls of a millisecond each, and one of two milliseconds on another lane.
   step_output step_by_calls(const step_input& in, std::vector<traced>& into) override {
     for (int r = 0; r < program_.about.world(); ++r) {
       into.push_back({r, 0, type_text<fake_calls::multiply>(), 0, 1000});
@@ -221,8 +221,8 @@ class fake_engine : public engine {
     return nan_in_evaluation ? std::numeric_limits<double>::quiet_NaN() : loss_of_batch() + router_losses();
   }
 
-  /// Statistics of a microbatch: picks 3 : 1, scores 3 : 2; of each token its id as the squared log-sum-exp,
-  /// and of each sequence its first token modulo 3 as dropped picks.
+  /// Statistics of a microbatch: picks 3 : 1, scores 3 : 2. The squared log-sum-exp of a token is its id. The
+  /// dropped picks of a sequence are its first token modulo 3.
   void routers(int, int microbatch, double* to) override {
     const auto seq = static_cast<std::size_t>(program_.about.seq);
     double tokens = 0, squares = 0, dropped = 0;
@@ -247,7 +247,8 @@ class fake_engine : public engine {
     return kept.balance * 1.1 + kept.z * sum / static_cast<double>(batch_.size() * count);
   }
 
-  /// A token decides which tokens may follow it: its successor is the likeliest, then the two after that.
+  /// A token determines the logits of the next one: its successor is the most likely, then the two after
+  /// that.
   void logits(int rank, std::size_t token, double* to) override {
     place_of_logits(program_.about, rank, token);
     const rank_row& at = program_.ranks[static_cast<std::size_t>(rank)];
@@ -268,7 +269,7 @@ class fake_engine : public engine {
     return out;
   }
 
-  /// A sum over samples that does not depend on how they are spread over ranks, and one weight.
+  /// One weight, and a sum over samples that does not depend on their distribution over ranks.
   double loss_of_batch() const {
     std::uint64_t sum = 0;
     for (const auto& part : batch_)

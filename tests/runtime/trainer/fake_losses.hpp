@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The losses of the fake engine by its definition, sample by sample.
+// The losses of the fake engine, computed from its definition sample by sample.
 #pragma once
 #include <rankc/trainer/data.hpp>
 #include <rankc/trainer/parameters.hpp>

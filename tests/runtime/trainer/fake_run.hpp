@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command line of the fake program, run as a user runs one, and what came of it.
+// Runs a command line of the fake program and records the outcome.
 #pragma once
 #include <rankc/trainer/main.hpp>
 
@@ -49,7 +49,7 @@ inline std::vector<nlohmann::json> lines_of(const std::string& file) {
   return lines;
 }
 
-/// Losses of the steps as exact numbers, from a metrics file.
+/// The exact losses of the steps in a metrics file.
 inline std::vector<double> losses_of(const std::string& file) {
   std::vector<double> losses;
   for (const auto& line : lines_of(file)) losses.push_back(line["loss"]);

@@ -16,7 +16,7 @@ namespace {
 
 testing::file_calls* active = nullptr;
 
-/// Note a call of files in the folder. Returns: whether it fails.
+/// Records a file call in the folder. Returns: true if it must fail.
 template <class... Paths>
 bool note(const char* what, const char* between, const Paths&... paths) {
   if (active == nullptr) return false;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls by which the tools change files, in their order; the linker's --wrap passes them here. A test may
-// take locks, flushes of folders and exchanges of names from the file system, end the process before a call,
-// or let a call fail.
+// Records the calls that change files, in order; the linker's --wrap redirects them here. A test can disable
+// locks, flushes of folders and exchanges of names, end the process before a call, or make a call fail.
 #pragma once
 #include <cerrno>
 #include <filesystem>
@@ -11,8 +10,8 @@
 
 namespace testing {
 
-/// While this lives, calls that name files below `folder` are recorded: "open F" (for writing), "write F",
-/// "flush F", "rename F -> G", "exchange F <-> G", "remove F", with paths from `folder` on.
+/// During its lifetime, calls that name files below `folder` are recorded: "open F" (for writing), "write F",
+/// "flush F", "rename F -> G", "exchange F <-> G", "remove F", with paths relative to `folder`.
 class file_calls {
  public:
   explicit file_calls(const std::filesystem::path& folder);
@@ -20,18 +19,18 @@ class file_calls {
   file_calls(const file_calls&) = delete;
 
   std::vector<std::string> seen;
-  int end_before = -1;                  // the call before which the process ends; -1: none
-  int fail_from = -1, fail_until = -1;  // calls that fail with `error`; those that remove do not
+  int end_before = -1;                  // the process ends before this call; -1: never
+  int fail_from = -1, fail_until = -1;  // calls that fail with `error`, except removals
   int error = 0;
-  bool throws = false;      // a flush that fails throws std::bad_alloc, as a library may
+  bool throws = false;      // a failing flush throws std::bad_alloc, as a library may
   bool locks = true;        // whether the file system has locks
-  int lock_error = ENOLCK;  // of a file system without locks
-  int folder_error = 0;     // of flushing a folder; 0: it can be flushed
+  int lock_error = ENOLCK;  // the error if locks are not supported
+  int folder_error = 0;     // the error of flushing a folder; 0: none
   bool exchanges = true;    // whether the file system can exchange names
 
-  /// Note a call; the process may end here. Returns: whether the call fails.
+  /// Records a call, and may end the process. Returns: true if the call must fail.
   bool note(const std::string& call);
-  /// A path as it is noted; empty where it is not below the folder.
+  /// The recorded form of a path; empty if it is not below the folder.
   std::string name(const std::filesystem::path&) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of files on command lines: any bytes, and paths that are no regular files. Each is used, or refused
-// with one sentence that names the option's file, and nothing waits.
+// File names on command lines: any bytes, and paths of files that are not regular. Each is used, or refused
+// with one sentence that names the option's file, and no command blocks.
 #include "../../said.hpp"
 #include "fake_run.hpp"
 
@@ -32,7 +32,7 @@ std::vector<std::string> unreadable(const scratch& files) {
           "/dev/tty"};
 }
 
-/// Check that a command line is refused with one sentence that has an id.
+/// Checks that a command line is refused with one sentence that has an id.
 void check_refused(const fake_program& program, const std::vector<std::string>& words) {
   CAPTURE(words.at(words.size() - 2) + " " + words.back().substr(0, 300));
   const outcome done = run(program, words);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// File systems without locks, or without flushes of folders: a run saves there, and notes name the guarantee
-// that is missing.
+// File systems without locks, or without flushes of folders: a run still saves, and notes name the missing
+// guarantee.
 #include <rankc/trainer/checkpoint.hpp>
 #include <rankc/trainer/export.hpp>
 #include <rankc/trainer/saver.hpp>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Save by a run. Returns: its notes.
+/// Saves from a run. Returns: its notes.
 std::vector<std::string> saved(const std::string& folder, std::int64_t step) {
   const fake_program program(1, 1, 1);
   fake_engine e(program);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text from a checkpoint: which token is chosen, and the command.
+// Text generation from a checkpoint: the choice of a token, and the command.
 #include <rankc/trainer/generate.hpp>
 
 #include "../../exit_with.hpp"
@@ -16,7 +16,7 @@ using rankc::test::exit_with, rankc::test::said_in;
 
 TEST_CASE("tokens are chosen by their chances") {
   const std::vector<double> logits{1, 3, 2, 3, -50};
-  CHECK(choose_token(logits, {.temperature = 0}, 0) == 1);  // the first of the likeliest
+  CHECK(choose_token(logits, {.temperature = 0}, 0) == 1);  // the first of the most likely tokens
   CHECK(choose_token(logits, {.temperature = 0, .top_k = 0, .seed = 9}, 7) == 1);
   const auto counts = [&](const sampling& how) {
     std::array<int, 5> seen{};
@@ -27,7 +27,7 @@ TEST_CASE("tokens are chosen by their chances") {
     double sum = 0;
     for (const double x : logits) sum += std::exp(x / temperature);
     const auto seen = counts({.temperature = temperature});
-    for (std::size_t i = 0; i < 5; ++i)  // within five deviations
+    for (std::size_t i = 0; i < 5; ++i)  // within five standard deviations
       CHECK(std::abs(seen[i] - 20000 * std::exp(logits[i] / temperature) / sum) <
             5 * std::sqrt(20000 * 0.25));
     CHECK(seen[4] == 0);

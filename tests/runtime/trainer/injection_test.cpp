@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What --inject takes.
+// The accepted and refused values of --inject.
 #include <rankc/runtime/injection.hpp>
 
 #include "../../exit_with.hpp"

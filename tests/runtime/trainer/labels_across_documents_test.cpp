@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan that ignores labels across documents: the label of a document's last token is ignored, in every kind
-// of data, in training and in evaluation.
+// A plan that ignores labels across documents: the label of a document's last token is ignored, for every
+// kind of data, in training and in evaluation.
 #include <rankc/trainer/data.hpp>
 
 #include "fake_run.hpp"
@@ -13,9 +13,9 @@ namespace rankc::runtime::test::labels_across_documents_test {
 namespace {
 
 using numbers = std::vector<std::int32_t>;
-constexpr std::int32_t ignored = -100, end = 10;  // as text: the end of a line
+constexpr std::int32_t ignored = -100, end = 10;  // in text, a newline ends a document
 
-/// Two plans of 8 sequences of 4 tokens, of which one ignores labels across documents.
+/// Two plans of 8 sequences of 4 tokens. One of them ignores labels across documents.
 struct two_plans {
   two_plans() {
     across.end_of_document = end;
@@ -38,7 +38,8 @@ dataset open(const two_plans& plans, const std::string& data, const sample_order
 struct ends {
   int inside = 0, at_the_end = 0;
 };
-/// Checks every label of some batches. Data with borders may have one behind the last token of a sequence.
+/// Checks every label of some batches. If the data has borders, one may be after the last token of a
+/// sequence.
 ends check_batches(const two_plans& plans, const dataset& data, data_part which, int batches,
                    bool has_borders = false) {
   ends found;

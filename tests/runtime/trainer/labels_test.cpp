@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels that the loss ignores: by a mask next to a token file, and by files of labels.
+// Labels that the loss ignores, from a mask next to a token file and from files of labels.
 #include <rankc/trainer/data.hpp>
 #include <packed_examples.hpp>
 
@@ -34,7 +34,7 @@ dataset open(const std::string& file, int seq, const sample_order& order = {},
   return dataset(std::move(sources), 65536, seq, orders, {});
 }
 
-/// The targets of the window of counting() at `first`, where each third token is ignored.
+/// The targets of counting()'s window at `first`, with every third token ignored.
 numbers masked_window(int first, int seq) {
   numbers out;
   for (int i = first + 1; i <= first + seq; ++i) out.push_back(i % 3 == 0 ? ignored : i);
@@ -71,7 +71,7 @@ TEST_CASE("drawn orders, held-out parts, folders and mixtures keep the mask besi
   check(data, data_part::held_out, 4);
   CHECK(data.sources()[0].text().find("skipped") == std::string::npos);
   check(open(files.path("d/a.bin") + ":0.5," + files.path("d/b.bin") + ":0.5", 5), data_part::trained, 18);
-  std::filesystem::remove(files.path("d/b.mask"));  // its tokens are labels
+  std::filesystem::remove(files.path("d/b.mask"));  // all of its tokens are then labels
   CHECK(targets_of(open(files.path("d"), 5), 15, 5) == numbers{76, 77, 78, 79, 80});
 }
 
@@ -292,7 +292,7 @@ TEST_CASE("windows of several packed files are the sequences of the files") {
     return file;
   };
   write("a", 0, 21, 10);
-  write("b", 100, 1, 10);  // no sequence
+  write("b", 100, 1, 10);  // not a whole sequence
   write("c", 200, 11, 10);
   write("d", 300, 11, 10);
   description about = fake_program(1, 1, 1).about;

@@ -56,7 +56,7 @@ TEST_CASE("schedules of the command line") {
   CHECK(full.min_lr == 0.125);
   recipe flat = plan;
   flat.decay_steps = 0;
-  CHECK(set("cosine:20", flat).decay_steps == 80);  // ends with the last step
+  CHECK(set("cosine:20", flat).decay_steps == 80);  // ends at the last step
   CHECK(learning_rate(set("cosine:20", flat), 100) == doctest::Approx(0.2).epsilon(1e-15));
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("a schedule that cannot be is refused with the legal forms") {
 
 namespace {
 constexpr lr_schedule wsd = lr::wsd(4, 6, 10, 0.1);
-// The compiler has computed these; the tests below compute them again when they run.
+// The compiler computes these; the tests below recompute them at run time.
 constexpr double at_compile_time[]{learning_rate(wsd, 0.7, 1),  learning_rate(wsd, 0.7, 4),
                                    learning_rate(wsd, 0.7, 9),  learning_rate(wsd, 0.7, 13),
                                    learning_rate(wsd, 0.7, 20), learning_rate(wsd, 0.7, 99)};
@@ -131,7 +131,7 @@ TEST_CASE("pieces follow each other") {
   CHECK(at(27) == 0.1);
   CHECK(at(1'000'000) == 0.1);
   CHECK(learning_rate({lr::linear(10, 0.5)}, 1.0, 5) ==
-        0.75);  // the first begins at lr where it is no warm-up
+        0.75);  // the first piece begins at lr unless it is a warm-up
   CHECK(learning_rate({lr::constant(10)}, 1.0, 5) == 1);
   CHECK(learning_rate({}, 1.0, 5) == 1);
   CHECK(s.steps() == 27);

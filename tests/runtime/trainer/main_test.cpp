@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program as a user meets it: command lines in; exit codes, lines and files out.
+// The program from a user's view: command lines in; exit codes, lines and files out.
 #include <rankc/trainer/data.hpp>
 #include <rankc/trainer/parameters.hpp>
 #include <rankc/trainer/time_table.hpp>
@@ -369,7 +369,7 @@ TEST_CASE("usage errors: code 2, one line, nothing started") {
       {"eval", "--lr", "1"},
       {"eval", "--trace", "t.json"},
       {"describe", "--steps", "1"},
-      {"describe", "--data", "rand:1"},  // starts nothing
+      {"describe", "--data", "rand:1"},  // starts no ranks
       {"describe", "--measured", "--data", "nowhere"},
   };
   for (const auto& words : wrong) {
@@ -456,7 +456,7 @@ TEST_CASE("a damaged checkpoint is code 65") {
   REQUIRE(run(program, {"train", "--steps", "1", "--save", files.path()}).code == 0);
   const std::string model = files.path("step_000001/rank_00000.safetensors");
   std::string bytes = contents(model);
-  bytes[bytes.size() / 6] ^= 1;  // in a weight
+  bytes[bytes.size() / 6] ^= 1;  // inside a weight
   files.write("step_000001/rank_00000.safetensors", bytes);
   const outcome refused = run(program, {"train", "--load", files.path(), "--steps", "2"});
   CHECK(refused.code == 65);

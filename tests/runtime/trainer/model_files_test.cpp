@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are no regular files, names that lead elsewhere, and what the file system refuses: a sentence
-// each, and never a wait.
+// Files that are not regular, names that lead to another folder, and file system errors: each gives a
+// sentence, and no command blocks.
 #include <rankc/trainer/mapped_file.hpp>
 #include <rankc/trainer/model_files.hpp>
 
@@ -89,7 +89,7 @@ TEST_CASE("a folder that may not be read or searched is a sentence") {
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    if (getuid() == 0 && setuid(65534) != 0) _exit(2);  // root may read everywhere
+    if (getuid() == 0 && setuid(65534) != 0) _exit(2);  // root can read everywhere
     const exit_with list{65, {6587, {closed, "Permission denied"}}},
         look{65, {6585, {inside, "Permission denied"}}};
     if (exit_of([&] { entries_of(closed, 65); }) != list) _exit(3);

@@ -13,7 +13,7 @@ namespace {
 
 const double no_number = std::numeric_limits<double>::quiet_NaN();
 
-/// Where a rank has a parameter.
+/// The index of a parameter's first element on a rank.
 std::size_t element_of(const fake_program& p, int rank, const std::string& name) {
   for (const parameter& each :
        p.layouts[static_cast<std::size_t>(p.ranks[static_cast<std::size_t>(rank)].pp)].parameters)

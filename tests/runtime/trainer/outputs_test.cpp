@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What commands write: never over their inputs, over files of something else or through links, and nothing of
-// an earlier run is lost.
+// Files that commands write. Inputs, files of other kinds and targets of links are never overwritten, and no
+// output of an earlier run is lost.
 #include <rankc/launch/error_file.hpp>
 #include <rankc/runtime/output_rules.hpp>
 #include <rankc/trainer/metrics_file.hpp>
@@ -34,7 +34,7 @@ std::vector<int> steps_of(const std::string& file) {
   return steps;
 }
 
-/// The failure of a run that ends before anything is installed.
+/// The failure of a run that ends before its ranks start.
 exit_with refused(const outcome& o) {
   CHECK(o.installs == 0);
   CHECK(o.err.starts_with("fake: RC"));
@@ -84,7 +84,8 @@ TEST_CASE("an output that the run reads, or that another option names, is refuse
     CAPTURE(name);
     const exit_with same{2, {5020, {"--metrics " + name, "--data " + metrics}}};
     CHECK(refused(train(program, "4", name, {"--data", metrics})) == same);
-    CHECK(refused(train(program, "4", name, {"--load", save})) == same);  // by what the checkpoint says
+    CHECK(refused(train(program, "4", name, {"--load", save})) ==
+          same);  // the checkpoint names the metrics file as its data
     CHECK(train(program, "4", name, {"--eval-data", metrics}).code == 2);
   }
   CHECK(contents(metrics) == before);
@@ -135,7 +136,7 @@ TEST_CASE("a run that is resumed has each step once in its metrics, and in its c
   REQUIRE(train(program, "8", metrics, {"--save", save, "--save-every", "5", "--tensorboard", curves}).code ==
           0);
   const std::vector<double> whole = losses_of(metrics);
-  const std::string cut = contents(metrics) + "{\"step\":9,\"lo";  // killed in the middle of a line
+  const std::string cut = contents(metrics) + "{\"step\":9,\"lo";  // as if killed in the middle of a line
   fs::create_hard_link(files.write("m", cut), files.path("kept"));
   fs::remove_all(curves);
   const outcome resumed =
@@ -147,7 +148,7 @@ TEST_CASE("a run that is resumed has each step once in its metrics, and in its c
   CHECK(losses_of(metrics) == whole);
   CHECK(contents(files.path("kept")) == cut);
   const std::string events = contents(*fs::directory_iterator(curves));
-  // Step 6 and a session that starts: what is there of it and of later ones is dropped.
+  // An event for step 6 and a new session: TensorBoard drops older events of that and later steps.
   CHECK(events.find("\x10\x06\x3a\x02\x08\x01") != std::string::npos);
   fs::remove_all(curves);
   REQUIRE(run(program, {"train", "--steps", "6", "--tensorboard", curves}).code == 0);
@@ -246,7 +247,7 @@ TEST_CASE("a run whose curves hide those of an earlier run says so") {
   CHECK_FALSE(train_into({"--steps", "4", "--load", save}));
   CHECK(train_into({"--steps", "2"}));
   const fs::directory_iterator all(curves);
-  CHECK(std::count_if(begin(all), end(all), [](const auto& entry) {  // step 1 and a session that starts
+  CHECK(std::count_if(begin(all), end(all), [](const auto& entry) {  // a file with step 1 and a new session
           return contents(entry.path().string()).find("\x10\x01\x3a\x02\x08\x01") != std::string::npos;
         }) == 1);
 }
@@ -262,13 +263,13 @@ TEST_CASE("export replaces its own files, and refuses those of others") {
   CHECK(exported("1").code == 0);
   const std::string first = contents(model);
   files.write("out/tokenizer.json", other_text);
-  fs::create_directory(out + "/.rankc.unfinished");  // of one that was killed
+  fs::create_directory(out + "/.rankc.unfinished");  // left by an export that was killed
   files.write("out/.rankc.unfinished/model.safetensors", "half");
   CHECK(exported("2").code == 0);
   const std::string second = contents(model);
   CHECK(second != first);
   CHECK(names_in(out) == std::vector<std::string>{"model.safetensors", "tokenizer.json"});
-  for (const bool hard : {false, true}) {  // as in a snapshot of the Hub, or of rsync
+  for (const bool hard : {false, true}) {  // links as in a snapshot of the Hub, or as rsync makes them
     fs::remove(model);
     files.write("blob", first);
     if (hard) fs::create_hard_link(files.path("blob"), model);

@@ -60,7 +60,7 @@ TEST_CASE("each rank's weights are slices of the unsharded ones") {
                   expected);
         }
     }
-    REQUIRE(e.of(rank, region::weights).back() == fake_engine::untouched);  // padding stays
+    REQUIRE(e.of(rank, region::weights).back() == fake_engine::untouched);  // padding is unchanged
   }
 }
 

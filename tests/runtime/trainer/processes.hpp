@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes of one rank each, as threads: what they exchange meets in memory.
+// Processes of one rank each, simulated by threads that exchange through memory.
 #pragma once
 #include <rankc/runtime/placement.hpp>
 
@@ -19,7 +19,7 @@ class processes {
  public:
   explicit processes(int world) : world_(static_cast<std::size_t>(world)) {}
 
-  /// Call `act` in each of them. Returns what they return, in rank order.
+  /// Calls `act` in each of them. Returns their results in rank order.
   std::vector<std::string> run(const std::function<std::string(const placement&)>& act) {
     std::vector<std::string> results(world_);
     std::vector<std::jthread> threads;
@@ -61,7 +61,7 @@ class processes {
   std::condition_variable changed_;
 };
 
-/// An engine that holds one rank, and refuses to read another.
+/// An engine that holds one rank, and refuses reads of other ranks.
 class one_rank : public fake_engine {
  public:
   one_rank(const fake_program& program, int rank) : fake_engine(program), rank_(rank) {}

@@ -64,7 +64,7 @@ TEST_CASE("processes tell each other hashes, and what differs is the same text o
   element(theirs, program, 1, region::first_moment, "layers.1.b1") = 5;
   alike.check(e, listen(0), 3);
   alike.check(theirs, listen(1), 3);
-  REQUIRE(said[0].size() == 1);  // where all is well, one exchange, of a few bytes
+  REQUIRE(said[0].size() == 1);  // if all replicas agree, there is one exchange of a few bytes
   CHECK(said[0][0].size() == 16);
   CHECK(said[0][0] != said[1][0]);
   const placement beside{.rank = 0, .exchange = [](const std::string&, const std::string& mine) {

@@ -33,7 +33,7 @@ watched watch(const fake_program& program, std::vector<std::string> words) {
   return w;
 }
 
-/// The same, where it must succeed.
+/// The same for a run that must succeed.
 watched trained(const fake_program& program, const std::vector<std::string>& words) {
   watched w = watch(program, words);
   REQUIRE_MESSAGE(w.code == 0, w.err);
@@ -86,7 +86,7 @@ TEST_CASE("a new seq goes on at the next token") {
   for (const int x : from(0, 4, 4)) expected.push_back(x);
   CHECK(third.firsts == expected);
   CHECK(lines_of(metrics).back()["tokens"] == 416);
-  // A run that is stopped in the second phase goes on in it.
+  // A run that was stopped in the second phase continues there.
   const watched later = trained(shorter, {"--load", save, "--steps", "13"});
   CHECK(later.firsts == from(16, 4, per_step));
   CHECK(said_in(later.out, 6181).id == 0);
@@ -151,7 +151,7 @@ TEST_CASE("new data begins at its beginning, and known data goes on") {
   CHECK(between(turned.firsts, 0, 4000) == from(96 + 28 * 4, 4, 12));
   CHECK(between(turned.firsts, 4000, tokens_below) == from(4000 + 12 * 4, 4, 28));
   CHECK(said_in(turned.out, 6185) == said{6185, {b, "48", "0.7", "0.3"}});
-  // A file at another place is the same data.
+  // A renamed file is the same data.
   std::filesystem::rename(a, files.path("moved.bin"));
   const watched moved =
       trained(program, {"--load", save + "/step_000003", "--steps", "4", "--data", files.path("moved.bin")});
@@ -429,13 +429,13 @@ TEST_CASE("--skip-batches leaves out the batches of some steps, once and for all
     return expected;
   }());
   CHECK(said_in(skipped.out, 6192) == said{6192, {"4", "5", "4"}});
-  // A checkpoint of before the gap knows of it, and one after it.
+  // A checkpoint before the gap does not know it; a later one does.
   for (const int step : {3, 4}) {
     const std::string at = more + "/step_00000" + std::to_string(step);
     CHECK(trained(program, {"--load", at, "--steps", "5"}).firsts ==
           numbers(skipped.firsts.begin() + per_step * (step - 2), skipped.firsts.end()));
   }
-  // A second gap is counted in the steps of the run that has the first.
+  // A second gap is counted in the steps after the first gap.
   CHECK(trained(program, {"--load", more + "/step_000003", "--steps", "5", "--skip-batches", "5:5"}).firsts ==
         [] {
           numbers expected = from(5 * 32, 4, per_step);

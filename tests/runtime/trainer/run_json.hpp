@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints whose run.json is another one: by older versions, or with values that cannot be.
+// Changes the run.json of checkpoints: to that of older versions, or to illegal values.
 #pragma once
 #include "json/json_checksum.hpp"
 #include "scratch.hpp"
@@ -8,7 +8,7 @@
 
 namespace rankc::runtime {
 
-/// Change a checkpoint's run.json, and mend the checksums.
+/// Changes a checkpoint's run.json, and updates the checksums.
 template <class Edit>
 void edit_run_json(const std::string& folder, const Edit& edit) {
   const std::string before = contents(folder + "/run.json");
@@ -23,7 +23,7 @@ void edit_run_json(const std::string& folder, const Edit& edit) {
   std::ofstream(folder + "/COMMIT", std::ios::binary) << commit;
 }
 
-/// Remove the fields that older versions did not write.
+/// Removes the fields that older versions did not write.
 inline void make_run_json_old(const std::string& folder) {
   edit_run_json(folder, [](nlohmann::ordered_json& root) {
     for (const char* added : {"tokens", "read", "plan_recipe", "eval_every", "eval_batches"})

@@ -16,7 +16,7 @@ using rankc::test::exit_of, rankc::test::exit_with, rankc::test::said;
 
 namespace {
 
-/// A file by hand: header text and data.
+/// The bytes of a file from header text and data.
 std::string file_of(const std::string& header, const std::string& data) {
   const std::uint64_t length = header.size();
   return std::string(reinterpret_cast<const char*>(&length), 8) + header + data;
@@ -46,7 +46,7 @@ std::string write_example(const scratch& files, dtype type = dtype::f32) {
                          {{"step", "12"}});
   std::vector<double> values(21);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = 0.1 * static_cast<double>(i) - 1;
-  out.append(values.data(), 7);  // where appends are cut does not matter
+  out.append(values.data(), 7);  // the split into appends has no effect
   out.append(values.data() + 7, 14);
   out.close();
   return path;
@@ -71,7 +71,7 @@ TEST_CASE("what is written is read") {
     double middle = 0;
     in.read("norm", 3, 1, &middle);
     CHECK(middle == values.at("norm")[3]);
-    // Tensors lie in the given order, and the data starts at a multiple of 8, as other readers like it.
+    // Tensors are stored in the given order. The data starts at a multiple of 8, as other readers expect.
     CHECK(in.tensors().at("wte").offset % 8 == 0);
     CHECK(in.tensors().at("wte").offset < in.tensors().at("norm").offset);
   }
@@ -107,7 +107,7 @@ TEST_CASE("tensors of several types lie in one file, given as values or as they 
   const auto found = all_of(by_value);
   CHECK(found.at("d") == std::vector<double>{0.1, -2});
   CHECK(found.at("f") == std::vector<double>{0.5, static_cast<double>(1e-3f)});
-  CHECK(found.at("b") == std::vector<double>{1, 1, -3});  // to even
+  CHECK(found.at("b") == std::vector<double>{1, 1, -3});  // rounded to even
 }
 
 TEST_CASE("half precision is converted exactly") {
@@ -155,7 +155,7 @@ TEST_CASE("every fault of a file is named") {
   CHECK(refused(file_of("{}", "").substr(0, 9)) == said{6602, {"2", "1"}});
   CHECK(refused(std::string(100, '\xff')) == said{6601, {"18446744073709551615", "100000000"}});
   const std::string large = files.write("large.safetensors", std::string("\x01\xe1\xf5\x05\0\0\0\0", 8));
-  std::filesystem::resize_file(large, 8 + 100'000'001);  // a hole, which takes no space
+  std::filesystem::resize_file(large, 8 + 100'000'001);  // a sparse file, which takes no space
   CHECK(exit_of([&] { safetensors_reader in(large); }) ==
         exit_with{1, {6601, {large, "100000001", "100000000"}}});
   CHECK(refused(file_of("[1]", "")) == said{6603, {}});
@@ -195,8 +195,8 @@ TEST_CASE("every fault of a file is named") {
 
 namespace {
 
-/// Give `whole` in damaged forms to `visit`: random bytes changed, some of them cut too, every prefix, one
-/// byte more. Returns their number.
+/// Calls `visit` with damaged forms of `whole`: random bytes changed, some of them also truncated, every
+/// prefix, and one byte more. Returns their number.
 template <class Visit>
 int damage(const std::string& whole, const Visit& visit) {
   int count = 0;
@@ -236,7 +236,7 @@ TEST_CASE("a damaged file of ours reads equal or is refused") {
     REQUIRE(values == expected);
   });
   CHECK(tried == 751 + static_cast<int>(whole.size()));
-  CHECK(refused > tried - 10);  // a change in the checksum's own key goes unseen, and harms nothing
+  CHECK(refused > tried - 10);  // a change in the checksum's own key is not detected, and does no harm
 }
 
 TEST_CASE("a damaged file without a checksum is read within its bounds or refused") {
@@ -253,7 +253,7 @@ TEST_CASE("a damaged file without a checksum is read within its bounds or refuse
       ++refused;
     }
   });
-  CHECK(refused > 500);  // every prefix, and what the header shows
+  CHECK(refused > 500);  // every prefix, and damage that the header shows
   CHECK(refused < tried);
 }
 
@@ -272,7 +272,7 @@ TEST_CASE("checksums do not depend on how bytes are cut, and see every byte") {
     prefix.add(text.substr(0, cut));
     CHECK((prefix.text() == whole.text()) == (cut == text.size()));
   }
-  checksum longer;  // zeros at the end count
+  checksum longer;  // trailing zeros change the checksum
   longer.add(text + std::string(1, '\0'));
   CHECK(longer.text() != whole.text());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of samples: drawn orders, mixtures, held-out parts, and reading ahead.
+// The order of samples: shuffled orders, mixtures, held-out parts, and reading ahead.
 #include <rankc/trainer/data.hpp>
 #include <rankc/trainer/permutation.hpp>
 
@@ -47,7 +47,7 @@ TEST_CASE("a drawn order is a permutation, another one for each seed and epoch")
   CHECK(order(7, 0) != order(7, 1));
   CHECK(order(7, 0) != order(8, 0));
   CHECK(order(7, 0) != order(7 + (std::uint64_t{1} << 32), 0));
-  // In a random order about one place in n stays, and about half of the neighbours rise.
+  // In a random order, about one place of all keeps its sample, and about half of the neighbours rise.
   int stays = 0, rises = 0;
   const auto drawn = order(7, 0);
   for (std::uint64_t i = 0; i < 1000; ++i) {
@@ -91,7 +91,7 @@ TEST_CASE("sources take turns by their weights, each in its own order") {
   }
   CHECK(seen_a == firsts(dataset(parse_data_spec(a), 2000, 4), 0, seen_a.size(), 4));
   CHECK(seen_b == firsts(dataset(parse_data_spec(b), 2000, 4), 0, seen_b.size(), 4));
-  // Past the end of the pattern each source goes on where it was.
+  // After the end of the pattern, each source continues where it was.
   std::size_t before = 0;
   for (const int token : firsts(mixed, 0, 65536, 4)) before += token >= 1000;
   std::vector<int> after;
@@ -168,7 +168,7 @@ TEST_CASE("batches read ahead are those read one by one, and a bad token stops t
   const dataset cut(parse_data_spec(file), 256, program.about.seq);
   {
     std::fstream out(file, std::ios::in | std::ios::out |
-                               std::ios::binary);  // the file is changed after it was opened and checked
+                               std::ios::binary);  // the file changes after it was opened and checked
     const std::uint16_t token = 300;
     out.seekp(1024 + 2 * 40);
     out.write(reinterpret_cast<const char*>(&token), 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Saves beside training: what is written is the step at which it was asked for, a failure costs one save, and
-// one run alone has a folder.
+// Saves during training: the saved state is that of the step that began the save, a failure costs one save,
+// and only one run may save into a folder.
 #include <rankc/trainer/checkpoint.hpp>
 #include <rankc/trainer/folder_lock.hpp>
 #include <rankc/trainer/saver.hpp>
@@ -33,7 +33,7 @@ step_output step(fake_engine& e, std::int64_t number) {
       {.lr = 0.01, .weight_decay = 0.1, .clip = 0, .beta1 = 0.9, .beta2 = 0.95, .eps = 1e-8, .step = number});
 }
 
-/// Run in a process of its own. Returns: its exit code.
+/// Runs `act` in a child process. Returns: its exit code.
 template <class Act>
 int in_child(const Act& act) {
   const pid_t child = fork();
@@ -48,7 +48,7 @@ int in_child(const Act& act) {
 
 TEST_CASE("a save holds the step at which it was taken, though training goes on while it is written") {
   const scratch files;
-  const fake_program program(1, 1, 1, dtype::f64, 100'000);  // some MB, so that steps fall into the writing
+  const fake_program program(1, 1, 1, dtype::f64, 100'000);  // some MB, so that steps run during the write
   fake_engine e(program);
   initialise(e, 1);
   saver saves(program.about, files.path(), 0, {});
@@ -144,7 +144,7 @@ TEST_CASE("a process killed at any moment of its training leaves whole checkpoin
       ++found;
     }
     CHECK(open_newest(program.about, files.path()).notes.empty());
-    CHECK_NOTHROW(folder_lock{files.path()});  // the lock of a process that is gone is free
+    CHECK_NOTHROW(folder_lock{files.path()});  // the lock of an ended process is free
   }
   CHECK(found >= 10);
 }
@@ -165,6 +165,6 @@ TEST_CASE("two runs do not save into one folder") {
   CHECK(in_child([&] {
           return exit_of([&] { saver second(program.about, files.path(), 0, {}); }) == exit_with{} ? 0 : 1;
         }) == 0);
-  files.write(".lock", "process 1 on elsewhere");  // left by one that is gone
+  files.write(".lock", "process 1 on elsewhere");  // left by an ended process
   CHECK_NOTHROW(saver(program.about, files.path(), 0, {}));
 }

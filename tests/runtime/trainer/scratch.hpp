@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of a test, in a folder that goes when the test does, and the text of a refusal.
+// A test's temporary folder, which is removed with the test, and the text of a refusal.
 #pragma once
 #include "../../scratch_folder.hpp"
 
@@ -21,7 +21,7 @@ class scratch {
   std::string write(std::string_view name, std::string_view bytes) const {
     std::filesystem::create_directories((folder_.path / name).parent_path());
     std::filesystem::remove(folder_.path /
-                            name);  // ext4 flushes a file that is truncated and written again: slow
+                            name);  // flushing a file that was truncated and rewritten is slow on ext4
     std::ofstream(folder_.path / name, std::ios::binary) << bytes;
     return path(name);
   }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token files that Megatron and llm.c have written, and the order in which Megatron gives samples of them:
-// all of tests/oracles/data.
+// Token files written by Megatron and llm.c, and Megatron's order of their samples (tests/oracles/data).
 #include <rankc/trainer/data.hpp>
 #include <rankc/trainer/megatron_index.hpp>
 
@@ -58,8 +57,7 @@ TEST_CASE("Megatron's index and the sequences it names") {
     CHECK(index.pointers == e["sequence_pointers"].get<std::vector<std::int64_t>>());
     CHECK(index.documents == e["document_indices"].get<std::vector<std::int64_t>>());
     const int vocab = e["vocab"];
-    for (const std::string& path :
-         {bin, idx, folder + "/" + name}) {  // Megatron's users name the two without an extension
+    for (const std::string& path : {bin, idx, folder + "/" + name}) {  // Megatron's users omit the extension
       const token_stream stream(path, vocab);
       const auto sequences = e["sequences"].get<std::vector<std::vector<std::int32_t>>>();
       REQUIRE(stream.pieces().size() == sequences.size());
@@ -102,7 +100,7 @@ TEST_CASE("GPTDataset's order and samples") {
     for (const json& place : c["sample_index"]) starts.push_back({place[0], place[1]});
     CHECK(order.starts == starts);
     ++cases;
-    if (!extra) continue;  // a run needs the token after each
+    if (!extra) continue;  // a run needs the token after each sample
     const std::string spec = "megatron:" + std::to_string(c["seed"].get<std::uint32_t>()) +
                              (samples > 0 ? ":" + std::to_string(samples) : "");
     const dataset data(parse_data_spec(folder + "/" + c["of"].get<std::string>()), e["vocab"],

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Token files, masks and files of labels that tests write.
+// Writes token files, masks and files of labels for tests.
 #pragma once
 #include "scratch.hpp"
 #include <token_mask_format.hpp>
@@ -29,7 +29,7 @@ inline std::string llm_c(const scratch& files, const std::string& name,
   return files.write(name, bytes);
 }
 
-/// Writes an llm.c file whose tokens are first, first + 1, ..., so that each token tells its position.
+/// Writes an llm.c file with tokens first, first + 1, ..., so each token tells its position.
 inline std::string counting(const scratch& files, const std::string& name, int first, int count) {
   std::vector<std::uint16_t> tokens(static_cast<std::size_t>(count));
   std::iota(tokens.begin(), tokens.end(), static_cast<std::uint16_t>(first));
@@ -40,7 +40,7 @@ inline std::string header_of(std::uint64_t tokens, std::uint32_t packed = 0) {
   return bytes_of(token_mask_header{token_mask_magic, token_mask_version, packed, tokens});
 }
 
-/// A mask that ignores the tokens whose number `is_ignored` names.
+/// A mask that ignores the tokens whose number satisfies `is_ignored`.
 template <class Ignored>
 std::string mask(std::uint64_t tokens, const Ignored& is_ignored, std::uint32_t packed = 0) {
   std::string bytes = header_of(tokens, packed);
@@ -49,8 +49,8 @@ std::string mask(std::uint64_t tokens, const Ignored& is_ignored, std::uint32_t 
 }
 
 /// Writes files of Megatron with sequences of these tokens, and returns their prefix. `borders` are the
-/// numbers of the sequences with which documents begin, and the number of sequences; empty: each sequence is
-/// a document.
+/// numbers of the sequences that begin documents, followed by the number of sequences; empty: each sequence
+/// is a document.
 template <class T>
 std::string megatron(const scratch& files, const std::string& name, std::uint8_t code,
                      const std::vector<std::vector<T>>& sequences, std::vector<std::int64_t> borders = {}) {

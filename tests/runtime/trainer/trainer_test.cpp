@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run as its user watches it: how many steps, what is held out, curves, how it stops, and how it ends.
+// A run from its user's view: the number of steps, held-out data, curves, stopping, and the end.
 #include <rankc/trainer/beginning.hpp>
 #include <rankc/trainer/console.hpp>
 #include <rankc/trainer/data.hpp>
@@ -21,7 +21,7 @@ using rankc::test::exit_with, rankc::test::said, rankc::test::said_in;
 
 namespace {
 
-/// The lines of a text that begin so.
+/// The lines of a text that begin with `start`.
 std::vector<std::string> lines_with(const std::string& text, const std::string& start) {
   std::istringstream in(text);
   std::vector<std::string> lines;
@@ -52,7 +52,7 @@ TEST_CASE("--steps are all steps of a run, also of one that is resumed") {
             "/step_000006 is of step 6, and the run has 6 in all; --steps N with a larger N goes on\n");
   const std::string middle = save + "/step_000004";
   REQUIRE(run(program, {"train", "--load", middle, "--metrics", metrics}).code ==
-          0);  // what the run was to take
+          0);  // the run's remaining steps
   CHECK(lines_of(metrics).back()["step"] == 6);
   CHECK(losses_of(metrics).back() == losses_of(files.path("whole")).back());
 }
@@ -148,7 +148,7 @@ TEST_CASE("the held-out loss is of the same batches each time, and changes nothi
   const scratch files;
   const fake_program program(2, 2, 1);
   const std::string text = files.write("t.txt", text_of(801)), a = files.path("a"), b = files.path("b");
-  // 200 samples, of which the last 20 are held out; a batch has 8.
+  // The last 20 of 200 samples are held out; a batch has 8.
   const outcome watched = run(program, {"train", "--steps", "5", "--data", text, "--eval-every", "2",
                                         "--eval-fraction", "0.1", "--metrics", a});
   REQUIRE_MESSAGE(watched.code == 0, watched.err);
@@ -191,7 +191,7 @@ TEST_CASE("held-out data of its own, a default share of it, and what a checkpoin
       0);
   const outcome resumed = run(program, {"train", "--load", save, "--steps", "4", "--metrics", parts});
   CHECK(resumed.out.find("held-out data: " + other) != std::string::npos);
-  CHECK(losses_of(parts).back() == losses_of(whole).back());  // the drawn order goes on where it was
+  CHECK(losses_of(parts).back() == losses_of(whole).back());  // the shuffled order continues where it was
   const outcome contradicted = run(program, {"train", "--eval-data", other, "--eval-fraction", "0.1"});
   CHECK(contradicted.err.starts_with("fake: RC"));
   CHECK(exit_with{contradicted.code, said_in(contradicted.err)} == exit_with{2, {6024, {other}}});
@@ -230,7 +230,7 @@ TEST_CASE("signals that ask a run to stop finish the step, save, and end with 12
     const auto interrupt = [sig = signal](fake_engine& e) {
       e.signal_at = 3;
       e.signal = sig;
-      e.signals = 2;  // at once: they count as one
+      e.signals = 2;  // simultaneous signals count as one
     };
     const outcome stopped =
         run(program, {"train", "--steps", "5", "--save", save, "--metrics", parts}, interrupt);

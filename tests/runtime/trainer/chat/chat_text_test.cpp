@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Conversations as text, against transformers' (tests/oracles/chat).
+// Conversations as text, compared with those of transformers (tests/oracles/chat).
 #include <chat/chat_text.hpp>
 
 #include "../../../exit_with.hpp"

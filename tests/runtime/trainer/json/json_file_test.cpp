@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON of strangers: limited in depth and size, without duplicate keys, and every wrong type or range has a
-// sentence.
+// JSON from an untrusted source: size and depth are limited, duplicate keys are refused, and every wrong type
+// or range gives a sentence.
 #include <json/json_file.hpp>
 
 #include "../../../exit_with.hpp"

@@ -50,6 +50,6 @@ TEST_CASE("of pairs that can be merged, the one of the lowest rank is first, and
   CHECK(ids({"b c", "a b"}, "abc") == ints{0, 4});
   CHECK(ids({"a a"}, "aaaaa") == ints{5, 5, 0});
   CHECK(ids({"#version: 0.2", "b c", {"a", "b"}}, "abcab") == ints{0, 4, 3});
-  CHECK(ids({"a b", "b c", "a b"}, "abc") == ints{0, 4});  // the later rank of a pair counts
+  CHECK(ids({"a b", "b c", "a b"}, "abc") == ints{0, 4});  // the later rank of a duplicate pair counts
   CHECK(exit_of([&] { ids({"a b"}, "a\x0b"); }) == exit_with{1, {6702, {"0B"}}});
 }

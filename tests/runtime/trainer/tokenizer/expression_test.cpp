@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of Oniguruma become those of PCRE2; what the two may read in two ways is refused.
+// Translation of Oniguruma's expressions into PCRE2's; a construct that the two may interpret differently is
+// refused.
 #include <doctest/doctest.h>
 #include <tokenizer/expression.hpp>
 #include <tokenizer/pattern.hpp>

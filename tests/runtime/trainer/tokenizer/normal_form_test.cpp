@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8 and its normal form.
+// UTF-8 and its normal form C.
 #include "../../../slowness.hpp"
 
 #include <doctest/doctest.h>

@@ -19,7 +19,7 @@ inline nlohmann::json oracle(const std::string& name) {
   return nlohmann::json::parse(in);
 }
 
-/// The texts by their names, as they are before broken UTF-8 is replaced.
+/// The texts by name, before invalid UTF-8 is replaced.
 inline std::map<std::string, std::string> oracle_texts(const nlohmann::json& cases) {
   auto texts = cases.at("texts").get<std::map<std::string, std::string>>();
   for (const auto& [name, digits] : cases.at("hexadecimal").items()) {
@@ -30,7 +30,7 @@ inline std::map<std::string, std::string> oracle_texts(const nlohmann::json& cas
   return texts;
 }
 
-/// A tokenizer.json with other fields; those of `model` are put into the model.
+/// A tokenizer.json with other fields; those of `model` are merged into the model.
 inline nlohmann::json patched(nlohmann::json root, const nlohmann::json& patch) {
   for (const auto& [key, value] : patch.items())
     if (key == "model") root[key].update(value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are not of the supported kind are refused with file, field and value; both forms of merges, of
-// templates and of tokenizer_config.json are read.
+// Unsupported files are refused with file, field and value; both forms of merges, of templates and of
+// tokenizer_config.json are read.
 #include "../../../exit_with.hpp"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids of small tokenizers of each family, and of changed ones, are those of the `tokenizers` package
+// Small tokenizers of each family, and changed ones, give the same ids as the `tokenizers` package
 // (oracles/tokenizers).
 #include <doctest/doctest.h>
 
