@@ -1,4 +1,5 @@
-# The communication of a step by three accounts: `describe`, formulas, and what the host's fabric carries.
+# The communication of a step, counted in three ways: `describe`, formulas, and the transfers of the host's
+# fabric.
 find_package(CLI11 REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
@@ -17,8 +18,8 @@ target_include_directories(rankc_audit_carried PRIVATE "${rankc_SOURCE_DIR}" pro
 target_link_libraries(rankc_audit_carried PRIVATE
   rankc_audit rankc::trainer rankc_runtime_host rankc_test_options)
 
-# A test of a family's programs. In the program of the layout `audited`, each transfer is left out once and
-# doubled once.
+# A test of a family's programs. In the program of the layout `audited`, each transfer is once omitted and
+# once doubled.
 function(rankc_audit_of executable family audited)
   add_executable(${executable} audit/family.cpp ${ARGN})
   target_include_directories(${executable} PRIVATE "${rankc_SOURCE_DIR}" programs)

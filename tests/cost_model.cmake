@@ -1,4 +1,4 @@
-# The planner's own cost model, against what was measured.
+# The planner's cost model, compared with measurements.
 add_executable(rankc_cost_model_test cost_model/fastest_test.cpp cost_model/kernels_test.cpp cost_model/others_test.cpp cost_model/plans_test.cpp
   cost_model/published_rows.cpp cost_model/steps_test.cpp)
 target_include_directories(rankc_cost_model_test PRIVATE . bench)
@@ -9,7 +9,7 @@ add_test(NAME cost_model COMMAND rankc_cost_model_test)
 add_test(NAME cost_model_long COMMAND rankc_cost_model_test "--test-case=bounds prune nothing*")
 set_tests_properties(cost_model_long PROPERTIES LABELS long TIMEOUT 7200 ENVIRONMENT RANKC_PROBLEMS=1000)
 
-# A search and predictions while compiling.
+# A search and predictions at compile time.
 add_executable(rankc_cost_model_compiled_test EXCLUDE_FROM_ALL cost_model/while_compiling_test.cpp)
 target_link_libraries(rankc_cost_model_compiled_test PRIVATE rankc::dsl rankc_test_main)
 add_test(NAME cost_model/while_compiling_build

@@ -1,4 +1,4 @@
-# Tests of the language: units, what must not compile, and the same op lists from every compiler.
+# Tests of the language: units, plans that must not compile, and the same op lists from every compiler.
 add_executable(rankc_dsl_test
   dsl/custom_test.cpp
   dsl/diagnostic_test.cpp
@@ -24,7 +24,8 @@ target_link_libraries(rankc_dsl_test PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(rankc_dsl_test PRIVATE -Wno-missing-field-initializers)
 add_test(NAME dsl COMMAND rankc_dsl_test)
 
-# Rules over all values of many sizes, and the digits of 25,000 numbers: optimised, they take a sixth of the time.
+# Rules over all values of many sizes, and the digits of 25,000 numbers; with optimization they take a sixth
+# of the time.
 add_executable(rankc_dsl_rules_test dsl/rules_test.cpp dsl/text_test.cpp)
 target_include_directories(rankc_dsl_rules_test PRIVATE dsl)
 target_link_libraries(rankc_dsl_rules_test PRIVATE rankc::dsl rankc_test_main)
@@ -32,7 +33,7 @@ target_compile_options(rankc_dsl_rules_test PRIVATE -Wno-missing-field-initializ
 set_target_properties(rankc_dsl_rules_test PROPERTIES computes ON)
 add_test(NAME dsl/rules COMMAND rankc_dsl_rules_test)
 
-# Dims against other systems and against counting.
+# Dims compared with other systems and with counts.
 find_package(nlohmann_json REQUIRED)
 add_executable(rankc_dsl_dims_test
   dsl/dims/legality_test.cpp
@@ -45,7 +46,7 @@ target_link_libraries(rankc_dsl_dims_test PRIVATE rankc::dsl rankc_test_main nlo
 target_compile_options(rankc_dsl_dims_test PRIVATE -Wno-missing-field-initializers)
 add_test(NAME dsl/dims COMMAND rankc_dsl_dims_test)
 
-# The published schedules, against what their authors' code makes.
+# The published schedules, compared with the output of their authors' code.
 add_executable(rankc_schedules_test
   dsl/schedules/communicate_test.cpp
   dsl/schedules/csv_test.cpp
@@ -59,7 +60,7 @@ target_link_libraries(rankc_schedules_test PRIVATE rankc::dsl rankc_test_main)
 target_compile_options(rankc_schedules_test PRIVATE -Wno-missing-field-initializers)
 add_test(NAME dsl/schedules COMMAND rankc_schedules_test)
 
-# The schedules that are built, and the search, against Sea AI Lab's.
+# The constructed schedules, and the search, compared with Sea AI Lab's.
 add_executable(dsl_heuristics dsl/heuristics/best_test.cpp dsl/heuristics/figures_test.cpp)
 target_compile_definitions(dsl_heuristics PRIVATE RANKC_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/schedules")
 target_link_libraries(dsl_heuristics PRIVATE rankc::dsl rankc_test_main)
@@ -80,10 +81,10 @@ foreach(name IN ITEMS dsl/headers dsl/headers_alone)
 endforeach()
 set_tests_properties(dsl/headers_alone PROPERTIES LABELS long)
 
-# No folder includes another in a circle.
+# No folders include each other in a circle.
 add_test(NAME folders COMMAND ${CMAKE_COMMAND} "-DROOT=${PROJECT_SOURCE_DIR}" -P "${CMAKE_CURRENT_SOURCE_DIR}/folders.cmake")
 
-# g++ and clang are two front ends that a plan must look the same to. clang takes plans from 17 on.
+# g++ and clang are two front ends that must accept the same plans. clang takes plans from version 17 on.
 function(rankc_front_end name compiler)
   set(plain "${compiler}" -std=c++20 "-I${PROJECT_SOURCE_DIR}/dsl" "-I${PROJECT_SOURCE_DIR}/runtime/core" ${boost_includes} ${ARGN})
   # <rankc/rankc.hpp> takes about half of the time of a refused plan. One test compiles it for all of them.
@@ -132,10 +133,11 @@ endfunction()
 find_program(RANKC_TEST_GXX g++)
 find_program(RANKC_TEST_CLANGXX NAMES clang++-19 clang++-18 clang++-17)
 if(RANKC_TEST_GXX)
-  # Rules call deep: where results of more than the eight outermost calls are remembered, a sixth of the time is saved.
+  # Rules have deep call chains: remembering the results of more than the eight outermost calls saves a sixth
+  # of the time.
   rankc_front_end(g++ "${RANKC_TEST_GXX}" -fconstexpr-ops-limit=2147483647 -fconstexpr-cache-depth=64 ${rankc_gxx_without_collection})
   rankc_added_axis(g++ "${RANKC_TEST_GXX};-fconstexpr-ops-limit=2147483647")
-  # The operations of the compiler measure the search for a change that fits. It takes 61 million (7.5 s).
+  # The compiler's constexpr operations limit the search for a fix. It takes 61 million (7.5 s).
   add_test(NAME dsl/operations/memory
     COMMAND ${rankc_yielding} ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/operations/memory.cpp"
             "-DCOMPILER=${RANKC_TEST_GXX};-std=c++20;-I${PROJECT_SOURCE_DIR}/dsl;-I${PROJECT_SOURCE_DIR}/runtime/core;${boost_includes};-fconstexpr-ops-limit=90000000;-fconstexpr-cache-depth=64;${rankc_gxx_without_collection}"

@@ -1,4 +1,4 @@
-# The check that rank programs compute the model: on lowered programs, on changed ones, and on programs made by hand.
+# The check that rank programs compute the model: on lowered programs, on changed ones, and on handmade ones.
 add_library(rankc_equivalence_testing STATIC equivalence/subject.cpp)
 target_link_libraries(rankc_equivalence_testing PUBLIC rankc::codegen rankc::equivalence rankc::verify PRIVATE rankc_warnings)
 target_compile_options(rankc_equivalence_testing PRIVATE $<$<CONFIG:Release>:-O1>)

@@ -6,7 +6,8 @@ add_test(NAME programs_every_build
 set_tests_properties(programs_every_build PROPERTIES LABELS long TIMEOUT 7200 FIXTURES_SETUP every_program
   RESOURCE_LOCK build)
 
-# The test `name` in `long`: the objects of an executable that is linked with a family's sample, with every program.
+# The test `name` in `long`: the objects of an executable that is linked with a family's sample are linked
+# with every program.
 function(rankc_every_program name executable family)
   get_target_property(libraries ${executable} LINK_LIBRARIES)
   if(NOT "rankc_${family}_host" IN_LIST libraries)

@@ -1,5 +1,5 @@
-# Every option of a program, of its generator and of rankc with extreme values: each 29th run, and all in the long
-# test.
+# Every option of a program, of its generator and of rankc with extreme values: every 29th case in each run,
+# and all cases in the long test.
 if(RANKC_PLANS)
   add_executable(rankc_extremes_test
     extremes/bounded_run.cpp extremes/extremes_test.cpp extremes/options_of_help.cpp)

@@ -1,4 +1,5 @@
-# Families of plans: each a library of plans, a generator that writes their programs, and libraries of these by target.
+# Families of plans: for each, a library of plans, a generator that writes their programs, and a library of
+# programs per target.
 find_package(nlohmann_json REQUIRED)
 add_library(rankc_split_plans STATIC families/split_plan.cpp)
 target_link_libraries(rankc_split_plans PUBLIC rankc::dsl PRIVATE rankc_warnings)
@@ -6,8 +7,8 @@ add_library(rankc_write_programs STATIC families/sample.cpp families/write_progr
 target_include_directories(rankc_write_programs PUBLIC families)
 target_link_libraries(rankc_write_programs PUBLIC rankc::codegen PRIVATE rankc_warnings)
 
-# A library of the plans of families of one subject. Most of the compile time of plans are functions of the language that
-# all of them call, so one unit has them all.
+# A library with the plans of related families. Compiling plans spends most of its time in functions of the
+# language that all plans call, so one unit has all plans.
 function(rankc_plans library)
   add_library(${library} STATIC ${ARGN})
   target_include_directories(${library} PRIVATE "${rankc_SOURCE_DIR}/dsl/plans")
@@ -110,7 +111,8 @@ function(rankc_gradients_cuda_test name parts one two four)
   target_compile_definitions(rankc_${name}_cuda_test PRIVATE RANKC_ON_ONE=${one} RANKC_ON_TWO=${two} RANKC_ON_FOUR=${four})
 endfunction()
 
-# Plans that users may write and no other test has: generated, compiled, trained, held to finite differences.
+# Plans that users may write and no other test has: generated, compiled, trained, and compared with finite
+# differences.
 rankc_family(odd rankc_odd_plans)
 rankc_sampled_programs(odd 4 45 305)
 add_executable(rankc_odd_test odd/certificate_test.cpp odd/checkpoint_test.cpp odd/coverage_test.cpp odd/embedded_test.cpp
@@ -132,7 +134,7 @@ add_test(NAME experts COMMAND rankc_experts_test)
 rankc_every_program(experts_every_program rankc_experts_test experts)
 rankc_every_mutant(experts rankc_experts_test "programs with experts on ranks*")
 
-# Models whose ranks have experts of their own and shard the columns of experts too.
+# Models with expert parallelism that also shard the columns of experts.
 rankc_family(columns rankc_experts_plans)
 rankc_sampled_programs(columns 1 5 38)
 add_executable(rankc_columns_test columns/checkpoint_test.cpp columns/lowering_test.cpp columns/gathers_test.cpp families/counts.cpp)
@@ -142,7 +144,7 @@ add_test(NAME columns COMMAND rankc_columns_test)
 rankc_every_program(columns_every_program rankc_columns_test columns)
 rankc_every_mutant(columns rankc_columns_test "programs whose ranks share*,the norm counts*")
 
-# Models whose experts are spread over ranks that have the same tokens.
+# Models whose experts are distributed over ranks with the same tokens.
 rankc_family(independent rankc_experts_plans)
 rankc_sampled_programs(independent 1 3 26)
 add_executable(rankc_independent_test independent/checkpoint_test.cpp independent/lowering_test.cpp independent/routing_test.cpp families/counts.cpp)
@@ -152,7 +154,7 @@ add_test(NAME independent COMMAND rankc_independent_test)
 rankc_every_program(independent_every_program rankc_independent_test independent)
 rankc_every_mutant(independent rankc_independent_test "programs whose ranks of ep*")
 
-# Models whose routers have losses.
+# Models with router losses.
 rankc_family(balance rankc_experts_plans)
 rankc_sampled_programs(balance 2 5 48)
 add_executable(rankc_balance_test families/counts.cpp)
@@ -161,7 +163,7 @@ target_link_libraries(rankc_balance_test PRIVATE rankc_family_gradients rankc_fa
 add_test(NAME balance COMMAND rankc_balance_test)
 rankc_every_program(balance_every_program rankc_balance_test balance)
 
-# Models whose routers choose of groups of experts, or with a bias.
+# Models whose routers choose groups of experts first, or have a bias.
 rankc_family(routing rankc_experts_plans)
 rankc_sampled_programs(routing 1 5 56)
 add_executable(rankc_routing_test routing/bias_test.cpp routing/lowering_test.cpp families/counts.cpp)
@@ -181,7 +183,7 @@ add_test(NAME recompute COMMAND rankc_recompute_test)
 rankc_every_program(recompute_every_program rankc_recompute_test recompute)
 rankc_every_mutant(recompute rankc_recompute_test "programs that recompute are proven*")
 
-# Plans that train parts of low rank, or not everything.
+# Plans that train LoRA adapters, or only some parameters.
 rankc_family(lora rankc_training_plans)
 rankc_family_programs(lora host 3)
 add_executable(rankc_lora_test lora/files_test.cpp lora/gradients_test.cpp lora/layouts_test.cpp
@@ -202,7 +204,7 @@ add_test(NAME fp8 COMMAND rankc_fp8_test)
 add_test(NAME fp8_every_step COMMAND rankc_fp8_test "-tc=losses are*")
 set_tests_properties(fp8_every_step PROPERTIES LABELS long TIMEOUT 3600 ENVIRONMENT RANKC_EVERY_STEP=1)
 
-# Plans that shard sequences (cp): ranks exchange heads, or send keys and values round a ring.
+# Plans that shard sequences (cp): ranks exchange heads by all-to-all, or send keys and values around a ring.
 rankc_family(sequences rankc_sequences_plans)
 rankc_sampled_programs(sequences 1 5 72)
 add_executable(rankc_sequences_test sequences/lowering_test.cpp families/counts.cpp)
@@ -212,7 +214,7 @@ add_test(NAME sequences COMMAND rankc_sequences_test)
 rankc_every_program(sequences_every_program rankc_sequences_test sequences)
 rankc_every_mutant(sequences rankc_sequences_test "certificates are accepted*")
 
-# Plans whose sequences are of documents.
+# Plans with documents in their sequences.
 rankc_family(documents rankc_sequences_plans)
 rankc_sampled_programs(documents 1 5 29)
 add_executable(rankc_documents_test documents/lowering_test.cpp documents/packed_test.cpp families/counts.cpp)
@@ -240,7 +242,7 @@ target_link_libraries(rankc_inputs_test PRIVATE rankc_family_gradients rankc_fam
 target_compile_definitions(rankc_inputs_test PRIVATE RANKC_FAMILIES=1 RANKC_PLANS=10)
 add_test(NAME inputs COMMAND rankc_inputs_test)
 
-# Plans whose loss ignores some labels.
+# Plans with a loss that ignores some labels.
 rankc_family(masked rankc_sequences_plans)
 rankc_sampled_programs(masked 1 5 40)
 add_executable(rankc_masked_test masked/labels_test.cpp masked/lowering_test.cpp masked/oracle_test.cpp families/counts.cpp)
@@ -251,7 +253,7 @@ add_test(NAME masked COMMAND rankc_masked_test)
 rankc_every_program(masked_every_program rankc_masked_test masked)
 rankc_every_mutant(masked rankc_masked_test "programs with ignored labels*")
 
-# Plans of packed documents whose loss ignores labels.
+# Plans with packed documents and a loss that ignores labels.
 rankc_family(packed rankc_sequences_plans)
 rankc_registered_programs(rankc_packed_host rankc_packed_generate host 1)
 add_executable(rankc_packed_test packed/isolation_test.cpp packed/labels_test.cpp packed/lowering_test.cpp packed/oracle_test.cpp families/counts.cpp)
@@ -260,7 +262,7 @@ target_link_libraries(rankc_packed_test PRIVATE rankc_family_gradients rankc_fam
 target_compile_definitions(rankc_packed_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_FAMILIES=2 RANKC_PLANS=14)
 add_test(NAME packed COMMAND rankc_packed_test)
 
-# Plans whose attention has windows, softcaps, scales, sinks, and value heads of another size than key heads.
+# Plans with attention windows, softcaps, scales, sinks, and value heads of another size than key heads.
 rankc_family(attention rankc_sequences_plans)
 rankc_sampled_programs(attention 2 11 63)
 add_executable(rankc_attention_test attention/lowering_test.cpp attention/oracle_test.cpp attention/pytorch_test.cpp families/counts.cpp)
@@ -276,7 +278,7 @@ target_link_libraries(rankc_sample_test PRIVATE rankc_write_programs rankc_exper
   rankc_sequences_plans rankc_odd_plans rankc_test_main)
 add_test(NAME programs_sample COMMAND rankc_sample_test)
 
-# Plans by their optimizer.
+# Plans with each optimizer.
 rankc_family(optimizer rankc_training_plans)
 rankc_family_programs(optimizer host 3)
 add_executable(rankc_optimizer_test optimizer/update_test.cpp optimizer/layouts_test.cpp optimizer/checkpoint_test.cpp optimizer/lowering_test.cpp)
@@ -285,7 +287,7 @@ target_link_libraries(rankc_optimizer_test PRIVATE rankc_training_plans rankc::c
 add_test(NAME optimizer COMMAND rankc_optimizer_test)
 rankc_every_mutant(optimizer rankc_optimizer_test "programs of every optimizer*")
 
-# Models in Hugging Face's files.
+# Models in Hugging Face files.
 rankc_family(hugging_face rankc_training_plans)
 rankc_family_programs(hugging_face host 1)
 add_executable(rankc_hugging_face_test hugging_face/configs_test.cpp hugging_face/families_test.cpp hugging_face/files_test.cpp

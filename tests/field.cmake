@@ -1,5 +1,5 @@
-# A second opinion on lowered programs: they are run over a prime field, and in f64, beside the model on one device, and so
-# are mutants.
+# A second check of lowered programs. The programs and mutants of them run over a prime field, and in f64, and
+# are compared with the model on one device.
 set(machine_sources
   equivalence/field/row_table.cpp
   equivalence/field/model_attributes.cpp

@@ -1,4 +1,4 @@
-# Fine-tuning on conversations, from a folder of Hugging Face to another one.
+# Fine-tuning on conversations, from one Hugging Face folder to another.
 if(RANKC_PLANS AND TARGET rankc::text_libraries)
   foreach(plan IN ITEMS base adapted)
     add_rankc_program(fine_tuning_${plan} PLAN fine_tuning/plans.hpp NAME fine_tuning::${plan} TARGET host DTYPE f32)
@@ -12,7 +12,7 @@ if(RANKC_PLANS AND TARGET rankc::text_libraries)
   add_dependencies(rankc_fine_tuning_test fine_tuning_base fine_tuning_adapted rankc_tool)
   add_test(NAME programs/fine_tuning COMMAND rankc_fine_tuning_test)
 
-  # transformers and lm-eval with the merged folder; skipped where the packages are not installed.
+  # transformers and lm-eval with the merged folder; skipped if the packages are not installed.
   find_program(RANKC_PYTHON python3)
   if(RANKC_PYTHON)
     foreach(compared IN ITEMS loss accuracy)

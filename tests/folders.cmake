@@ -1,8 +1,8 @@
 # cmake -DROOT=<repository> -P folders.cmake
 #
-# No folder of the sources includes another one in a circle. Folders that include none that are left are removed until
-# none can be: a folder that remains is in a circle, or includes one that is. The folders of the language keep the order
-# of the table in dsl/README.md, which lists each of them once.
+# Checks that no folders of the sources include each other in a circle. It repeatedly removes folders that
+# include no remaining folder; a folder that is left is in a circle, or includes one that is. The folders of
+# the language follow the order of the table in dsl/README.md, which lists each of them once.
 cmake_minimum_required(VERSION 3.25)
 set(trees dsl codegen runtime)
 set(include_folders dsl codegen runtime/core runtime/launch runtime/trainer)

@@ -1,4 +1,4 @@
-# The committed programs under generated/ are kept honest: written again and compared.
+# The committed programs under generated/ are generated again and compared.
 if(RANKC_PLANS)
   foreach(plan IN ITEMS 02_gpt_pp2 03_gpt_dp2_tp2_pp2 05_gpt_dual_pipe_v)
     string(SUBSTRING ${plan} 3 -1 name)

@@ -1,5 +1,6 @@
-# Projects outside rankc that use it in the three ways there are. Those that build rankc again do so unoptimised: with its own
-# flags, too, they would not find its unity files in the compiler's cache, which tells those by their path in the build folder.
+# Projects outside rankc that use it in each of the three ways. Those that build rankc again do so without
+# optimization. With rankc's own flags they would still miss its unity files in the compiler's cache, which
+# identifies them by their path in the build folder.
 set(prefix "${CMAKE_CURRENT_BINARY_DIR}/install/prefix")
 add_test(NAME install/install COMMAND ${CMAKE_COMMAND} --install "${PROJECT_BINARY_DIR}" --prefix "${prefix}")
 set_tests_properties(install/install PROPERTIES FIXTURES_SETUP rankc_installed)
@@ -14,7 +15,7 @@ function(rankc_outside_project name)
   set_tests_properties(install/${name} PROPERTIES TIMEOUT 1200 PROCESSORS 2)
 endfunction()
 
-# A wrong PLAN or NAME is refused where an outside project is configured.
+# A wrong PLAN or NAME is refused when an outside project is configured.
 set(boost_includes)
 foreach(folder IN LISTS Boost_INCLUDE_DIRS)
   list(APPEND boost_includes -isystem "${folder}")

@@ -5,7 +5,7 @@ if(TARGET gpt_pp2_program)
     rankc::trainer rankc_test_host_main)
   add_test(NAME logits COMMAND rankc_logits_test)
 
-  # lm-eval asks the same program; skipped where the package is not installed.
+  # lm-eval queries the same program; skipped if the package is not installed.
   find_program(RANKC_PYTHON python3)
   if(RANKC_PYTHON)
     add_test(NAME logits/lm_eval COMMAND "${RANKC_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/runtime/trainer/lm_eval_test.py"

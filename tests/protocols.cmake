@@ -1,7 +1,8 @@
 # Protocols between lanes, ranks and warps as models (protocols/README.md), checked by spin.
 find_program(RANKC_SPIN spin)
 
-# `macros` are those of the model. Further arguments are faults, NAME:data or NAME:hang, each of which must be found.
+# `macros` are the model's macros. Further arguments are faults, NAME:data or NAME:hang, each of which must be
+# detected.
 function(rankc_protocol name model macros)
   add_test(NAME protocols/${name} COMMAND ${CMAKE_COMMAND} "-DSPIN=${RANKC_SPIN}" "-DCC=${CMAKE_CXX_COMPILER};-x;c"
     "-DMODEL=${CMAKE_CURRENT_SOURCE_DIR}/protocols/${model}.pml" "-DOUT=${CMAKE_CURRENT_BINARY_DIR}/protocols/${name}"

@@ -1,4 +1,4 @@
-# The README's snippets are those of compiled files, and its refusal is what the compiler says.
+# The README's snippets are parts of compiled files, and its refusal is the compiler's output.
 add_test(NAME readme/snippets COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR} -P ${CMAKE_CURRENT_SOURCE_DIR}/readme/snippets.cmake)
 add_library(rankc_readme_refusal OBJECT readme/refused.cpp)
 target_include_directories(rankc_readme_refusal PRIVATE "${rankc_SOURCE_DIR}/dsl/plans")

@@ -1,5 +1,5 @@
-# The facts of each row that the check of equivalence trusts, against the kernels of both targets. A row without facts, or
-# without tests, fails the build.
+# Tests the facts of each row that the check of equivalence trusts, with the kernels of both targets. A row
+# without facts, or without tests, fails the build.
 add_library(rankc_row_laws STATIC rows/row.cpp rows/parts.cpp rows/machine.cpp rows/chunks.cpp rows/operands.cpp
   rows/definition.cpp rows/derivative.cpp rows/storage.cpp rows/shared_sequences.cpp rows/ring.cpp rows/shift.cpp
   rows/fp8.cpp rows/slots.cpp)

@@ -1,4 +1,4 @@
-# Style of the sources: clang-format's, and rules of our own that it does not have.
+# Style of the sources: clang-format's rules, and rules that it does not have.
 add_library(rankc_style_rules STATIC style/blocks.cpp style/brackets.cpp style/columns.cpp style/commas.cpp
   style/conditionals.cpp style/imports.cpp style/lexer.cpp style/messages.cpp style/rules.cpp style/statuses.cpp style/words.cpp)
 target_compile_features(rankc_style_rules PUBLIC cxx_std_20)
@@ -13,14 +13,14 @@ add_executable(rankc_style_test style/brackets_test.cpp style/commas_test.cpp st
 target_link_libraries(rankc_style_test PRIVATE rankc_style_rules rankc_test_main)
 add_test(NAME style/rules COMMAND rankc_style_test)
 
-# One golden file has every sentence of the runtime and the generator that has an id.
+# One golden file has every sentence with an id of the runtime and the generator.
 add_executable(rankc_messages style/list_messages.cpp)
 target_link_libraries(rankc_messages PRIVATE rankc_style_rules rankc_warnings)
 add_test(NAME style/messages COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR} -DLIST=$<TARGET_FILE:rankc_messages>
   -DOUT=${CMAKE_CURRENT_BINARY_DIR}/messages.txt
   -P ${CMAKE_CURRENT_SOURCE_DIR}/style/messages.cmake)
 
-# Comments and pages without the habits of style/words.hpp, but for those that a list allows, which only shrinks.
+# Checks comments and pages for the habits of style/words.hpp, except those in a list that only shrinks.
 add_executable(rankc_words style/words_main.cpp)
 target_link_libraries(rankc_words PRIVATE rankc_style_rules rankc_warnings)
 add_test(NAME style/words COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR} -DWORDS=$<TARGET_FILE:rankc_words>
@@ -29,7 +29,7 @@ add_test(NAME style/words COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR} -D
 add_test(NAME style/options COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR}
   -P ${CMAKE_CURRENT_SOURCE_DIR}/style/options.cmake)
 
-# Another version formats otherwise.
+# Another version formats differently.
 function(rankc_is_clang_format_19 result program)
   execute_process(COMMAND "${program}" --version OUTPUT_VARIABLE version)
   if(NOT version MATCHES "clang-format version 19\\.")

@@ -1,4 +1,4 @@
-# From the program to the page: an example times a step, and its generator shows it below the plan.
+# From the program to the page: an example program times a step, and its generator shows it below the plan.
 if(RANKC_PLANS)
   foreach(program IN ITEMS gpt_pp2 gpt_pp2_cuda)
     if(NOT TARGET ${program})

@@ -1,6 +1,6 @@
-# Makes rankc::text_libraries, PCRE2 and utf8proc, which tokenizer.json needs, where both are found; there is none otherwise.
-# Static libraries come first: a program that is copied to another machine then needs nothing there.
-# Included by the build and by the installed package.
+# Defines rankc::text_libraries (PCRE2 and utf8proc, which tokenizer.json needs) if both are found; else the
+# target does not exist. Static libraries come first, so a program that is copied to another machine needs no
+# library there. Included by the build and by the installed package.
 if(NOT TARGET rankc::text_libraries)
   find_library(RANKC_PCRE2_LIBRARY NAMES libpcre2-8.a pcre2-8)
   find_path(RANKC_PCRE2_INCLUDE_DIR pcre2.h)

@@ -1,4 +1,5 @@
-# Tokenizers of tokenizer.json, for the trainer and for `rankc tokens`, with the readers of files and JSON that both use.
+# Tokenizers from tokenizer.json, for the trainer and for `rankc tokens`, with the file and JSON readers of
+# both.
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
 include(${CMAKE_CURRENT_LIST_DIR}/text_libraries.cmake)

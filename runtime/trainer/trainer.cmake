@@ -87,9 +87,9 @@ add_library(rankc_trainer STATIC
   trainer/trainer.cpp
   trainer/vocabulary_source.cpp
   trainer/write_checkpoint.cpp)
-# A learning rate is the number that the plan's compiler has computed: no product is fused with a sum.
+# The learning rate must equal the number that the plan's compiler has computed, so no multiply-add is fused.
 set_source_files_properties(trainer/learning_rate.cpp PROPERTIES COMPILE_OPTIONS -ffp-contract=off)
-# It runs once, and CLI11's templates take long to optimise.
+# The code runs once, and optimizing CLI11's templates takes long.
 set_source_files_properties(trainer/command_line.cpp PROPERTIES COMPILE_OPTIONS $<$<CONFIG:Release>:-O1>)
 add_library(rankc::trainer ALIAS rankc_trainer)
 set_target_properties(rankc_trainer PROPERTIES EXPORT_NAME trainer UNITY_BUILD ON)
@@ -100,7 +100,8 @@ if(RANKC_INJECT)
 endif()
 target_include_directories(rankc_trainer PUBLIC
   $<BUILD_INTERFACE:${CMAKE_CURRENT_SOURCE_DIR}/trainer> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-# A consumer of the installed package needs fmt's library; the other two are headers that only these sources see.
+# A consumer of the installed package needs fmt's library; the other two are headers that only these sources
+# include.
 target_link_libraries(rankc_trainer PUBLIC rankc_launch rankc_tokenizer PRIVATE fmt::fmt
   Threads::Threads $<BUILD_INTERFACE:CLI11::CLI11> $<BUILD_INTERFACE:nlohmann_json::nlohmann_json> $<BUILD_INTERFACE:rankc_warnings>)
 target_sources(rankc_trainer PUBLIC FILE_SET HEADERS BASE_DIRS trainer FILES trainer/rankc/trainer/main.hpp)

@@ -1,4 +1,4 @@
-# The proof on programs made by hand, against an execution model that runs them.
+# The proof of handmade programs, compared with an execution model that runs them.
 add_library(rankc_proof_testing STATIC
   codegen/proof/pipeline_program.cpp
   codegen/proof/random_program.cpp

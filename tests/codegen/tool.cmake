@@ -35,7 +35,7 @@ add_test(NAME codegen/tool/emitted_plan COMMAND ${CMAKE_COMMAND} -DTOOL=$<TARGET
 add_test(NAME codegen/tool/version COMMAND rankc_tool --version)
 set_tests_properties(codegen/tool/version PROPERTIES PASS_REGULAR_EXPRESSION "^rankc ${PROJECT_VERSION}\n$")
 
-# The cost model of transformer-perf-estimates, against the Python.
+# The cost model of transformer-perf-estimates, compared with the Python original.
 set(model codegen/tool/published_model)
 add_executable(rankc_published_model_test
   ${model}/candidates_test.cpp

@@ -41,7 +41,7 @@ foreach(line IN LISTS lines)
   while(sentence MATCHES "@([a-z_0-9]+)@")
     string(REPLACE "@${CMAKE_MATCH_1}@" "${line_of_${CMAKE_MATCH_1}}" sentence "${sentence}")
   endwhile()
-  # The compiler's words about this line: from its error to the next one.
+  # The compiler's output about this line: from its error to the next one.
   string(FIND "${said}" "${file}:${number}:" at)
   if(at EQUAL -1)
     message(SEND_ERROR "${file}:${number}: ${what} is accepted; expected: ${sentence}")

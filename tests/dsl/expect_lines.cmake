@@ -1,7 +1,7 @@
 # cmake -DSOURCE=<file> "-DCOMPILER=<compiler and flags>" -DNAME=<g++ or clang++> -P expect_lines.cmake
 #
-# SOURCE must compile; with FAULT defined it must be refused, and what the compiler says first must be what the file's
-# lines "// NAME line N: TEXT" and "// NAME lines: AT MOST" say.
+# SOURCE must compile. With FAULT defined it must be refused, and the compiler's first lines must match the
+# file's lines "// NAME line N: TEXT" and "// NAME lines: AT MOST".
 cmake_minimum_required(VERSION 3.25)
 set(ENV{LC_ALL} C)  # plain quotes
 get_filename_component(file "${SOURCE}" NAME)

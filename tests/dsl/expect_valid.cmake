@@ -1,6 +1,6 @@
 # cmake -DSOURCE=<file> "-DCOMPILER=<compiler and flags>" -P expect_valid.cmake
 #
-# SOURCE compiles without its faults: each refusal that expect_errors.cmake sees is due to its fault.
+# SOURCE compiles without its faults, so each refusal in expect_errors.cmake is caused by its fault.
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${COMPILER} -fsyntax-only "${SOURCE}" ERROR_VARIABLE said RESULT_VARIABLE failed)
 if(failed)

@@ -1,7 +1,7 @@
 # cmake -DFOLDER=<dsl> "-DCOMPILER=<compiler and flags>" -DOUT=<folder> -DNAME=<name> -P headers.cmake
 #
-# All headers of the language compile together, in the order of their names and in the reversed one; of dsl/headers_alone,
-# each as the first of a file.
+# All headers of the language compile together, in the order of their names and in reverse order. Each header
+# in dsl/headers_alone compiles as the first of a file.
 cmake_minimum_required(VERSION 3.25)
 file(GLOB_RECURSE headers RELATIVE "${FOLDER}" "${FOLDER}/rankc/*.hpp")
 list(SORT headers)

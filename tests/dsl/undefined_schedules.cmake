@@ -1,7 +1,7 @@
 # cmake -DFOLDER=<dsl> "-DCOMPILER=<compiler and flags>" -DOUT=<file.cpp> -P undefined_schedules.cmake
 #
-# Every schedule of rankc/schedules/ that the one include does not define is declared there, and an error of its use
-# shows its header.
+# Every schedule of rankc/schedules/ that the main include does not define is declared there, and the error
+# for its use names its header.
 cmake_minimum_required(VERSION 3.25)
 file(GLOB headers RELATIVE "${FOLDER}/rankc/schedules" "${FOLDER}/rankc/schedules/*.hpp")
 list(REMOVE_ITEM headers declared.hpp portfolio.hpp)

@@ -1,5 +1,5 @@
 # cmake -DGENERATOR=<exe> -DTARGET=<host|cuda> -DCOMMITTED=<folder> -DSCRATCH=<folder> -P compare.cmake
-# The committed program is what the generator writes today, file for file and byte for byte.
+# The committed program must equal the generator's current output, file for file and byte for byte.
 cmake_minimum_required(VERSION 3.25)
 file(REMOVE_RECURSE "${SCRATCH}")
 set(update "${GENERATOR} emit --target ${TARGET} --dtype f32 --out ${COMMITTED}")

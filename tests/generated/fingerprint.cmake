@@ -1,5 +1,6 @@
 # cmake -DGENERATOR=<exe> -DPROGRAM=<exe> -DTOOL=<rankc> -DSCRATCH=<folder> -P fingerprint.cmake
-# A program and the certificate of its plan have one fingerprint, and a certificate in another type has another.
+# A program and the certificate of its plan have the same fingerprint, and a certificate in another type has
+# another.
 cmake_minimum_required(VERSION 3.25)
 file(MAKE_DIRECTORY "${SCRATCH}")
 execute_process(COMMAND "${PROGRAM}" --version OUTPUT_VARIABLE version COMMAND_ERROR_IS_FATAL ANY)

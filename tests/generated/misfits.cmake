@@ -1,5 +1,5 @@
 # cmake -DCXX=<compiler> -DRUNTIME=<include folder> -DCOMMITTED=<folder> -DSCRATCH=<folder> -P misfits.cmake
-# A generated program in which an operand is one of another shape, or another kind, does not compile.
+# A generated program in which an operand has another shape or another kind does not compile.
 cmake_minimum_required(VERSION 3.25)
 file(READ "${COMMITTED}/layers.hpp" layers)
 set(faults

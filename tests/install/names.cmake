@@ -28,7 +28,8 @@ function(refused plan name sentence)
   set(compared ${compared} PARENT_SCOPE)
 endfunction()
 
-# Configured; then the compiler takes the generator's source, or says `sentence` within its first lines.
+# Configures the project. Then the compiler accepts the generator's source, or prints `sentence` within its
+# first lines.
 function(compiled plan name sentence)
   configure(${plan} ${name})
   if(NOT rc EQUAL 0)

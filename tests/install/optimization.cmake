@@ -55,7 +55,7 @@ compares(" -Og" 0 "-DCMAKE_CXX_FLAGS=-g -Og")
 compares(" -O3" 0 -DCMAKE_BUILD_TYPE=Release)
 compares("" 0 -DCMAKE_BUILD_TYPE=Debug)
 
-# rankc as a part of another project: each of its sources is optimized, and the status line is printed once.
+# rankc as a subproject: each of its sources is optimized, and the status line is printed once.
 configure(add_subdirectory "-DRANKC_SOURCE=${RANKC_SOURCE}" -DRANKC_CUDA=OFF)
 string(REGEX MATCHALL "${line}" told "${printed}")
 list(LENGTH told count)

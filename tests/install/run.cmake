@@ -45,7 +45,7 @@ if(NOT count EQUAL 20 OR NOT first MATCHES "^4\\.1" OR NOT last LESS 3)
   message(FATAL_ERROR "embed must print 20 losses, from ln 64 = 4.16 to below 3, and printed\n${text}")
 endif()
 
-# Before main, OpenBLAS asks the core how many threads it may start.
+# Before main, OpenBLAS asks the runtime core for the number of threads that it may start.
 execute_process(COMMAND readelf --dyn-syms --wide "${BUILD}/embed" OUTPUT_VARIABLE symbols COMMAND_ERROR_IS_FATAL ANY)
 if(NOT symbols MATCHES " WEAK +DEFAULT +[0-9]+ openblas_num_threads_env\n")
   message(FATAL_ERROR "embed must define openblas_num_threads_env, and has the symbols\n${symbols}")

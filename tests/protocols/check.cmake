@@ -1,6 +1,7 @@
-# Checks a model with spin: as it stands it has no fault, and every planted fault is found.
-# SPIN, CC: the tools. MODEL: a file. OUT: a folder. DEFINES: of the preprocessor. FAULTS: NAME:data or NAME:hang, what
-# is found where the macro is defined besides: an assertion on data that fails, or an execution that ends early.
+# Checks a model with spin: the unchanged model has no fault, and every planted fault is detected. SPIN, CC:
+# the tools. MODEL: a file. OUT: a folder. DEFINES: preprocessor definitions. FAULTS: NAME:data or NAME:hang,
+# the expected result if the macro is also defined: an assertion on data that fails, or an execution that ends
+# early.
 cmake_minimum_required(VERSION 3.25)
 if(NOT SPIN)
   message("skipped: spin is not installed (Debian: apt-get install spin)")

@@ -1,5 +1,5 @@
 # cmake -DROOT=<source folder> -P snippets.cmake
-# Every snippet of a README that names its file stands in that file, word for word; those files are compiled by tests.
+# Every README snippet that names its file occurs in that file, word for word; tests compile those files.
 cmake_minimum_required(VERSION 3.25)
 function(check readme least)
   file(READ "${ROOT}/${readme}" text)

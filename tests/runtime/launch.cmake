@@ -22,7 +22,8 @@ add_test(NAME launch/programs COMMAND rankc_launch_programs_test)
 set_tests_properties(launch/programs PROPERTIES ENVIRONMENT RANKC_TEST_EVERY=4)
 rankc_every_program(launch/programs_long rankc_launch_programs_test odd)
 
-# A program as users start it: each launcher, and faults, apart; without the launcher a test is skipped.
+# A program started as users start it: with each launcher, and with faults, separately. Without the launcher a
+# test is skipped.
 if(RANKC_PLANS AND TARGET rankc::gloo)
   add_library(rankc_many_cores SHARED runtime/launch/many_cores.cpp)
   target_link_libraries(rankc_many_cores PRIVATE ${CMAKE_DL_LIBS} rankc_warnings)
@@ -40,7 +41,7 @@ if(RANKC_PLANS AND TARGET rankc::gloo)
     add_test(NAME launch/processes/${name} COMMAND rankc_launch_processes_test "-tc=${way}:*")
     set_tests_properties(launch/processes/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 120)
   endforeach()
-  # Signals x moments x launches: each eleventh, and all in the long test.
+  # Signals x moments x launches: every eleventh, and all in the long test.
   if(RANKC_INJECT)
     foreach(way IN ITEMS signal_matrix signal_matrix_long)
       add_test(NAME launch/processes/${way} COMMAND rankc_launch_processes_test "-tc=signal_matrix:*")
@@ -55,7 +56,7 @@ if(RANKC_PLANS AND TARGET rankc::gloo)
   set_tests_properties(launch/processes/attack PROPERTIES LABELS long TIMEOUT 600 RUN_SERIAL ON)
 endif()
 
-# Faults on purpose: some here, and hundreds in the long test.
+# Injected faults: some here, and hundreds in the long test.
 if(RANKC_INJECT AND TARGET rankc::gloo)
   foreach(ranks IN ITEMS four eight)
     add_rankc_program(faults_${ranks} PLAN runtime/launch/faults_plans.hpp NAME faults::${ranks} TARGET host)

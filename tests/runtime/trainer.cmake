@@ -42,14 +42,14 @@ target_compile_definitions(rankc_trainer_test PRIVATE RANKC_DATA_ORACLES="${CMAK
   $<$<TARGET_EXISTS:rankc::text_libraries>:RANKC_TEXT_LIBRARIES> $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT>)
 target_link_libraries(rankc_trainer_test
   PRIVATE rankc::trainer rankc_test_host_main nlohmann_json::nlohmann_json)
-# Most of the compiler's time are templates of JSON and of doctest, which these sources share.
+# Templates of JSON and of doctest take most of the compile time, and these sources share them.
 set_target_properties(rankc_trainer_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
 add_test(NAME trainer COMMAND rankc_trainer_test)
-# An executable whose filters match nothing has checked nothing.
+# Fails if an executable's filters match no test case.
 add_test(NAME trainer/no_match COMMAND rankc_trainer_test "-tc=no such test case")
 set_tests_properties(trainer/no_match PROPERTIES WILL_FAIL TRUE)
 
-# The order of the calls that change files: the linker lets the test see them.
+# The order of the calls that change files: the linker redirects them to the test.
 add_executable(rankc_durability_test
   runtime/trainer/durable_test.cpp runtime/trainer/file_calls.cpp runtime/trainer/file_systems_test.cpp)
 target_link_libraries(rankc_durability_test PRIVATE rankc::trainer rankc_test_host_main)

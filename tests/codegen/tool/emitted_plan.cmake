@@ -1,6 +1,6 @@
 # cmake -DTOOL=<rankc> "-DCOMPILER=<compiler and flags>" -DOUT=<folder> -P emitted_plan.cmake
 #
-# What `rankc search --emit` writes must compile, and say what it was found to be.
+# The plan that `rankc search --emit` writes must compile, and state the figures that the search found.
 cmake_minimum_required(VERSION 3.25)
 file(MAKE_DIRECTORY "${OUT}")
 foreach(asked IN ITEMS "llama3-8b 8 32 8192" "gpt2-124m 2 64 1024")

@@ -1,8 +1,9 @@
 # cmake -DFOLDER=<dsl> "-DCOMPILER=<compiler and flags>" -DSOURCE=<added.cpp> -DOUT=<folder> -P add_axis.cmake
 #
-# Two axes are added to a copy of rankc/mesh/axes.hpp, the one file that this takes, each by a member, a value and a row:
-# `xp`, which shards features and is not lowered, and `np`, which shards sequences and is lowered for tokens. SOURCE must
-# compile with the copy before FOLDER. Then what is missing of an axis must be a sentence.
+# Two axes are added to a copy of rankc/mesh/axes.hpp, the only file that must change, each by a member, a
+# value and a row: `xp`, which shards features and is not lowered, and `np`, which shards sequences and is
+# lowered for tokens. SOURCE must compile with the copy before FOLDER. Then each missing part of an axis must
+# give an error sentence.
 cmake_minimum_required(VERSION 3.25)
 set(field_from " = 1, pp = 1,")
 set(field_to " = 1, xp = 1, pp = 1,")
@@ -25,7 +26,8 @@ set(join_value_to "  embedding,\n  tp_xp\n};")
 set(join_row_from "\"tied embeddings\"}},\n};")
 set(join_row_to "\"tied embeddings\"}},\n    {.id = axis::tp_xp, .name = \"tp_xp\", .joins = {axis::tp, axis::xp}},\n};")
 
-# Replace the parts that are named, each of which the table has once; what a compiler says of SOURCE then, in `said`.
+# Replaces the named parts, each of which occurs once in the table. Sets `said` to the compiler's output for
+# SOURCE.
 function(compile_with source)
   file(READ "${FOLDER}/rankc/mesh/axes.hpp" table)
   foreach(part IN LISTS ARGN)

@@ -1,6 +1,6 @@
 # cmake -DFOLDER=<this folder> "-DCOMPILER=<compiler and flags>" -DOUT=<file to build> -P compare.cmake
 #
-# The op lists as this compiler records them must be those of listing.txt. To accept a change:
+# The op lists that this compiler records must equal listing.txt. To accept a change:
 #   <OUT> > tests/dsl/listing/listing.txt
 cmake_minimum_required(VERSION 3.25)
 execute_process(COMMAND ${COMPILER} "${FOLDER}/listing.cpp" -o "${OUT}" RESULT_VARIABLE failed)

@@ -22,7 +22,7 @@ endfunction()
 
 rankc_cuda_test(runtime_cuda_refusals 0 runtime/core/cuda/engine/install_refusals_test.cpp)
 rankc_cuda_test(runtime_cuda_products 0 runtime/core/cuda/linear/product_choices_test.cpp)
-# The core's library alone: every library below it is one of the test's own.
+# Only the core's library; the test replaces every library below it.
 add_executable(runtime_cuda_contexts
   runtime/core/cuda/contexts/contexts_test.cpp runtime/core/cuda/contexts/fake_cuda.cpp runtime/core/cuda/contexts/marks_test.cpp
   runtime/core/cuda/contexts/teardown_test.cpp)
@@ -90,7 +90,7 @@ target_compile_definitions(runtime_cuda_processes
   $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT>)
 set_tests_properties(runtime_cuda_processes PROPERTIES TIMEOUT 240)
 
-# Faults on purpose of the same program where the machine has no GPU.
+# Injected faults in the same program on a machine without a GPU.
 if(RANKC_INJECT)
   add_executable(runtime_cuda_faked_program runtime/core/cuda/processes/program.cpp
     runtime/core/cuda/contexts/fake_cuda.cpp runtime/core/cuda/contexts/fake_graphs.cpp)

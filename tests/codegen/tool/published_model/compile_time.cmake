@@ -1,9 +1,9 @@
 # cmake -DSOURCE=<file> "-DCOMPILER=<compiler and flags>" -P compile_time.cmake
 #
-# What searches add to the processor's time that a file takes to compile, each at its quickest of three.
+# The CPU time that searches add to the compilation of a file, each the minimum of three runs.
 cmake_minimum_required(VERSION 3.25)
 
-# In ms: the shell tells of its children "0m1.230000s 0m0.050000s", of the user and of the system.
+# Units: ms. The shell prints the user and system time of its children as "0m1.230000s 0m0.050000s".
 function(quickest out)
   set(least 1000000000)
   list(JOIN COMPILER " " command)
