@@ -90,7 +90,7 @@ def damage(rng, rec):
             del q[j]
     elif how == 9 and "(" in q[i]:
         q[i:i + 1] = q[i][q[i].index("(") + 1:-1].split(",")
-    elif how == 10:  # two receives of one rank change places
+    elif how == 10:  # two receives of one rank are exchanged
         received = [k for k, t in enumerate(q) if re.fullmatch(r"\d+RECV_[FB]\d+", t)]
         if len(received) > 1:
             a, b = rng.sample(received, 2)

@@ -10,7 +10,7 @@ import pathlib
 import struct
 
 HERE = pathlib.Path(__file__).parent
-MOST = 4000  # bytes of a file
+MOST = 4000  # the limit of a file, in bytes
 
 
 def put(target, name, content):

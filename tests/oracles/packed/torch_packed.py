@@ -35,13 +35,13 @@ def batch(step, across=END):
     rows = torch.tensor([END if d % 5 == 0 else d % VOCAB for d in rows]).reshape(BATCH, SEQ + 1)
     tokens, labels = rows[:, :-1], rows[:, 1:].clone()
     masked = torch.tensor(drawn(step * BATCH * SEQ, BATCH * SEQ, 200)).reshape(BATCH, SEQ) % 8
-    labels[masked < torch.arange(BATCH)[:, None]] = IGNORED  # of each row another share
+    labels[masked < torch.arange(BATCH)[:, None]] = IGNORED  # another share in each row
     labels[tokens == across] = IGNORED
     return tokens, labels, real_input(step, 1, BATCH * SEQ, 1).reshape(BATCH, SEQ)
 
 
 def sees(tokens):
-    """Which keys a query sees: those of its own document, up to itself."""
+    """The keys that a query sees: those of its own document, up to itself."""
     document = torch.cumsum(tokens == END, 1) - (tokens == END).long()
     return (document[:, :, None] == document[:, None, :]) & torch.ones(SEQ, SEQ).tril().bool()
 

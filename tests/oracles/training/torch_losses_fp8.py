@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines of torch_losses_fp8.jsonl: python3 torch_losses_fp8.py PATH_OF_train_baseline.py --fp8 RECIPE ARGUMENTS...
 
-train_baseline.py in float64 on the CPU, whose linear layers take operands of eight bits; the scale is torchao's to the last
-bit: of the largest number in float32, divided in float64 and rounded to float32 (torchao.float8.float8_utils.amax_to_scale);
-of rows the next lower power of two, taken of its exponent.
+Runs train_baseline.py in float64 on the CPU, with fp8 operands of the linear layers. The scale equals torchao's to the last
+bit: the amax in float32, divided in float64 and rounded to float32 (torchao.float8.float8_utils.amax_to_scale); for
+rowwise scales, rounded down to a power of two by its exponent.
 """
 import os
 import sys
