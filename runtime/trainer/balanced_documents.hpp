@@ -10,7 +10,7 @@
 
 namespace rankc::runtime {
 
-/// The cost of attention in a sequence: the sum of the squared lengths of its documents.
+/// The attention cost of a sequence: the sum of the squared lengths of its documents.
 /// Shapes: starts (seq): the position at which the document of each token begins.
 std::uint64_t document_cost(const std::int32_t* starts, int seq);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where documents begin in a sample: at the borders of its .idx files, and behind each end token.
+// The begins of documents in a sample: the borders of its .idx files, and the tokens after end tokens.
 #pragma once
 #include <rankc/runtime/program.hpp>
 
@@ -12,7 +12,7 @@ class document_borders {
  public:
   explicit document_borders(const description&);
 
-  /// Whether the plan has documents.
+  /// True if the plan has documents.
   bool exist() const { return !begins_.empty(); }
 
   /// A zeroed mark array for the next sample; its reader sets the marks of tokens that begin a document to 1.

@@ -10,7 +10,7 @@
 
 namespace rankc::runtime {
 
-/// Whether a folder is one of Hugging Face's: it has config.json.
+/// True if a folder is a Hugging Face folder: it has config.json.
 bool is_hugging_face(const std::filesystem::path& folder);
 
 class hugging_face_files {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a plan's model says that Hugging Face's files hold it: the names and layouts of its tensors, and the
+// A plan's model in Hugging Face files, as the model declares it: names and layouts of its tensors, and the
 // values of config.json. The generator wrote both into the program's description.
 #pragma once
 #include <rankc/trainer/parameters.hpp>
@@ -65,7 +65,7 @@ struct named_tensor {
   std::vector<const global_parameter*> parts;  // the parameters that each of `theirs` joins
   std::size_t part;                            // the place of this parameter among them
   std::size_t rows_of_part(std::size_t n) const { return parts[n]->rows / theirs.size(); }
-  /// The row of a tensor in the files that a part begins with; that of the part after the last is their sum.
+  /// The first row of part `n` in the files' tensor; for n = parts.size(), the number of all rows.
   std::size_t first_row(std::size_t n) const;
 };
 

@@ -37,7 +37,7 @@ class hugging_face_origin {
   hugging_face_files files_;
 };
 
-/// The files of a folder that an export copies: those of the tokenizer and of generation.
+/// The files of a folder that an export copies: tokenizer files and generation_config.json.
 std::vector<std::string> copied_files(const std::filesystem::path& folder);
 
 }  // namespace rankc::runtime

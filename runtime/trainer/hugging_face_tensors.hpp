@@ -30,7 +30,7 @@ struct joined {
 /// The type of the tensors in the files.
 dtype type_of_files(const description&);
 
-/// The sizes of the files: those of the origin, or the plan's where there is none.
+/// The sizes of the files: those of the origin, or the plan's if there is no origin.
 free_sizes sizes_of(const description&, const hugging_face_origin*);
 
 /// The tensors that are made of these parameters.

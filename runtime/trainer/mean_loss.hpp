@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mean loss of a number of samples that need not fill whole batches, without the losses of routers.
+// The mean loss, without router losses, of samples that need not fill whole batches.
 #pragma once
 #include <rankc/trainer/data.hpp>
 
@@ -10,7 +10,7 @@
 
 namespace rankc::runtime {
 
-/// The mean loss of labels, the router losses, and the number of picks that found their expert full.
+/// The mean loss of labels, the router losses, and the number of dropped picks.
 /// Units: labels: nats per token.
 struct evaluated_loss {
   double labels = 0, routers = 0, dropped = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense weights from weights and their LoRA adapters: w + scale b a.
+// Weights merged with their LoRA adapters: w + scale b a.
 #pragma once
 #include <rankc/trainer/parameters.hpp>
 #include <rankc/trainer/tensor_source.hpp>

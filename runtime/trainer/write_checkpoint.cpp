@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing a checkpoint: each process writes the files of its ranks, and one process writes the rest.
+// Writes a checkpoint: each process writes the files of its ranks, and one process writes the others.
 #include <rankc/trainer/checkpoint.hpp>
 
 #include "checkpoint_names.hpp"

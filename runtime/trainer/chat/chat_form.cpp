@@ -71,7 +71,7 @@ static_assert(std::all_of(forms.begin(), forms.end(), [](const chat_form& form) 
   return form.assistant().role == "assistant" && form.assistant().begin.starts_with(form.prompt);
 }));
 
-/// Append the special tokens that a text spells: <...> and [...].
+/// Appends the special tokens in a text: <...> and [...].
 void append_special_tokens(std::string_view text, std::vector<std::string>& to) {
   for (std::size_t at = 0; (at = text.find_first_of("<[", at)) != text.npos;) {
     const std::size_t end = text.find(text[at] == '<' ? '>' : ']', at) + 1;
@@ -81,7 +81,7 @@ void append_special_tokens(std::string_view text, std::vector<std::string>& to) 
   }
 }
 
-/// Whether a text is a day of the calendar, as 2025-08-05.
+/// True if a text is a valid date such as 2025-08-05.
 bool is_date(const std::string& text) {
   constexpr std::string_view form = "dddd-dd-dd";
   const bool is_of_form = text.size() == form.size() &&

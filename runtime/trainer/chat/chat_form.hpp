@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The chat templates of model families, as rankc writes them: the text around each message.
+// The chat templates of model families: the texts that rankc writes around each message.
 #pragma once
 #include <span>
 #include <string>
@@ -18,7 +18,7 @@ struct chat_turn {
 /// The places that a template has for a system message.
 enum class system_place { anywhere, first, first_user_turn };
 
-/// The last turn is the assistant's.
+/// A chat template. Its last turn is the assistant's.
 struct chat_form {
   std::string_view name;
   std::string_view begin;  // text before a conversation; {date} stands for a date
@@ -35,14 +35,14 @@ struct chat_form {
   bool has_date() const { return begin.find("{date}") != begin.npos; }
   /// The special tokens that the texts spell, such as <|im_end|>, each once.
   std::vector<std::string> special_tokens() const;
-  /// The roles, with commas.
+  /// The roles, separated by commas.
   std::string roles() const;
 };
 
 /// Errors: failure (2) for a name that no template has.
 const chat_form& chat_form_of(std::string_view name);
 
-/// The names of all templates, with commas.
+/// The names of all templates, separated by commas.
 std::string chat_form_names();
 
 /// Errors: failure (2) if the template states a date and the text is not one, and for any text if the

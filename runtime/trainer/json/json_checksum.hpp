@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small JSON files that carry a checksum of themselves.
+// Small JSON files with their own checksum.
 #pragma once
 #include "json_file.hpp"
 #include <rankc/trainer/checksum.hpp>
@@ -23,7 +23,7 @@ inline nlohmann::ordered_json read_checked_json(const std::filesystem::path& fil
   return root;
 }
 
-/// Refuse a file that matches its checksum, but lacks a value or has one of another type.
+/// Refuses a file that matches its checksum but has a missing value or a value of another type.
 [[noreturn]] inline void refuse_other_version(const std::filesystem::path& file, int exit_code,
                                               const std::exception& why) {
   throw failure(exit_code, "RC6556: {} was written by another version of rankc: {}", file, why.what());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Texts of any bytes as JSON, which holds UTF-8 alone: a path need not be UTF-8.
+// Texts of any bytes as JSON. JSON must be UTF-8, but a path need not be.
 #pragma once
 #include <rankc/runtime/parse.hpp>
 
@@ -19,7 +19,7 @@ inline bool is_utf8(const std::string& text) {
   return value.dump(-1, ' ', false, on_error::ignore) == value.dump(-1, ' ', false, on_error::replace);
 }
 
-/// The text itself; where it is not UTF-8, {"escaped": "corp%E9s.txt"}.
+/// The text itself, or {"escaped": "corp%E9s.txt"} if it is not UTF-8.
 inline nlohmann::ordered_json json_of_text(const std::string& text) {
   if (is_utf8(text)) return text;
   std::string escaped;

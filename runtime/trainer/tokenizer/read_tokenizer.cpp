@@ -11,7 +11,7 @@
 namespace rankc::runtime {
 namespace {
 
-// Larger than any published tokenizer.json.
+// The limits exceed every published tokenizer.json.
 constexpr json_limits file_limits{std::size_t{1} << 28, std::size_t{1} << 24, 0};
 
 void read_added_token(const json_place& place, std::int32_t next, tokenizer_parts& to) {

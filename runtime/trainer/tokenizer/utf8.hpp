@@ -21,16 +21,16 @@ utf8_sequence first_sequence(std::string_view text);
 /// A text with U+FFFD in place of each invalid sequence. `replaced` counts them.
 std::string repaired_utf8(std::string text, std::size_t& replaced);
 
-/// Append a code point that is not a surrogate.
+/// Appends a code point that is not a surrogate.
 void append_utf8(std::string& to, char32_t code);
 
 /// The first code point of valid UTF-8 that is not empty.
 char32_t first_code_point(std::string_view text);
 
-/// The last code point of valid UTF-8 that is not empty.
+/// The bytes of the last code point of valid UTF-8 that is not empty.
 std::string_view last_sequence(std::string_view text);
 
-/// Whether a code point has Unicode's property White_Space.
+/// True if a code point has Unicode's property White_Space.
 bool is_white_space(char32_t code);
 
 }  // namespace rankc::runtime

@@ -27,7 +27,7 @@ struct run_data;
 
 std::uint64_t tokens_per_step(const description&);
 
-/// Print the lines before the first step.
+/// Prints the lines before the first step.
 void say_what_runs(const description&, const options&, const beginning&, const run_data&, console&);
 
 }  // namespace rankc::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words and options of a generated program's command line, checked before anything is opened.
+// The words and options of a generated program's command line. They are checked before any file is opened.
 #pragma once
 #include <rankc/runtime/placement.hpp>
 #include <rankc/runtime/program.hpp>
@@ -41,7 +41,7 @@ struct options {
   std::string launch;               // threads or processes; empty: from the environment, else threads
   placement where;                  // from the launcher, except `fault` and `products`
 
-  /// Whether the command starts the ranks.
+  /// True if the command starts the ranks.
   bool starts() const {
     return run == command::train || run == command::evaluate || run == command::generate ||
            run == command::score || measured;

@@ -16,7 +16,7 @@ namespace rankc::runtime {
 
 class dataset {
  public:
-  /// Open what `spec` names for sequences of `seq` tokens below `vocab`.
+  /// Opens the data that `spec` names, for sequences of `seq` tokens below `vocab`.
   /// Errors: failure (1) that names a file that cannot serve; failure (2) for an order that the data cannot
   /// have.
   dataset(const data_spec& spec, int vocab, int seq, const sample_order& order = {});
@@ -30,7 +30,7 @@ class dataset {
   /// Errors: failure (1) for a token that is not below the vocabulary.
   void sample(std::uint64_t s, std::int32_t* tokens, std::int32_t* targets,
               data_part = data_part::trained) const;
-  /// Write all values of sample `s` of a part.
+  /// Writes all values of sample `s` of a part.
   void sample(std::uint64_t s, const sample_view& to, data_part = data_part::trained) const;
 
   /// One line for the console.

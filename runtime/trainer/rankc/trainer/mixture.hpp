@@ -27,9 +27,9 @@ class mixture {
   std::uint64_t count(std::size_t source, std::uint64_t n) const;
 
  private:
-  std::vector<std::uint16_t> source_;  // the source of each place of the pattern
-  std::vector<std::uint32_t> before_;  // the samples of that source before the place
-  std::vector<std::uint32_t> counts_;  // the samples of each source in the whole pattern
+  std::vector<std::uint16_t> source_;  // the source at each position of the pattern
+  std::vector<std::uint32_t> before_;  // the number of earlier samples from that source
+  std::vector<std::uint32_t> counts_;  // the number of samples of each source in the pattern
 };
 
 }  // namespace rankc::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run that gets a signal finishes its step, and saves the checkpoint that is due.
+// Orderly stop: a run that gets a signal finishes its step, and completes the saves that are due.
 #pragma once
 
 namespace rankc::runtime {

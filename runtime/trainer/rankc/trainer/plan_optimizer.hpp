@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizer of a plan by its name.
+// The name of a plan's optimizer, and its hyperparameters.
 #pragma once
 #include <rankc/runtime/program.hpp>
 

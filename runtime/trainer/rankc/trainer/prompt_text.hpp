@@ -26,7 +26,7 @@ class prompt_text {
   ~prompt_text();
 
   bool is_of_bytes() const { return by_ == nullptr; }
-  /// The tokens that stand before a prompt.
+  /// The tokens before every prompt.
   std::vector<std::int32_t> opening() const;
   std::vector<std::int32_t> tokens_of(const std::string& text) const;
   /// The tokens of a user's message by a chat template, up to the begin of the assistant's turn.

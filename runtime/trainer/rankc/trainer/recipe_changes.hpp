@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The recipe of a resumed run compared with an edited plan, and steps whose learning rate is 0.
+// Notes on a resumed run whose plan was edited, and on steps with a learning rate of 0.
 #pragma once
 #include <rankc/trainer/run_state.hpp>
 

@@ -72,7 +72,7 @@ class safetensors_writer {
     std::size_t count() const;
   };
 
-  /// Create a file for these tensors, whose values `append` then gives in the same order.
+  /// Creates a file for these tensors. `append` then supplies their values in the same order.
   /// Errors, here and below: failure (65) if the file cannot be written.
   safetensors_writer(const std::filesystem::path& file, std::vector<tensor>, text_map metadata);
 

@@ -85,7 +85,7 @@ class token_stream {
 
   /// Replaces masked labels by `ignored`. `labels` are tokens [first, first + count).
   void mask(std::uint64_t first, std::uint64_t count, std::int32_t ignored, std::int32_t* labels) const;
-  /// The first mask that ignores a token; null where no mask does.
+  /// The first mask that ignores a token; null if no mask does.
   const token_mask* first_mask() const;
   /// The number of tokens that are labels: all if no file has a mask.
   std::uint64_t labels() const;
