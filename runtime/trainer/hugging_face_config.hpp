@@ -18,7 +18,7 @@ struct free_sizes {
   std::size_t positions, vocabulary;
 };
 
-/// Compare config.json with a plan.
+/// Compares config.json with a plan.
 /// Errors: failure (1) that lists every difference.
 free_sizes check_config(const description&, const hugging_face_model&, const std::filesystem::path& file);
 

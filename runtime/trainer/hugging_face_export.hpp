@@ -10,9 +10,9 @@
 
 namespace rankc::runtime {
 
-/// Write config.json and model.safetensors, or several files with an index where one would have more than
+/// Writes config.json and model.safetensors, or several files with an index if one would have more than
 /// `file_bytes`. `origin`: the folder that the run began with, or empty.
-/// Errors: failure (1) where the model declares no names, or the origin cannot be read; failure (65)
+/// Errors: failure (1) if the model declares no names, or the origin cannot be read; failure (65)
 /// where a file cannot be written.
 void write_hugging_face(const description&, const std::vector<global_parameter>&, const tensor_source&,
                         const std::optional<std::filesystem::path>& origin,

@@ -55,7 +55,7 @@ struct hugging_face_model {
 };
 
 /// The model of a program's description.
-/// Errors: failure (1) where the model declares no names.
+/// Errors: failure (1) if the model declares no names.
 hugging_face_model hugging_face_model_of(const description&);
 
 /// A parameter of the plan in the files: in one tensor, or in one for each expert.
@@ -69,12 +69,12 @@ struct named_tensor {
   std::size_t first_row(std::size_t n) const;
 };
 
-/// Find the tensor of a parameter. `all`: the parameters among which the others of a joined tensor are.
+/// Finds the tensor of a parameter. `all`: the parameters among which the others of a joined tensor are.
 /// Errors: failure (1) that names the plan, where the model has no such tensor, or no other part of it.
 named_tensor find_tensor(const hugging_face_model&, const description&,
                          const std::vector<global_parameter>& all, const global_parameter&);
 
-/// Check that a program's model has names for these parameters, and for the other parts of their tensors.
+/// Checks that a program's model has names for these parameters, and for the other parts of their tensors.
 /// Errors: failure (1), as above.
 void check_hugging_face_names(const description&, const std::vector<global_parameter>&);
 

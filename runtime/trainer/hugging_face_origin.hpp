@@ -22,13 +22,13 @@ std::optional<std::filesystem::path> find_origin(const description&, const std::
 
 class hugging_face_origin {
  public:
-  /// Errors: failure (1) where the folder cannot be read or is not of the plan's model.
+  /// Errors: failure (1) if the folder cannot be read or is not of the plan's model.
   hugging_face_origin(const description&, const hugging_face_model&, const std::filesystem::path& folder);
 
   const nlohmann::ordered_json& config() const { return config_; }
   const free_sizes& sizes() const { return sizes_; }
-  /// Read rows of a position table. `name`: the model's name of the table.
-  /// Errors: failure (1) where the folder's files have another number of rows than its config states.
+  /// Reads rows of a position table. `name`: the model's name of the table.
+  /// Errors: failure (1) if the folder's files have another number of rows than its config states.
   void read(const std::string& name, const area&, double* to);
 
  private:

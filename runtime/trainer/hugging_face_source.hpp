@@ -14,7 +14,7 @@ namespace rankc::runtime {
 
 class hugging_face_source : public tensor_source {
  public:
-  /// Open a folder.
+  /// Opens a folder.
   /// Errors: failure (1) that lists every difference of the config or of the tensors from the plan's, and for
   /// a head that differs from the token table if the plan ties the two.
   hugging_face_source(const description&, const std::vector<global_parameter>&,

@@ -38,7 +38,7 @@ free_sizes sizes_of(const description&, const hugging_face_origin*);
 std::vector<joined> join_parameters(const description&, const hugging_face_model&,
                                     const std::vector<global_parameter>&, const free_sizes&);
 
-/// Append the values of a tensor to a file. `origin` may be null where no rows are copied.
+/// Appends the values of a tensor to a file. `origin` may be null if no rows are copied.
 void append(safetensors_writer&, const joined&, const tensor_source&, hugging_face_origin* origin);
 
 }  // namespace rankc::runtime

@@ -9,7 +9,7 @@
 
 namespace rankc::runtime {
 
-/// Notes for packed examples that the sequences of a plan cut, or that attend to each other.
+/// Notes for packed examples that a plan's sequences split, or that attend to each other.
 std::vector<std::string> notes_on_packing(const description&, const std::vector<opened_source>&);
 
 }  // namespace rankc::runtime

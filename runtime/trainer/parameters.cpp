@@ -65,7 +65,7 @@ overlap intersect(const shard& s, std::size_t begin, std::size_t end) {
   return {s.element + (row - s.row) * s.columns, (stop - row) * s.columns, row, stop - row};
 }
 
-/// Visit the blocks of a tensor: rows [begin, end), a buffer for them, and one for a shard's part of them.
+/// Visits the blocks of a tensor: rows [begin, end), a buffer for them, and one for a shard's part of them.
 template <class Visit>
 void for_each_block(const global_parameter& p, const Visit& visit) {
   const std::size_t rows = std::max<std::size_t>(1, block_elements / std::max<std::size_t>(1, p.columns));

@@ -11,7 +11,7 @@
 
 namespace rankc::runtime {
 
-/// Write adapter_config.json and adapter_model.safetensors. Other trained parameters become modules_to_save.
+/// Writes adapter_config.json and adapter_model.safetensors. Other trained parameters become modules_to_save.
 /// `origin`: the folder that the run began with, or empty. `base`: the base model's name in the config;
 /// empty: null.
 /// Source: PEFT, LoraConfig, tuners/lora/layer.py and utils/save_and_load.py.

@@ -35,7 +35,7 @@ class chat_writer {
     to_.text = with_date(form.begin, date);
   }
 
-  /// Write message `i`.
+  /// Writes message `i`.
   void add(std::size_t i, const chat_message& message, bool is_last) {
     if (message.role == "system" && !is_system_turn(i, message)) return;
     const chat_turn* const turn = form_.find(message.role);

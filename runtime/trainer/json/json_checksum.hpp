@@ -13,7 +13,7 @@ inline std::string checksum_of(nlohmann::ordered_json root) {
   return checksum::of(root.dump());
 }
 
-/// Read a file and compare it with its checksum.
+/// Reads a file and compares it with its checksum.
 /// Errors: failure (`exit_code`) that names the file.
 inline nlohmann::ordered_json read_checked_json(const std::filesystem::path& file, int exit_code,
                                                 const json_limits& limits = settings_limits) {

@@ -29,14 +29,14 @@ inline constexpr json_limits header_limits{100'000'000, std::size_t{1} << 22, 10
 inline constexpr json_limits pieces_limits{std::size_t{1} << 30, std::size_t{1} << 27,
                                            50'000};  // checkpoint indexes
 
-/// Parse a text. `Json` is nlohmann::json or nlohmann::ordered_json. `name` stands for the text in errors.
+/// Parses a text. `Json` is nlohmann::json or nlohmann::ordered_json. `name` stands for the text in errors.
 /// Errors: failure (`exit_code`) for what is not JSON, repeats a key, nests deeper than 32 levels or has more
 /// values than `limits`.
 template <class Json>
 Json parse_json(std::string_view text, const std::string& name, int exit_code, const json_limits& limits);
 
-/// Read and parse a file.
-/// Errors: as `parse_json`, and failure (`exit_code`) where the file cannot be read or is too large.
+/// Reads and parses a file.
+/// Errors: as `parse_json`, and failure (`exit_code`) if the file cannot be read or is too large.
 template <class Json>
 Json read_json(const std::filesystem::path&, int exit_code, const json_limits&);
 
@@ -94,7 +94,7 @@ constexpr const char* json_type_name() {
   throw failure(exit_code, "RC6589: {}: {} is {}, expected {}", name, key, found, expected);
 }
 
-/// The value of a key; null where the object lacks the key, or is not an object.
+/// The value of a key; null if the object lacks the key, or is not an object.
 template <class Json>
 const Json& value_of(const Json& object, std::string_view key) {
   static const Json null;
@@ -121,7 +121,7 @@ T field(const Json& object, const char* key) {
   throw std::invalid_argument(fmt::format("{} is {}, expected {}", key, shown(found), json_type_name<T>()));
 }
 
-/// The same; `otherwise` where the object lacks the key.
+/// The same; `otherwise` if the object lacks the key.
 template <class T, class Json>
 T field_or(const Json& object, const char* key, T otherwise) {
   if (!object.is_object()) throw std::invalid_argument(shown(object) + " is no object");

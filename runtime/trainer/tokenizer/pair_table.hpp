@@ -18,7 +18,7 @@ class pair_table {
     at = {key_of(a, b), value};
   }
 
-  /// Null where the pair has no value.
+  /// Null if the pair has no value.
   const Value* find(std::uint32_t a, std::uint32_t b) const {
     if (slots_.empty()) return nullptr;
     const slot& at = slots_[place_of(key_of(a, b))];

@@ -10,14 +10,14 @@
 
 namespace rankc::runtime {
 
-/// Read the model's vocabulary, merges and flags.
+/// Reads the model's vocabulary, merges and flags.
 /// Errors: failure (1), as for the other fields.
 void read_model(const json_place& model, tokenizer_parts& to);
 
-/// Read the patterns that split a text into words.
+/// Reads the patterns that split a text into words.
 pre_tokenizer read_pre_tokenizer(const json_place& place);
 
-/// Read the tokens that post_processor, or the tokenizer_config.json next to the file, puts around a text.
+/// Reads the tokens that post_processor, or the tokenizer_config.json next to the file, puts around a text.
 void read_ends(const json_place& post_processor, const std::filesystem::path& file, tokenizer_parts& to);
 
 }  // namespace rankc::runtime

@@ -19,7 +19,7 @@ struct file_mark {
   bool has_bytes_of(const file_mark& other) const { return bytes == other.bytes && hash == other.hash; }
 };
 
-/// Errors: failure (1) where the file cannot be read.
+/// Errors: failure (1) if the file cannot be read.
 file_mark mark_of(const std::filesystem::path&);
 
 /// The beginnings of a source's order and of its held-out part.

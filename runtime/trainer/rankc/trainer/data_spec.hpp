@@ -38,7 +38,7 @@ struct shuffle_spec {
   bool operator==(const shuffle_spec&) const = default;
 };
 
-/// Read `none`, `SEED` or `megatron:SEED[:SAMPLES]`.
+/// Reads `none`, `SEED` or `megatron:SEED[:SAMPLES]`.
 /// Errors: failure (2) for anything else.
 shuffle_spec parse_shuffle(std::string_view text);
 

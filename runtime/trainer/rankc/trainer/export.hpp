@@ -14,7 +14,7 @@ namespace rankc::runtime {
 enum class export_format { safetensors, hugging_face };
 
 struct export_options {
-  /// Write w + scale b a for each weight w with adapters a and b, summed in f64 and rounded once. The tensors
+  /// Writes w + scale b a for each weight w with adapters a and b, summed in f64, rounded once. The tensors
   /// are those of the same plan without LoRA.
   bool merge = false;
   export_format format = export_format::safetensors;

@@ -25,7 +25,7 @@ class piece_source : public tensor_source {
   /// Errors, here and below: failure (1) that names a file which is missing or damaged.
   piece_source(const std::filesystem::path& folder, bool weights_alone);
 
-  /// Open files of whole tensors.
+  /// Opens files of whole tensors.
   piece_source(const std::string& name, const std::vector<std::filesystem::path>& files);
 
   const std::string& name() const override { return name_; }

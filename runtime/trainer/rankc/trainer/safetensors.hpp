@@ -46,7 +46,7 @@ class safetensors_reader {
   void check(const std::string& name) const;
   void check() const;
 
-  /// Read elements [first, first + count) of a tensor. Several threads may read at the same time.
+  /// Reads elements [first, first + count) of a tensor. Several threads may read at the same time.
   /// Errors: failure (1) for a value that is not finite, or a file that can no longer be read.
   void read(const std::string& name, std::size_t first, std::size_t count, double* to) const;
 

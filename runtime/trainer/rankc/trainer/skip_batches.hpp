@@ -13,7 +13,7 @@ struct step_range {
   std::int64_t first, last;
 };
 
-/// Read `A:B`. Errors: failure (2) for anything but 1 <= A <= B.
+/// Reads `A:B`. Errors: failure (2) for anything but 1 <= A <= B.
 step_range parse_step_range(std::string_view text);
 
 /// The position of a run: steps taken, samples trained on, and the samples of a batch.
