@@ -179,7 +179,7 @@ class resumption {
              to.seq));
   }
 
-  /// Older checkpoints record the held-out share, but not the first held-out token.
+  /// Computes the first held-out token for older checkpoints, which record only the held-out share.
   void set_held_from(const opened_source& source, source_record& to) const {
     if (saved_.read || !source.tokens) return;
     to.place.held_from =

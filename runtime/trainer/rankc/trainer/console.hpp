@@ -35,7 +35,7 @@ class console {
   std::chrono::steady_clock::time_point shown_{};
 };
 
-/// Reports on stderr that standard output could not be written; errno has the reason.
+/// Throws the failure of a write to standard output; errno has the reason.
 /// Errors: failure (1).
 [[noreturn]] void fail_to_print();
 

@@ -58,7 +58,6 @@ struct window_sequence {
 
 /// The first token that a share holds out of the windows of `tokens` tokens.
 /// Errors: failure (1) if nothing is left to train on.
-/// Errors: failure (1) if nothing would be left to train on.
 std::uint64_t held_from_windows(std::uint64_t tokens, const std::string& name, int seq, double share);
 /// Contiguous tokens of a stream.
 struct token_range {
