@@ -112,7 +112,7 @@ bool attention_fused(const lane& on, at o, at lse, at scratch, at q, at k, at v,
 
 bool has_fused_attention(const lane& on, bool gradient, std::initializer_list<attention_sizes> all) {
   return std::all_of(all.begin(), all.end(), [&](const attention_sizes& s) {
-    return is_for_hopper(on, gradient, s) || has_attention_plan(on, gradient, s);
+    return may_be_fused(s) && (is_for_hopper(on, gradient, s) || has_attention_plan(on, gradient, s));
   });
 }
 
@@ -132,10 +132,9 @@ void attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, int r
                           heads * value_dim,
                           keys_of(seq, by)};
   if constexpr (std::is_same_v<T, bf16>)
-    if (may_be_fused(s) &&
-        (by.has_plain_scores()
-             ? attention_fused(on, o, lse, scratch, q, k, v, s)
-             : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, {seq}, {seq}, true}, s, by)))
+    if (by.has_plain_scores()
+            ? attention_fused(on, o, lse, scratch, q, k, v, s)
+            : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, {seq}, {seq}, true}, s, by))
       return;
   run<T>(on, o, lse, q, k, v, s, whole_sequences{seq}, by);
 }
@@ -148,9 +147,8 @@ void chunk_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v,
   const attention_sizes s{rows,      has.count(), heads,    kv_heads, dim,
                           value_dim, q_stride,    k_stride, v_stride, heads * value_dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (may_be_fused(s) &&
-        (by.is_plain() ? chunk_attention_fused(on, o, lse, scratch, q, k, v, has, s)
-                       : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, has, has, true}, s, by)))
+    if (by.is_plain() ? chunk_attention_fused(on, o, lse, scratch, q, k, v, has, s)
+                      : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, has, has, true}, s, by))
       return;
   run<T>(on, o, lse, q, k, v, s, chunks_of_sequences{has, rows}, by);
 }
@@ -161,22 +159,12 @@ void ring_attention(const lane& on, at o, at lse, at scratch, at q, at k, at v, 
                     const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const step_of_ring order{{has, static_cast<int>(step), by.causal}, has};
-  const attention_sizes s{rows,
-                          order.sees.count,
-                          heads,
-                          kv_heads,
-                          dim,
-                          value_dim,
-                          heads * dim,
-                          kv_heads * dim,
-                          kv_heads * value_dim,
-                          heads * value_dim,
-                          keys_of(order.sees.count, by)};
+  const attention_sizes s =
+      ring_sizes(rows, order.sees.count, heads, kv_heads, dim, value_dim, keys_of(order.sees.count, by));
   if constexpr (std::is_same_v<T, bf16>)
-    if (may_be_fused(s) &&
-        (by.has_plain_scores() ? ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)
-                               : masked_attention_hopper(on, o, lse, q, k, v,
-                                                         {nullptr, has, order.sees.of_keys, false}, s, by)))
+    if (by.has_plain_scores()
+            ? ring_attention_fused(on, o, lse, scratch, q, k, v, order.sees, s)
+            : masked_attention_hopper(on, o, lse, q, k, v, {nullptr, has, order.sees.of_keys, false}, s, by))
       return;
   run<T>(on, o, lse, q, k, v, s, order, by);
 }
@@ -189,8 +177,7 @@ void document_attention(const lane& on, at o, at lse, at, at q, at k, at v, at s
                           value_dim, q_stride, k_stride, v_stride, heads * value_dim};
   const auto* from = on.at<std::int32_t>(starts);
   if constexpr (std::is_same_v<T, bf16>)
-    if (may_be_fused(s) && masked_attention_hopper(on, o, lse, q, k, v, {from, {seq}, {seq}, true}, s, by))
-      return;
+    if (masked_attention_hopper(on, o, lse, q, k, v, {from, {seq}, {seq}, true}, s, by)) return;
   run<T>(on, o, lse, q, k, v, s, within_documents<whole_sequences>{{seq}, from, {seq}}, by);
 }
 
@@ -203,8 +190,7 @@ void document_chunk_attention(const lane& on, at o, at lse, at, at q, at k, at v
                           value_dim, q_stride,    k_stride, v_stride, heads * value_dim};
   const auto* from = on.at<std::int32_t>(starts);
   if constexpr (std::is_same_v<T, bf16>)
-    if (may_be_fused(s) && masked_attention_hopper(on, o, lse, q, k, v, {from, has, has, true}, s, by))
-      return;
+    if (masked_attention_hopper(on, o, lse, q, k, v, {from, has, has, true}, s, by)) return;
   run<T>(on, o, lse, q, k, v, s, within_documents<chunks_of_sequences>{{has, rows}, from, has}, by);
 }
 
@@ -214,21 +200,10 @@ void document_ring_attention(const lane& on, at o, at lse, at, at q, at k, at v,
                              int first, const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees{has, static_cast<int>(step)};
-  const attention_sizes s{rows,
-                          sees.count,
-                          heads,
-                          kv_heads,
-                          dim,
-                          value_dim,
-                          heads * dim,
-                          kv_heads * dim,
-                          kv_heads * value_dim,
-                          heads * value_dim};
+  const attention_sizes s = ring_sizes(rows, sees.count, heads, kv_heads, dim, value_dim, 0);
   const auto* from = on.at<std::int32_t>(starts);
   if constexpr (std::is_same_v<T, bf16>)
-    if (may_be_fused(s) &&
-        masked_attention_hopper(on, o, lse, q, k, v, {from, has, sees.of_keys, false}, s, by))
-      return;
+    if (masked_attention_hopper(on, o, lse, q, k, v, {from, has, sees.of_keys, false}, s, by)) return;
   run<T>(on, o, lse, q, k, v, s, within_documents<step_of_ring>{{sees, has}, from, has}, by);
 }
 

@@ -217,7 +217,7 @@ bool has_attention_plan(const lane& on, bool gradient, const attention_sizes& s)
 
 bool attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v, const attention_sizes& s) {
   const attention_shape shape = shape_of(on, s);
-  if (!has_kernel(shape, s) || !is_aligned(on, s, {o, lse, q, k, v})) return false;
+  if (!has_kernel(shape, s) || !is_readable(on, s, {o, lse, q, k, v})) return false;
   const attention_plan* plan = plan_for(on, false, s, attention_scratch(shape));
   if (plan == nullptr) return false;
   const float scale = 1.0f / std::sqrt(static_cast<float>(s.dim));
@@ -236,7 +236,7 @@ bool attention_cudnn(const lane& on, at o, at lse, at scratch, at q, at k, at v,
 bool attention_grad_cudnn(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                           at lse, const attention_sizes& s) {
   const attention_shape shape = shape_of(on, s);
-  if (!has_kernel(shape, s) || !is_aligned(on, s, {dq, dk, dv, dout, q, k, v, o, lse})) return false;
+  if (!has_kernel(shape, s) || !is_readable(on, s, {dq, dk, dv, dout, q, k, v, o, lse})) return false;
   const attention_sizes of_part = part_of(shape, s);
   const std::size_t dq_bytes = dq_sum_bytes(shape, of_part);
   const attention_plan* plan = plan_for(on, true, of_part, attention_grad_workspace(shape) - dq_bytes);

@@ -30,6 +30,22 @@ struct attention_sizes {
 /// The value of `keys` for a call with as many keys as queries.
 constexpr int keys_of(int seq, const attention_setting& by) { return by.causal ? 0 : seq; }
 
+/// The sizes of a ring's step: as many keys as queries, and contiguous rows.
+inline attention_sizes ring_sizes(int rows, int tokens, int heads, int kv_heads, int dim, int value_dim,
+                                  int keys) {
+  return {.rows = rows,
+          .seq = tokens,
+          .heads = heads,
+          .kv_heads = kv_heads,
+          .dim = dim,
+          .value_dim = value_dim,
+          .q_stride = heads * dim,
+          .k_stride = kv_heads * dim,
+          .v_stride = kv_heads * value_dim,
+          .o_stride = heads * value_dim,
+          .keys = keys};
+}
+
 /// The shape for which the generator planned the scratch of a call.
 inline attention_shape shape_of(const lane& on, const attention_sizes& s) {
   return {.rows = s.rows,
@@ -47,14 +63,15 @@ inline bool may_be_fused(const attention_sizes& s) {
   return s.value_dim == s.dim && s.v_stride == s.k_stride;
 }
 
-/// True if loads of 16 bytes are possible: addresses and strides are multiples of 16 bytes.
+/// True if all addresses are multiples of 16 bytes.
 inline bool is_aligned(const lane& on, std::initializer_list<at> operands) {
   for (const at where : operands)
     if (reinterpret_cast<std::uintptr_t>(on.at<bf16>(where)) % 16 != 0) return false;
   return true;
 }
-inline bool is_aligned(const lane& on, const attention_sizes& s, std::initializer_list<at> operands) {
-  return is_aligned(on, operands) && s.q_stride % 8 == 0 && s.k_stride % 8 == 0;
+/// True if fused kernels can read the operands of a call.
+inline bool is_readable(const lane& on, const attention_sizes& s, std::initializer_list<at> operands) {
+  return may_be_fused(s) && is_aligned(on, operands) && s.q_stride % 8 == 0 && s.k_stride % 8 == 0;
 }
 
 /// Enqueues attention, or its gradient. Returns false, and enqueues nothing, if no fused kernel takes the

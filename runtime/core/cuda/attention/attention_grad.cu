@@ -196,10 +196,9 @@ void attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dout, at
                           heads * value_dim,
                           keys_of(seq, by)};
   if constexpr (std::is_same_v<T, bf16>)
-    if (may_be_fused(s) &&
-        (by.has_plain_scores() ? attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)
-                               : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                                                              {nullptr, {seq}, {seq}, true}, s, by)))
+    if (by.has_plain_scores() ? attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s)
+                              : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                                             {nullptr, {seq}, {seq}, true}, s, by))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, whole_sequences{seq}, by);
 }
@@ -213,10 +212,9 @@ void chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at do
   const attention_sizes s{rows,      has.count(), heads,    kv_heads, dim,
                           value_dim, q_stride,    k_stride, v_stride, heads * value_dim};
   if constexpr (std::is_same_v<T, bf16>)
-    if (may_be_fused(s) &&
-        (by.is_plain() ? chunk_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, has, s)
-                       : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                                                      {nullptr, has, has, true}, s, by)))
+    if (by.is_plain() ? chunk_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, has, s)
+                      : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                                     {nullptr, has, has, true}, s, by))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq, chunks_of_sequences{has, rows}, by);
 }
@@ -227,23 +225,13 @@ void ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at dou
                          double step, int first, const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const step_of_ring order{{has, static_cast<int>(step), by.causal}, has};
-  const attention_sizes s{rows,
-                          order.sees.count,
-                          heads,
-                          kv_heads,
-                          dim,
-                          value_dim,
-                          heads * dim,
-                          kv_heads * dim,
-                          kv_heads * value_dim,
-                          heads * value_dim,
-                          keys_of(order.sees.count, by)};
+  const attention_sizes s =
+      ring_sizes(rows, order.sees.count, heads, kv_heads, dim, value_dim, keys_of(order.sees.count, by));
   if constexpr (std::is_same_v<T, bf16>)
-    if (may_be_fused(s) &&
-        (by.has_plain_scores()
-             ? ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s)
-             : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                                            {nullptr, has, order.sees.of_keys, false}, s, by)))
+    if (by.has_plain_scores()
+            ? ring_attention_grad_fused(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, order.sees, s)
+            : masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                           {nullptr, has, order.sees.of_keys, false}, s, by))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, order.sees.count, order, by);
 }
@@ -257,8 +245,8 @@ void document_attention_grad(const lane& on, at dq, at dk, at dv, at scratch, at
                           value_dim, q_stride, k_stride, v_stride, heads * value_dim};
   const auto* from = on.at<std::int32_t>(starts);
   if constexpr (std::is_same_v<T, bf16>)
-    if (may_be_fused(s) && masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                                                        {from, {seq}, {seq}, true}, s, by))
+    if (masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                     {from, {seq}, {seq}, true}, s, by))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
          within_documents<whole_sequences>{{seq}, from, {seq}}, by);
@@ -274,8 +262,8 @@ void document_chunk_attention_grad(const lane& on, at dq, at dk, at dv, at scrat
                           value_dim, q_stride,    k_stride, v_stride, heads * value_dim};
   const auto* from = on.at<std::int32_t>(starts);
   if constexpr (std::is_same_v<T, bf16>)
-    if (may_be_fused(s) && masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                                                        {from, has, has, true}, s, by))
+    if (masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, {from, has, has, true},
+                                     s, by))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, seq,
          within_documents<chunks_of_sequences>{{has, rows}, from, has}, by);
@@ -288,20 +276,11 @@ void document_ring_attention_grad(const lane& on, at dq, at dk, at dv, at scratc
                                   const attention_setting& by) {
   const runtime::chunks has{seq, ring, first / (rows * (seq / ring))};
   const runtime::ring_step sees{has, static_cast<int>(step)};
-  const attention_sizes s{rows,
-                          sees.count,
-                          heads,
-                          kv_heads,
-                          dim,
-                          value_dim,
-                          heads * dim,
-                          kv_heads * dim,
-                          kv_heads * value_dim,
-                          heads * value_dim};
+  const attention_sizes s = ring_sizes(rows, sees.count, heads, kv_heads, dim, value_dim, 0);
   const auto* from = on.at<std::int32_t>(starts);
   if constexpr (std::is_same_v<T, bf16>)
-    if (may_be_fused(s) && masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
-                                                        {from, has, sees.of_keys, false}, s, by))
+    if (masked_attention_grad_hopper(on, dq, dk, dv, scratch, dout, q, k, v, o, lse,
+                                     {from, has, sees.of_keys, false}, s, by))
       return;
   run<T>(on, dq, dk, dv, scratch, dout, q, k, v, o, lse, s, sees.count,
          within_documents<step_of_ring>{{sees, has}, from, has}, by);

@@ -38,7 +38,7 @@ bool is_for_hopper(const lane& on, bool gradient, const attention_sizes& s) {
 }
 
 bool attention_hopper(const lane& on, at o, at lse, at q, at k, at v, const attention_sizes& s) {
-  if (!is_for_hopper(on, false, s) || !is_aligned(on, s, {o, q, k, v})) return false;
+  if (!is_for_hopper(on, false, s) || !is_readable(on, s, {o, q, k, v})) return false;
   const attention_maps of{
       .q = map_of_queries(on, q, s, s.q_stride), .k = map_of_keys(on, k, s), .v = map_of_keys(on, v, s)};
   run_forward<1>(on, of, {.q = q, .k = k, .v = v, .o = o, .lse = lse}, s, call_of(s), sight_of(s));
@@ -47,7 +47,7 @@ bool attention_hopper(const lane& on, at o, at lse, at q, at k, at v, const atte
 
 bool attention_grad_hopper(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v, at o,
                            at lse, const attention_sizes& s) {
-  if (!is_for_hopper(on, true, s) || !is_aligned(on, s, {dq, dk, dv, scratch, dout, q, k, v, o}))
+  if (!is_for_hopper(on, true, s) || !is_readable(on, s, {dq, dk, dv, scratch, dout, q, k, v, o}))
     return false;
   const attention_maps of{.q = map_of_queries(on, q, s, s.q_stride),
                           .k = map_of_keys(on, k, s),

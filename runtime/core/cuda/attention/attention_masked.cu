@@ -54,7 +54,7 @@ void with_parts(const attention_sizes& s, Run run) {
 
 bool masked_attention_hopper(const lane& on, at o, at lse, at q, at k, at v, const masked_layout& in,
                              const attention_sizes& s, const attention_setting& by) {
-  if (!has_kernel(on, in, s, by) || !is_aligned(on, s, {o, q, k, v})) return false;
+  if (!has_kernel(on, in, s, by) || !is_readable(on, s, {o, q, k, v})) return false;
   const attention_operands x{.q = q, .k = k, .v = v, .o = o, .lse = lse};
   with_parts(s, [&](auto parts) {
     run_forward<parts()>(on, maps_of(on, x, in, s), x, s, call_of(s, static_cast<float>(by.scale)),
@@ -66,7 +66,8 @@ bool masked_attention_hopper(const lane& on, at o, at lse, at q, at k, at v, con
 bool masked_attention_grad_hopper(const lane& on, at dq, at dk, at dv, at scratch, at dout, at q, at k, at v,
                                   at o, at lse, const masked_layout& in, const attention_sizes& s,
                                   const attention_setting& by) {
-  if (!has_kernel(on, in, s, by) || !is_aligned(on, s, {dq, dk, dv, scratch, dout, q, k, v, o})) return false;
+  if (!has_kernel(on, in, s, by) || !is_readable(on, s, {dq, dk, dv, scratch, dout, q, k, v, o}))
+    return false;
   const attention_operands x{.q = q,
                              .k = k,
                              .v = v,

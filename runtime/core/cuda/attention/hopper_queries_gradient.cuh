@@ -25,8 +25,11 @@ __device__ __forceinline__ void make_statistics(float2* here, float2* there, con
   constexpr int at_once = 4 / Parts, rows_each = 4;  // loads in flight, and rows per load
   const int lane = threadIdx.x % warp_size, row = lane / 8, column = lane % 8 * 8;
   const float lse_of[2]{lse[lane], lse[lane + warp_size]};
-  dout += static_cast<std::size_t>(row) * stride + column;
-  o += static_cast<std::size_t>(row) * stride + column;
+  // Kept, so that each row's address is the previous one plus a constant. Else the compiler computes every
+  // address from the item's row, and runs out of registers for loads in flight.
+  const std::size_t mine = kept(static_cast<std::size_t>(row) * stride + column);
+  dout += mine;
+  o += mine;
 #pragma unroll
   for (int first = 0; first < box_side; first += at_once * rows_each) {
     pack<bf16, 8> a[at_once][Parts], b[at_once][Parts];

@@ -30,7 +30,8 @@ struct sums_place {
 template <class T>
 __device__ T kept(T x) {
   T y;
-  asm volatile("mov.b32 %0, %1;" : "=r"(y) : "r"(x));
+  if constexpr (sizeof(T) == 8) asm volatile("mov.b64 %0, %1;" : "=l"(y) : "l"(x));
+  else asm volatile("mov.b32 %0, %1;" : "=r"(y) : "r"(x));
   return y;
 }
 
