@@ -52,7 +52,7 @@ void fabric::serve(meeting& m) {
   for (;;) {
     m.given.wait(l, [&] { return m.carried != nullptr || ending_; });
     if (ending_) return;
-    const op& o = *m.carried;
+    const op o = *m.carried;  // copied under the lock, because `append` writes the entry's `next`
     l.unlock();
     if (o.times != nullptr) o.times->begin = now();
     std::optional<failure> failed;

@@ -24,6 +24,24 @@ std::size_t count_not_finite(const lane& on, const operand& o) {
   return o.type == dtype::f64 ? count_not_finite<double>(on, o) : count_not_finite<float>(on, o);
 }
 
+/// The ranges of its vectors that a call reads and writes; empty if it reads and writes all of them.
+std::span<const range> ranges_of(const operand_list& call) {
+  for (const call_member& m : call.all_members())
+    if (m.of.kind == member_kind::ranges) return m.as<std::span<const range>>();
+  return {};
+}
+
+/// Counts in the parts of an operand that the call reads or writes. A collective may move the other parts.
+std::size_t count_not_finite(const lane& on, const operand_list& call, const operand& o) {
+  const std::span<const range> ranges = ranges_of(call);
+  const auto has = [&](const range& r) { return o.rows == 1 && r.first + r.count <= o.columns; };
+  if (ranges.empty() || !std::ranges::all_of(ranges, has)) return count_not_finite(on, o);
+  std::size_t count = 0;
+  for (const range& r : ranges)
+    count += count_not_finite(on, {o.where + r.first * size_of(o.type), 1, r.count, r.count, o.type});
+  return count;
+}
+
 /// A part of the arena. Units: bytes.
 struct byte_range {
   std::size_t begin, end;
@@ -99,14 +117,14 @@ bool is_looked_at(const lane& on) { return on.index == on.of->computes_on; }
 void retracer::before(const lane& on, const operand_list& call) {
   const std::span<const operand> all = call.all();
   is_over_ = is_over_ || std::any_of(all.begin(), all.end(),
-                                     [&](const operand& o) { return count_not_finite(on, o) > 0; });
+                                     [&](const operand& o) { return count_not_finite(on, call, o) > 0; });
 }
 
 void retracer::after(const lane& on, const operand_list& call) {
   if (is_over_) return;
   const rank& r = on;
   for (const operand& o : call.all()) {
-    const std::size_t count = count_not_finite(on, o);
+    const std::size_t count = count_not_finite(on, call, o);
     if (count == 0) continue;
     is_over_ = true;
     found_ = {r.index, r.words->calls.load(std::memory_order_relaxed), call.site != nullptr,

@@ -25,19 +25,20 @@ __device__ __forceinline__ void make_statistics(float2* here, float2* there, con
   constexpr int at_once = 4 / Parts, rows_each = 4;  // loads in flight, and rows per load
   const int lane = threadIdx.x % warp_size, row = lane / 8, column = lane % 8 * 8;
   const float lse_of[2]{lse[lane], lse[lane + warp_size]};
-  // Kept, so that each row's address is the previous one plus a constant. Else the compiler computes every
-  // address from the item's row, and runs out of registers for loads in flight.
+  // `kept`, so that the loads of a group have one address and constant offsets. Else the compiler computes
+  // each row's address from the item, and has too few registers for all loads of a group in flight.
   const std::size_t mine = kept(static_cast<std::size_t>(row) * stride + column);
   dout += mine;
   o += mine;
 #pragma unroll
   for (int first = 0; first < box_side; first += at_once * rows_each) {
     pack<bf16, 8> a[at_once][Parts], b[at_once][Parts];
+    const std::size_t group = kept(static_cast<std::size_t>(first) * stride);
 #pragma unroll
     for (int n = 0; n < at_once; ++n)
 #pragma unroll
       for (int part = 0; part < Parts; ++part) {
-        const std::size_t from = static_cast<std::size_t>(first + n * rows_each) * stride + part * box_side;
+        const std::size_t from = group + static_cast<std::size_t>(n * rows_each) * stride + part * box_side;
         a[n][part] = load<bf16, 8>(dout + from);
         b[n][part] = load<bf16, 8>(o + from);
       }

@@ -34,6 +34,17 @@ struct result {
   void operator()(const lane& on) const { *on.at<float>(norm.where) = on.at<float>(x.where)[4]; }
 };
 
+/// Reads and writes ranges of its vectors, as an optimizer does.
+struct update {
+  rankc::runtime::vector<float, 8> weights, gradients;
+  std::span<const rankc::runtime::range> of;
+  void operator()(const lane& on) const {
+    for (const rankc::runtime::range& r : of)
+      for (std::size_t i = r.first; i < r.first + r.count; ++i)
+        on.at<float>(weights.where)[i] += 1e38f * on.at<float>(gradients.where)[i];
+  }
+};
+
 constexpr numbers sums{{800}}, values{{8192}}, arrived{{12288}};
 
 step_input first_step() {
@@ -112,6 +123,22 @@ TEST_CASE("a sum over ranks that is too large is named where no part of it was")
   REQUIRE(again.origins.size() == 2);
   CHECK(again.origins[0].is_shared);
   CHECK(again.origins[0].text == "0F0, op 1, all_reduce \"gradients\": 6 of 6 numbers are not finite");
+}
+
+TEST_CASE("of a call that takes ranges of vectors, numbers outside the ranges are not looked at") {
+  plan p(1, 1, 1, dtype::f32);
+  static constexpr rankc::runtime::range ranges[]{{0, 2, false}, {4, 2, false}};
+  train_body = [](rank& r) {
+    begin(r[compute], "0STEP");
+    std::fill_n(r.at<float>(values.where), 8, 1.0f);
+    std::fill_n(r.at<float>(arrived.where), 8, 1e30f);
+    for (const int outside : {2, 6}) r.at<float>(arrived.where)[outside] = INFINITY;
+    run(r[compute], update{.weights = {values.where}, .gradients = {arrived.where}, .of = ranges});
+    *r.at<float>(r.where->norm) = INFINITY;
+  };
+  const retraced again = retrace_of(p);
+  REQUIRE(again.origins.size() == 1);
+  CHECK(again.origins[0].text == "0STEP, op 1, update: 4 of 8 numbers are not finite");
 }
 
 TEST_CASE("where the second time all numbers are finite there is no such op") {
