@@ -121,7 +121,7 @@ class builder {
     issue(i);
   }
 
-  /// Gathers the weights of all stages at the begin of the step, in the order of the stages' first actions,
+  /// Gathers the weights of all stages at the start of the step, in the order of the stages' first actions,
   /// if the schedule has no UNSHARD.
   void gather_ahead() {
     if (std::any_of(begin(), end(), [](const action& a) { return a.kind == action_kind::unshard; })) return;

@@ -140,7 +140,7 @@ struct view {
   bool operator==(const view&) const = default;
 };
 
-/// The role of a tensor that a rank has at the begin or at the end of a step.
+/// The role of a tensor that a rank has at the start or at the end of a step.
 enum class holding_kind {
   weight,
   working_copy,
