@@ -47,7 +47,7 @@ struct listed_rank {
   int program = 0;  // index in the step
   std::vector<int> communicators;
   std::vector<number_run> value_runs = {}, first_runs = {};
-  std::vector<int> values = {};           // expanded from the runs
+  std::vector<int> values = {};           // the numbers of value_runs
   std::vector<std::int64_t> firsts = {};  // offsets of shards: of the views of each op, then of its boxes
 };
 

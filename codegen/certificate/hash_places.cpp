@@ -11,7 +11,7 @@ using runtime::hashed_places;
 
 namespace {
 
-/// The first byte of a rank's tensors of a kind, at the begin or at the end of its step.
+/// The first byte of a rank's tensors of a kind, at the start or at the end of its step.
 std::size_t place_of(const rank_program& p, holding_kind kind) {
   std::size_t first = hashed_places::none;
   const auto look = [&](const op& o, const std::vector<access>& accesses) {

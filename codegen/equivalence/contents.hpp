@@ -23,7 +23,7 @@ struct pending {
   runs done;
   bool operator==(const pending&) const = default;
 };
-/// A term. It is whole, or summed so far over a product of parts of axes.
+/// A term. It is complete, or a sum over only a part of each axis in `over`.
 struct summand {
   term of;
   few<pending, 1> over;
@@ -37,13 +37,13 @@ struct holding {
   bool any = false;
   bool of_tokens = false;  // an addend is a sum over tokens
   bool in_bf16 = false;    // it was sent in bf16 to be summed
-  std::int64_t share = 0;  // tokens whose log-sum-exps lie head by head; 0: row by row
+  std::int64_t share = 0;  // log-sum-exps are stored by head, in runs of this many tokens; 0: by token
 
   bool is_zero() const { return sum.empty(); }
   bool is_whole() const { return sum.size() == 0 || (sum.size() == 1 && sum[0].is_whole()); }
-  /// "a maximum" or "a softmax" if the holding is a part of one; else empty.
+  /// "a maximum" or "a softmax" if the holding is a partial result of one; else empty.
   std::string_view unfinished() const;
-  /// The sum of the terms of all summands, as if each were whole.
+  /// The sum of the terms of all summands, each treated as complete.
   term closed() const;
 };
 

@@ -124,7 +124,7 @@ class runs {
 struct part {
   runs at;
   std::int64_t size = 0;
-  term arranged = zero;  // not zero: the elements lie in this order, and only their set is known
+  term arranged = zero;  // the order of expert slots, which data determine; zero: the order of `at`
   bool is_whole() const { return at.is(0, size); }
   bool is_arranged() const { return !arranged.is_zero(); }
   bool operator==(const part&) const = default;

@@ -157,7 +157,7 @@ struct fact {
   std::vector<std::string> needs;            // their words
   std::vector<std::string> numbers_of_call;  // the words of call_numbers.hpp
   bool seq = false, number = false, parts = false, attention = false;
-  std::string sizes;  // letters whose sizes are in a result's term: those of units and of parts
+  std::string sizes;  // letters of units and of parts: a result's term contains their sizes
   bool reads_rows = false, reads_seq = false, reads_number = false;  // attributes that the op's checks read
   std::vector<derivative> derivatives;
   std::vector<std::string> intermediates;  // names in derivatives

@@ -89,7 +89,8 @@ class model {
   /// The loss of the last layer, without side losses.
   term last_loss() const { return last_loss_; }
   term norm() const { return norm_; }
-  /// Addends of the squared norm by which ranks skip a step without labels.
+  /// Terms that the ranks with the loss add to the squared norm. In a step without labels such a term is
+  /// minus infinity, and no rank applies the step.
   const std::set<term>& skipped() const { return skipped_; }
   std::size_t known_terms() const { return known_.size(); }
   /// Whether the model has a term.

@@ -9,7 +9,7 @@
 
 namespace rankc::codegen::algebra {
 
-/// The maximum of the total number of parts of the values that later ops read.
+/// The maximum number of parts that the store holds at once, over all values that later ops read.
 inline constexpr std::int64_t most_parts_at_once = 1 << 22;
 
 class store {

@@ -43,7 +43,7 @@ void measure(const fact& f, const std::vector<operand>& ports, cell& c) {
   }
 }
 
-/// Gives a shape to an intermediate result, which has no view. The shape follows from the facts.
+/// Sets the shape of a result that has no view, from the facts of its op's row.
 void shape_result(const port& p, operand& o, const cell& c) {
   o.ndim = static_cast<int>(p.axes.size());
   o.unit = 1;

@@ -23,7 +23,7 @@ struct pair_of_lines {
 std::vector<pair_of_lines> align(const std::vector<std::string>& before,
                                  const std::vector<std::string>& after) {
   const int n = static_cast<int>(before.size()), m = static_cast<int>(after.size());
-  int first = 0, last = 0;  // equal lines at the begin and at the end
+  int first = 0, last = 0;  // equal lines at the start and at the end
   while (first < std::min(n, m) && before[first] == after[first]) ++first;
   while (last < std::min(n, m) - first && before[n - 1 - last] == after[m - 1 - last]) ++last;
   const int rows = n - first - last, columns = m - first - last;

@@ -121,7 +121,7 @@ class builder {
     issue(i);
   }
 
-  /// Gathers the weights of all stages at the begin of the step, in the order of the stages' first actions,
+  /// Gathers the weights of all stages at the start of the step, in the order of the stages' first actions,
   /// if the schedule has no UNSHARD.
   void gather_ahead() {
     if (std::any_of(begin(), end(), [](const action& a) { return a.kind == action_kind::unshard; })) return;
@@ -152,8 +152,8 @@ class builder {
     issue(i);
   }
 
-  /// Reduce-scatters the gradients of a shard group. The first result of a parameter is its sum. Later
-  /// results are added to it by an item that `to_add` gets.
+  /// Reduce-scatters the gradients of a shard group. A parameter's first result becomes its sum. Each later
+  /// result needs an item that adds it to the sum; that item is appended to `to_add`.
   void deal_out(std::size_t g, std::vector<item>& to_add) {
     const gathering& of = r_.gatherings[g];
     if (of.trained.empty()) return;
@@ -332,7 +332,8 @@ class builder {
     issue(i);
   }
 
-  /// One pipeline rank tells the others through the norm if the step has no label.
+  /// Without labels in the step, the pipeline rank of the last stage adds minus infinity to the norm. The sum
+  /// over pp then makes every rank skip the step.
   void skip_unlabeled() {
     const bool tells = std::any_of(r_.stages.begin(), r_.stages.end(),
                                    [](const stage_plan& s) { return s.last && !s.copy; });

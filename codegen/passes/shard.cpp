@@ -113,7 +113,7 @@ class sharder {
     here.summed = known->second.sums;
   }
 
-  /// Adds the begins of the buffers to offsets that were counted from there.
+  /// Adds the offset of each buffer to the offsets inside it.
   void begin_at_places() {
     const std::vector<std::size_t> weights = turns_.weights.begins(), sums = turns_.sums.begins(),
                                    arriving = turns_.arriving.begins();

@@ -225,7 +225,7 @@ class arena {
   const op_table& table_;
   const clocks& clock_;
   int first_op_, last_op_, streams_;
-  std::vector<op_bytes> bytes_;      // of the ops from first_op_ on
+  std::vector<op_bytes> bytes_;      // by op, from first_op_ on
   std::vector<std::size_t> bounds_;  // cell c is bytes [bounds[c], bounds[c + 1])
   std::vector<int> segment_;         // (cells, streams): index of the first write
   std::vector<write> writes_;

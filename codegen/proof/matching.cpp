@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the ops that meet. There are no tags: on a communicator the n-th send from a to b meets the n-th
-// receive of b from a, and the n-th collectives of all members meet. Ops that meet must state the same
-// message.
+// Pairs each send with its receive, and the calls of a collective with each other. There are no tags: on a
+// communicator the n-th send from a to b belongs to the n-th receive of b from a, and the n-th collectives of
+// all members belong together. The ops of a pair or group must state the same message.
 #include "passes.hpp"
 
 #include <algorithm>

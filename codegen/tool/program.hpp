@@ -13,9 +13,10 @@
 
 namespace rankc::tool {
 
-/// The messages of a rank that form one queue: those with one peer in one direction (rankc's runtime: a
-/// stream for each directed edge), all with one peer (a communicator for each pair), or all (one
-/// communicator).
+/// How the messages of a rank form queues.
+///   edge  one queue for each peer and direction, as in rankc's runtime: a stream for each
+///   pair  one queue for each peer: a communicator for each pair
+///   rank  one queue for all messages: one communicator
 enum class queues { edge, pair, rank };
 
 /// The position of a token.

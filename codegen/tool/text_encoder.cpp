@@ -98,8 +98,9 @@ class text_with_control_tokens {
   }
 
  private:
-  /// All bytes of a character that is no piece end with the character: SentencePiece gives all but the last
-  /// an empty range at its beginning.
+  /// Encodes a part of the text, with the end of each token in the text. SentencePiece writes a character
+  /// that it does not know as byte tokens. All but the last have an empty range at the character's beginning;
+  /// here all of them end with the character.
   void encode_piece(const std::string& text, std::size_t begin, std::size_t end, std::vector<int>& ids,
                     std::vector<std::size_t>& ends) const {
     const auto encoded = by_->EncodeAsImmutableProto(std::string_view(text).substr(begin, end - begin));

@@ -125,7 +125,7 @@ class world_checker {
           members.size(), g.name, g.size);
   }
 
-  /// Whether no member differs from the first along an axis that is listed in part.
+  /// True if all members have one index along each axis that is listed in part.
   bool is_level(const std::vector<int>& members) const {
     const indices first = indices_of(members[0]);
     return std::all_of(members.begin(), members.end(), [&](int m) {
@@ -150,8 +150,7 @@ class world_checker {
     return kinds;
   }
 
-  /// Checks that the rank at index 0 of the axes that are listed in part has the same communicators except
-  /// for the shift.
+  /// Checks that a rank has the communicators of the rank that it is a shift of, shifted as the rank is.
   void check_shift(int rank, const std::vector<int>& kinds) const {
     const listed_rank& w = d_.ranks[static_cast<std::size_t>(rank)];
     const int base = base_of(w.number, {});
@@ -168,7 +167,8 @@ class world_checker {
           rank, w.number, base);
   }
 
-  /// The rank at index 0 of each axis that is listed in part and is not in `line`.
+  /// The rank that a rank is a shift of: it has index 0 along each axis that is listed in part, except along
+  /// the axes in `line`.
   int base_of(int number, const std::vector<int>& line) const {
     indices at = indices_of(number);
     for (std::size_t a = 0; a < at.size(); ++a)

@@ -14,7 +14,8 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-/// The first frame that arrives; empty if the connection ends, other bytes come, or the time is over.
+/// The first frame that arrives; empty if the connection ends, if bytes arrive that are no frame, or at the
+/// deadline.
 std::optional<frame> receive_frame(const socket_handle& s, frame_reader& reader, deadline until,
                                    const on_failed_try& waits) try {
   for (;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The begins of documents in a sample: the borders of its .idx files, and the tokens after end tokens.
+// The starts of documents in a sample: the borders of its .idx files, and the tokens after end tokens.
 #pragma once
 #include <rankc/runtime/program.hpp>
 

@@ -9,7 +9,7 @@
 
 namespace rankc::runtime {
 
-/// A source that the run has read, positioned at its next sample.
+/// A source that the run has read, and the position of the next sample in it.
 struct known_source {
   source_record record;
   bool is_current;        // part of the checkpoint's current mixture

@@ -10,7 +10,7 @@ namespace rankc::runtime {
 namespace {
 
 /// Adds a note on the first file whose sequences differ in length from the plan's, and on the first whose
-/// sequences do not begin at the begin of one of the plan's.
+/// sequences do not start where a sequence of the plan starts.
 void note_borders(const std::vector<packed_file>& files, std::uint64_t seq, std::vector<std::string>& notes) {
   const auto other =
       std::find_if(files.begin(), files.end(), [&](const packed_file& f) { return f.length != seq; });

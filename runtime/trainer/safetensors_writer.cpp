@@ -102,7 +102,7 @@ void safetensors_writer::append_stored(const void* data, std::size_t bytes) {
 }
 
 std::string safetensors_writer::close() {
-  append_stored(nullptr, 0);  // completes tensors without elements
+  append_stored(nullptr, 0);  // adds the checksums of the last tensors, if these have no elements
   std::size_t missing = bytes_left_;
   for (std::size_t i = next_ + 1; i < tensors_.size(); ++i) missing += bytes_of(tensors_[i]);
   if (missing != 0)

@@ -11,11 +11,11 @@ struct number_types {
   std::string real, wide;  // activations and weights in layers; sums, statistics and the loss
 };
 
-/// Values of a formula's row that this program replaces or adds.
+/// Values with which this program replaces those of a formula's row. Empty: the row's value stays.
 struct with {
-  std::string axis = {}, phase = {}, kind = {}, type = {};  // empty: the row's own
+  std::string axis = {}, phase = {}, kind = {}, type = {};
   variables given = {};
-  fraction tensors = 1;  // in one call
+  fraction tensors = 1;  // tensors of one call
 };
 
 class ledger {

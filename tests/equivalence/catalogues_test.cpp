@@ -75,14 +75,14 @@ const subject& sunk() {
               {.world = 2, .tp = 2}, rankc::schedules::gpipe{1}, {.seq = 16, .global_batch = 2});
   return s;
 }
-/// Labels are ignored; ranks of a context share sequences.
+/// Labels are ignored, and cp ranks shard sequences.
 const subject& masked() {
   static const subject s = on_host(two_layers, {.world = 2, .cp = 2}, rankc::schedules::gpipe{2},
                                    {.seq = 16, .global_batch = 4, .ignored_label = -100});
   return s;
 }
 
-/// The gradients of parameters whose names end so are in no norm.
+/// Remove the gradients of parameters whose names end with `parameter` from the norm.
 void leave_out_of_norm(subject& s, const char* parameter) {
   each_rank(s, [&](int r) {
     rank_program& program = s.p.ranks[static_cast<std::size_t>(r)];
@@ -136,7 +136,7 @@ void repeat(subject& s, const char* name) {
   });
 }
 
-/// Let readers of the first gather's result read the rank's local part.
+/// Make every reader of the first gather's result read the rank's own shard.
 void skip_gather(subject& s, const char* name) {
   each_rank(s, [&](int r) {
     const op& gather = first(s, r, name);

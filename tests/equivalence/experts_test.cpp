@@ -43,14 +43,14 @@ const subject& of_shards() {
   return s;
 }
 
-/// of_spread_experts: each rank has experts, whose gradients are summed over replicas. of_shared_experts: two
-/// ranks shard the same experts.
+/// Each rank of ep has other experts, and their gradients are summed over replicas.
 const subject& of_spread_experts() {
   static const subject s(
       planned({.world = 8, .dp_replicate = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}),
       target::host);
   return s;
 }
+/// Two ranks shard the same experts.
 const subject& of_shared_experts() {
   static const subject s(
       planned({.world = 8, .dp_shard = 2, .cp = 2, .tp = 2, .ep = 4, .sequence_parallel = true}),

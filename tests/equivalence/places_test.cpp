@@ -72,7 +72,7 @@ void give_bytes(rank_program& r, int value, std::size_t begin, std::size_t bytes
         }
 }
 
-/// A tensor that a rank holds at its begin or at its end.
+/// A tensor that a rank holds at the start or at the end of its step.
 rankc::codegen::access held(const rank_program& r, holding_kind kind, const std::string& name = "") {
   const auto look = [&](const op& o, const auto& accesses) -> const rankc::codegen::access* {
     for (std::size_t i = 0; i < o.holds.size(); ++i)
@@ -84,7 +84,7 @@ rankc::codegen::access held(const rank_program& r, holding_kind kind, const std:
   throw std::logic_error("the rank has no such tensor");
 }
 
-/// A tensor of a kind, held at begin, that does not fill its last block of elements.
+/// A tensor of a kind, held at the start, that does not fill its last block of elements.
 rankc::codegen::access with_tail(const rank_program& r, holding_kind kind) {
   const op& begun = r.ops.front();
   for (std::size_t i = 0; i < begun.holds.size(); ++i) {

@@ -29,7 +29,7 @@ except ImportError as missing:
 SPECIAL = ["<|im_start|>", "<|im_end|>", "<|endoftext|>"]
 CHATML = ("{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
           "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}")
-# The commands of runtime/README.md, from a Hugging Face folder to a merged folder.
+# The commands of runtime/trainer/fine_tune.md, from a Hugging Face folder to a merged folder.
 FINE_TUNING = [
     "rankc tokens --model hf --chat chatml --pack 64 --end-of-document <|endoftext|> --out chat.bin chat.jsonl",
     "adapted train --init hf --data chat.bin --steps 60 --lr 1e-2 --shuffle 1 --save tuned",

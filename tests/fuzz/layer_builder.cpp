@@ -8,7 +8,8 @@ namespace fuzz {
 
 namespace {
 
-/// Names that are C++ keywords, names in the generated text, other layers' parameters, or not identifiers.
+/// Names that generated text must not break on: C++ keywords, names that the text itself uses, names of other
+/// layers' parameters, and names that are no identifiers.
 constexpr std::string_view odd_names[]{"int",
                                        "up-dim",
                                        "x",

@@ -93,7 +93,8 @@ __device__ void reduce(const member& m, const collective& c, T* to, std::size_t 
   }
 }
 
-/// For every chunk: all members stage theirs, meet, use the staged chunks, and meet again.
+/// For every chunk: all members stage theirs, pass a barrier, use the staged chunks, and pass another
+/// barrier.
 template <class T, class Use>
 __device__ bool by_chunks(const member& m, const T* from, std::size_t count, bool puts, Use use) {
   constexpr std::size_t most = stage_bytes / sizeof(T);

@@ -19,8 +19,8 @@ setting part(const row&, const setting&, const cut&);
 /// The elements of a port that are in a part.
 values part(const row&, std::size_t port, const setting&, const values&, const cut&);
 operands part(const row&, const setting&, const operands&, const cut&);
-/// Combine each element of a part with its element in the whole. Along axes that the port does not have,
-/// parts share an element.
+/// Combine each element of a part with the same element of the whole tensor. Parts along an axis that the
+/// port does not have contain the same elements.
 void gather(const row&, std::size_t port, const setting&, values& whole, const values& of_part, const cut&,
             const std::function<double(double, double)>& combine);
 

@@ -54,7 +54,7 @@ std::vector<alteration> of_each_statement(const files& all, std::size_t n_ways) 
   const struct {
     const char* what;
     std::function<std::string(statement)> edit;
-    bool names_own;  // otherwise the sentence names the call after it
+    bool names_own;  // the refusal names the altered call; otherwise the call after it
   } ways[]{{"displaced", displaced, true},
            {"twice", doubled(), false},
            {"dropped", dropped(), false},

@@ -37,7 +37,7 @@ struct equivalence {
 /// Byte ranges: the end of each, by its begin.
 using byte_ranges = std::map<std::size_t, std::size_t>;
 
-/// A tensor that a rank has at the begin of a step and leaves to the next step, with its bytes: a weight, a
+/// A tensor that a rank has at the start of a step and leaves to the next step, with its bytes: a weight, a
 /// working copy, a moment, a rotary table or padding.
 struct kept_tensor {
   access at;

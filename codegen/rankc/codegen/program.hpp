@@ -122,7 +122,7 @@ struct tensor_shape {
 /// The tensor that a kernel gets for one port of its row. It is row-major, its rows are `stride` elements
 /// apart, and it begins `offset` bytes into an access of the op.
 struct view {
-  std::string_view port;      // "dw"; from the table of ops, which outlives the program
+  std::string_view port;      // such as "dw"; points into the table of ops, which outlives the program
   bool written = false;       // false: read
   bool adds = false;          // written: added to the old contents, which the op reads too
   index_range accesses = {};  // indices into the op's writes or reads; each access continues the one before
@@ -140,7 +140,7 @@ struct view {
   bool operator==(const view&) const = default;
 };
 
-/// The role of a tensor that a rank has at the begin or at the end of a step.
+/// The role of a tensor that a rank has at the start or at the end of a step.
 enum class holding_kind {
   weight,
   working_copy,

@@ -12,8 +12,9 @@
 namespace rankc::codegen {
 
 /// The result of the proof.
-/// Shapes: position is (ranks, ops of the rank): the op's place in an order of all joint events. Ops that
-/// meet share a place, and ops that nothing orders may share one. It is empty if the structure is broken.
+/// Shapes: position is (ranks, ops of the rank): the op's place in one order of the ops of all ranks. A send
+/// and its receive share a place, and so do the calls of a collective. Ops that nothing orders may share one.
+/// It is empty if the structure is broken.
 struct verdict {
   bool ok = false;
   std::vector<std::string> reasons;  // sentences with ids, about twenty at most; empty if ok

@@ -40,7 +40,7 @@ struct specification {
     std::string name;  // unique within the layer
     int value;
     bool trainable = true;    // false for all parameters of a plan for inference
-    load_balance balances{};  // of a router's bias: how it is updated
+    load_balance balances{};  // for a router's bias: how it is updated
   };
   /// A step's input as a value of a layer.
   struct layer_input {
@@ -59,7 +59,7 @@ struct specification {
     std::vector<tensor> values;
     std::vector<op> ops;
     int input = -1, result = -1;
-    std::vector<layer_input> inputs;  // besides the first layer's own, which is its `input`
+    std::vector<layer_input> inputs;  // the step's inputs, without `input` of the first layer
     std::vector<carried_value> carried;
     std::vector<int> side_losses;
     std::vector<parameter> parameters;
@@ -107,7 +107,7 @@ struct specification {
   std::vector<use> uses;
   std::int64_t tokens = 0;  // in a step
   update optimizer = {};
-  std::vector<row_facts> rows = {};  // of the user's ops
+  std::vector<row_facts> rows = {};  // for the user's ops
   std::vector<input> inputs = {};    // besides the built-in inputs
   std::string first_input = "";      // the declared input that the first layer reads; empty: the tokens
 

@@ -126,7 +126,7 @@ class packer {
     return true;
   }
 
-  /// True if, except for the part's own nodes, only ports with a stride use a value.
+  /// True if every node that uses a value, except the part's own nodes, takes it with a stride.
   constexpr bool is_strided(const slice& s, const part& q) const {
     if (!p_.is_inner(s)) return false;
     int own = count_whole(p_.forward[q.forward], s.value);
@@ -148,7 +148,7 @@ class packer {
     }
     return nullptr;
   }
-  /// `made`, and the values that nodes compute from it, or it from them, in place.
+  /// `made`, and the values in the same memory: nodes compute one from the other in place.
   static constexpr std::vector<slice> values(const nodes& list, const slice& made,
                                              bool (port::*from)() const) {
     std::vector<slice> out{made};

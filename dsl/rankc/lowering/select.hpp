@@ -128,7 +128,7 @@ class selector {
     for (int& c : class_)
       if (c == from) c = into;
   }
-  /// Copies a class of values with the properties of `v`, by a node at the end of the list.
+  /// Appends a node that copies the merged values `from`. The copy has the type and shape of value `v`.
   constexpr int copy(nodes& list, int from, int v) {
     const int shape = out_.values[v].shape,
               made = add(space::temp, out_.values[v].holds, shape, 0, {name_source::copy, v});

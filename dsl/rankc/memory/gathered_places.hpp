@@ -187,7 +187,7 @@ class layer_turns {
   };
   gathered_places weights, sums, arriving;
 
-  /// `gathers` is says_unshard of the step.
+  /// `gathers`: the tables contain UNSHARD.
   constexpr layer_turns(const parallel_dims& d, const action_table& step, const action_table& evaluation,
                         int rank, bool gathers)
       : weights(apart(d, static_cast<std::size_t>(d.prefetch) + 1)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The number of buffers that a pipeline rank needs for the values of its microbatches. Each pool has as many
-// equal places as the rank has values at once.
+// The number of buffers that a pipeline rank needs for the values of its microbatches. Each kind of value has
+// a pool of buffers of one size. A pool has as many buffers as the rank holds such values at the same time.
 #pragma once
 #include <rankc/schedule/communicate.hpp>
 
@@ -8,8 +8,12 @@
 
 namespace rankc::lowering {
 
-/// Equal places for the values that layers save, for their results and the gradients of these, for the
-/// tensors between stages, or for those between the halves of backward.
+/// A pool: `count` places of `unit` bytes for one kind of value.
+///   saved            the values that layers save for backward
+///   output           the results of layers
+///   output_gradient  the gradients of these results
+///   between          the tensors that stages exchange
+///   halfway          the values that one half of backward keeps for the other
 struct place_pool {
   enum kind : unsigned char { saved, output, output_gradient, between, halfway } what;
   std::size_t unit;  // bytes
@@ -20,7 +24,7 @@ struct place_pool {
 struct stage_units {
   int stage = 0;
   std::vector<int> by_forward{},
-      by_backward{};  // places of each pool that an F takes, and that an I or a B takes
+      by_backward{};  // places that an F takes in each pool, and that an I or a B takes
   bool keeps_x = false, keeps_dx = false, keeps_dy = false;  // true if it is needed until W
 };
 
@@ -56,8 +60,8 @@ namespace detail {
 
 using rankc::detail::first_of_item;
 
-/// Counts the pools of layers. An F takes places, and the last backward frees them. The two halves of an
-/// OVERLAP both take places before either frees any.
+/// Counts the places of the pools of layers. An F takes places, and the last backward frees them. The two
+/// actions of an OVERLAP both take places before either frees any.
 constexpr void count_units(const auto& t, int rank, const std::vector<stage_units>& stages,
                            std::vector<place_pool>& pools) {
   std::vector<const stage_units*> of(static_cast<std::size_t>(t.stages()), nullptr);

@@ -143,7 +143,7 @@ inline constexpr op_row scatter_slots{
         },
     .kernel = "reduce_scatter",
     .converts = conversion::reduce_scatter};
-/// The segments of the gathered slots, in rank order.
+/// Offsets of the gathered slots: the segments of all etp ranks, in rank order.
 inline constexpr op_row gather_offsets{
     .name = "gather_offsets",
     .ports = {out("gathered", "2 all").index(), scratch("scratch"), in("shared", "2 segments").index()},

@@ -134,7 +134,8 @@ class host_engine final : public engine {
   body const* bodies_ = nullptr;
   std::uint64_t round_ = 0;
   int running_ = 0;
-  std::vector<std::jthread> threads_;  // last: joined before the members that they use are destroyed
+  // Declared last, so that the threads are joined before the members that they use are destroyed.
+  std::vector<std::jthread> threads_;
 };
 
 host_engine::host_engine(const program& p, const placement& where)

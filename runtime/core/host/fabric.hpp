@@ -34,7 +34,8 @@ class fabric {
   /// The entries of a lane that may be in flight. A rank that posts more waits for the oldest.
   static constexpr std::size_t capacity = 1024;
 
-  /// The fabric of all ranks, as threads; or of rank `own`, whose data `wires` moves between the processes.
+  /// The fabric of all ranks, which are threads of this process. With `wires`, the fabric of rank `own`
+  /// alone: the other ranks are processes, and `wires` moves data between them.
   explicit fabric(const description&, runtime::transport* wires = nullptr, int own = -1);
   /// The fabric of rank `own`, whose communication an application carries out.
   fabric(const description&, carriage&, int own);

@@ -40,7 +40,7 @@ std::vector<chat_message> read_messages(std::string_view line, const std::string
 chat_text write_chat(const chat_form&, const std::vector<chat_message>&, std::string_view date,
                      const std::string& name);
 
-/// The text of one user message, up to the begin of the assistant's turn.
+/// The text of one user message, up to the start of the assistant's turn.
 std::string write_chat_prompt(const chat_form&, const std::string& content, std::string_view date);
 
 }  // namespace rankc::runtime

@@ -29,7 +29,7 @@ class execution_model {
   explicit execution_model(const program&);
 
   int size() const { return static_cast<int>(ops_.size()); }
-  /// Run once. Returns: the first harm that showed; empty if none.
+  /// Run once. Returns: the first error that occurred; empty if none.
   std::string run(const interleaving&);
 
  private:
@@ -46,7 +46,7 @@ class execution_model {
     int first_of = -1, last_of = -1;  // row-pipelined pairs
     std::vector<span> reads, writes;
     bool destroys_reads = false;
-    int missing = 0;  // state of a run, as all below
+    int missing = 0;  // this member and those below change during a run
     bool started = false, ended = false;
     int start_time = 0;
     std::vector<std::pair<int, int>> held;  // the value and type that each write will leave
@@ -70,7 +70,7 @@ class execution_model {
   /// started.
   struct pair_group {
     int members = 0;
-    int started = 0;           // state of a run, as all below
+    int started = 0;           // this member and the one below change during a run
     std::vector<int> waiting;  // last ops that have started
   };
 

@@ -18,8 +18,8 @@ inline void expect_sound(const mutation_report& report) {
   for (const auto& text : report.disagreements) FAIL_CHECK("prove and verify differ: " << text);
 }
 
-/// Require the same, and that the mutants distinguish proofs: each of the 15 kinds of mutation does harm, few
-/// refused mutants are harmless, and some mutants change so little that they are accepted.
+/// Require the same, and that the mutants test the proof: each of the 15 kinds of mutation makes harmful
+/// mutants, most mutants are harmful, few harmless ones are refused, and some mutants are accepted.
 inline void expect_sound_and_telling(const mutation_report& report) {
   expect_sound(report);
   CHECK(report.by_kind.size() == 15);

@@ -86,7 +86,7 @@ fault exchange_tokens(mutator& m) {
   else a.box = b.box;
   return {"tokens", "rank " + std::to_string(m.rank) + ": " + holding_names[static_cast<int>(kind)]};
 }
-/// Exchange two parameters of one shape at begin and end, on this rank or on all.
+/// Exchange two parameters of one shape at the start and at the end of the step, on this rank or on all.
 fault exchange_parameters(mutator& m) {
   const std::vector<holding> holds = m.ops().front().holds;
   std::vector<std::pair<std::string, std::string>> pairs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job under attack by eight strangers starts, keeps its memory and the time of its steps, and has the
-// losses of an undisturbed job. The attack begins before the job, and is on and off by the second.
+// Eight clients without the secret attack a job. The job starts, and its memory, step times and losses are
+// those of an undisturbed job. The attack begins before the job; seconds with and without it alternate.
 #include "strangers.hpp"
 
 #include <doctest/doctest.h>
@@ -20,7 +20,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-/// Start a rank of a job that meets at a port. Rank 0 writes its metrics to a file.
+/// Start a rank of a job whose rank 0 listens at a port. Rank 0 writes its metrics to a file.
 pid_t start_rank(const scratch& files, int rank, int port) {
   const pid_t child = fork();
   if (child != 0) return child;

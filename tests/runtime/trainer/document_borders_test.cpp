@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The begins of documents in samples of Megatron's files, from their .idx files.
+// The first tokens of documents in samples of Megatron's files, as their .idx files list them.
 #include <document_borders.hpp>
 #include <rankc/trainer/data.hpp>
 

@@ -104,7 +104,7 @@ TEST_CASE("eval of a run measures what the run holds out, and other data in its 
       CHECK(loaded.find("RC6172") == loaded.npos);
     }
   }
-  // The held-out border stays the run's, also if the plan has another seq and data was appended.
+  // The held-out part begins at the token that the run had, even if the plan has another seq.
   const std::string save = files.path("s0");
   fake_program shorter(1, 1, 1);
   shorter.about.seq = 2;

@@ -46,7 +46,7 @@ struct seq_program : fake_program {
   }
 };
 
-/// first, first + by, ...
+/// The numbers first, first + by, first + 2 by, ...
 numbers from(int first, int by, int count) {
   numbers out;
   for (int i = 0; i < count; ++i) out.push_back(first + i * by);

@@ -83,7 +83,7 @@ class filler {
   struct rank_state {
     double clock = 0;
     int next_weight = 0, due = 0,
-        held = 0;  // W before `next_weight` have run; `due`: may run now
+        held = 0;  // the action whose W is next; number of W that may run; microbatches in memory
     action* out = nullptr;
   };
 

@@ -25,7 +25,7 @@ struct candidate {
   constexpr void run(const pipeline_load& load) { line = fill(load, order, eagerly); }
 };
 
-/// The order of F and backwards of a table, without its W.
+/// The F and I (or B) of a table in their order, without the W.
 constexpr action_table order_of(const action_table& t, action_kind backward) {
   action_table order = t;
   order.actions.clear();

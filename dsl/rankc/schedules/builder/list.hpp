@@ -7,12 +7,12 @@
 
 namespace rankc {
 
-/// The rules by which a rank leaves its pattern when it would wait.
+/// The passes that a rank may run out of the order of its pattern, when it would wait otherwise.
 struct leeway {
-  double reserve = 1;      // an F ahead of its turn leaves this fraction of `reserve`
-  bool steady = false;     // no F ahead of its turn after the rank's first backward
-  bool backwards = false;  // also I (or B) ahead of their turn before the rank's last F
-  bool patient = false;    // no W that would delay an input in flight
+  double reserve = 1;      // an early F leaves this fraction of the memory that the function reserve() counts
+  bool steady = false;     // no early F after the rank's first backward
+  bool backwards = false;  // an I (or B) may be early before the rank's last F, too
+  bool patient = false;    // no W that would delay the pass of an input that is being sent
 };
 
 /// The number of forwards of a rank's later stages for which memory must be left when an F of a stage runs.
@@ -43,7 +43,7 @@ constexpr std::vector<int> reserve(const pipeline_load& load, double share) {
 
 namespace detail {
 
-/// A stage: the costs of its passes, its progress, and the turns of its next passes in the pattern.
+/// A stage: the costs of its passes, its progress, and the places of its next passes in the pattern.
 struct stage_progress {
   int stage = 0, reserve = 0;
   double forward_cost = 0, backward_cost = 0, weight_cost = 0, down = 0, up = 0;
@@ -142,8 +142,8 @@ class list_scheduler {
                                .backward_turn = pattern.backward[s]});
   }
 
-  /// The pass whose turn it is, among those that fit into memory. If its input is not there, the first pass
-  /// that is ready and may come early.
+  /// The next pass of the pattern, among those that fit into memory. If its input is not there, the first
+  /// pass that is ready and may be early.
   constexpr next_pass choose(const rank_progress& rank, stage_progress* first_stage) const {
     const double now = now_ + rounding, *const output = output_,
                  *const gradient = gradient_;  // by stage and microbatch

@@ -72,7 +72,7 @@ __device__ __forceinline__ tile_range find_queries(const Sight& sight, const att
   return all;
 }
 
-/// The key tiles that a group's tile of an item meets, for all lanes of a multiplying warp.
+/// The key tiles that a group's query tile is multiplied with, for all lanes of a multiplying warp.
 template <class Block, class Sight>
 __device__ __forceinline__ met_tiles met_keys(const Sight& sight, const attention_item& x, int group,
                                               const tile_range* stored) {
@@ -81,7 +81,7 @@ __device__ __forceinline__ met_tiles met_keys(const Sight& sight, const attentio
   const tile_range all = sight.keys_of(x.row, x.tile + tiles - 1);
   return {group < tiles ? sight.keys_of(x.row, x.tile + group) : tile_range{all.end, all.end}, all};
 }
-/// The query tiles that a group's tile of an item meets, for all lanes of a multiplying warp.
+/// The query tiles that a group's key tile is multiplied with, for all lanes of a multiplying warp.
 template <class Block, class Sight>
 __device__ __forceinline__ met_tiles met_queries(const Sight& sight, const attention_item& x, int group,
                                                  const tile_range* stored) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The shared memory of a block that computes attention on Hopper's tensor cores, and its barriers. An item
 // has one tile of 64 tokens of a head for each multiplying warpgroup. A producer warpgroup makes the copy
-// engine load the item's tiles, and then, through stages, all tiles that these meet.
+// engine load the item's tiles, and then, through stages, all tiles that these are multiplied with.
 #pragma once
 #include "hopper_sight.cuh"
 #include "hopper_walk.cuh"
@@ -16,7 +16,7 @@ inline constexpr int line_bytes = box_side * static_cast<int>(sizeof(float2));
 /// - `Stages` stages of a pair of tiles.
 /// - a staging place for each multiplying warp.
 /// - `Lines` lines.
-/// - the ranges of tiles that the items meet.
+/// - for each tile of an item, the range of tiles that it is multiplied with.
 /// - barriers.
 template <int Parts, int Groups, int Operands, int Stages, int Lines, int ItemsAhead = 2>
 struct attention_block {
@@ -98,14 +98,14 @@ struct attention_memory {
     return reinterpret_cast<float2*>(bytes + Block::lines + n * line_bytes);
   }
   __device__ shared_address line_address(int n) const { return first + Block::lines + n * line_bytes; }
-  /// The range of tiles that each group's tile of an item meets.
+  /// For each group's tile of an item, the range of tiles that it is multiplied with.
   __device__ tile_range* ranges(int item) const {
     return reinterpret_cast<tile_range*>(bytes + Block::ranges) + item * Block::groups;
   }
 };
 
-/// The tiles that a group's tile meets, and those that the tiles of its item meet together. The latter are
-/// copied.
+/// The range of tiles that a group's tile is multiplied with, and the union of these ranges over the tiles of
+/// the item. The producer copies the union.
 struct met_tiles {
   tile_range mine, all;
   __device__ int before() const { return mine.begin - all.begin; }

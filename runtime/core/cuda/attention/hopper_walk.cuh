@@ -10,19 +10,20 @@
 
 namespace rankc::runtime::cuda::hopper {
 
-/// Some tiles of a head, beginning with `tile`.
+/// One unit of work: consecutive tiles of a head. `tile` is the first.
 struct attention_item {
   int row, head, tile;
 };
 
-/// The items of a block. A turn is a number of heads whose items follow each other, because they read the
-/// same tokens. Within a turn the longest items come first. Every other round assigns items to blocks in
-/// reverse order. The length of a turn is the shortest, of 1 to `most_rounds` rounds, with which no block has
-/// much more work than the mean; or else the one with the most even work.
+/// The items of each block, in order. All items are in one list. In each round every block takes the next
+/// item of the list; every other round goes through the blocks in reverse order, which evens out their work.
+/// The list is a sequence of turns. A turn has all items of some heads, which read the same tokens, and
+/// begins with the longest ones. A turn is 1 to `most_rounds` rounds long: the shortest length with which no
+/// block has more than `even` times the mean work, or else the length with the most even work.
 class attention_walk {
  public:
-  /// `groups`: the tiles of an item. If `causal`, the last tile meets the most tiles with `last_first`, else
-  /// the first tile does.
+  /// `groups` is the number of tiles of an item. With `causal`, one end of a head has the most work: its last
+  /// tiles if `last_first`, else its first tiles.
   attention_walk(int groups, int rows, int heads, int tiles, bool causal, bool last_first)
       : groups_(groups),
         heads_(heads),
@@ -53,7 +54,7 @@ class attention_walk {
 
  private:
   static constexpr int most_rounds = 4;  // longest turn in rounds; caches hold the tokens of no more
-  // Work is even enough if no block has more than this multiple of the mean.
+  // Work is even if no block has more than this multiple of the mean.
   static constexpr double even = 1.04;
   struct place {
     int head, order;
@@ -86,12 +87,12 @@ class attention_walk {
     }
     return static_cast<double>(most) * processors / static_cast<double>(all);
   }
-  /// The number of tiles that a tile meets.
+  /// The number of tiles that a tile is multiplied with.
   int met_by(int tile) const {
     if (!causal_) return tiles_;
     return last_first_ ? tile + 1 : tiles_ - tile;
   }
-  /// The work of an item: the tiles that its tiles meet, and one more.
+  /// The work of an item: the tiles that its tiles are multiplied with, and one more for the item itself.
   int work_of(int first) const {
     int met = 1;
     for (int tile = first; tile < std::min(tiles_, first + groups_); ++tile) met += met_by(tile);

@@ -9,7 +9,9 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-enum word_of : std::size_t { is_there, is_taken };  // the member's part is there; the member has this rank's
+/// The words through which two members synchronize. is_there: the writer's part may be copied. is_taken: the
+/// writer has copied the reader's part.
+enum word_of : std::size_t { is_there, is_taken };
 
 /// A word in the memory of member `at`, which member `by` writes.
 volatile std::uint32_t* word(const moving_rows& r, std::size_t at, std::size_t by, word_of which) {

@@ -34,8 +34,10 @@ void fetch_slots(const lane&, const peer_group&, T* slots, const T* received, co
 /// Shapes: blocks (ranks, 2, experts of a rank).
 void put_offsets(const lane&, std::int32_t* blocks, const std::int32_t* offsets,
                  const runtime::slot_exchange&);
-/// Writes the segments from the received blocks, relative to the start of the first slab.
-/// Shapes: segments (2, experts).
+/// Writes the segments of all received slabs from the blocks that the ranks sent. A segment is the first row,
+/// and the row after the last, that one rank sent for one expert. Rows count from the start of the first
+/// slab.
+/// Shapes: blocks (ranks, 2, experts of a rank), segments (2, experts).
 void take_offsets(const lane&, std::int32_t* segments, const std::int32_t* blocks,
                   const runtime::slot_exchange&);
 

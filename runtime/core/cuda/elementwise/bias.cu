@@ -10,15 +10,16 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-/// The table row that a token takes: for rows that repeat, and for the positions of a rank's chunks of
-/// sequences.
+/// The table row that each token reads. `rows_again`: token n reads row (first + n) % rows. `rows_of_chunks`:
+/// a token reads the row of its position in the sequence, of which the rank has chunks.
 struct rows_again {
   int rows, first;
   __device__ int row_of(int n) const {
     return static_cast<int>((static_cast<unsigned>(first) + static_cast<unsigned>(n)) % rows);
   }
-  /// The first token that takes a row, and the distance to the next.
+  /// The first token that reads a row of the table.
   __device__ int first_of(int row) const { return ((row - first) % rows + rows) % rows; }
+  /// The distance from one token that reads a row to the next.
   __device__ int step() const { return rows; }
 };
 struct rows_of_chunks {

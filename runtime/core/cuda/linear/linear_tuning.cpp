@@ -108,7 +108,7 @@ class field {
  public:
   explicit field(stopwatch& watch) : watch_(watch) {}
 
-  /// Times the new ones, while the time limit is not reached.
+  /// Times the algorithms that are new, until the time limit is reached.
   void enter(const std::vector<cublasLtMatmulAlgo_t>& some) {
     for (const cublasLtMatmulAlgo_t& algorithm : some) {
       if (has(algorithm) || watch_.spent() > std::max(search_milliseconds, search_runs * least())) continue;
@@ -120,7 +120,7 @@ class field {
                        [](const candidate& a, const candidate& b) { return a.each < b.each; });
     }
   }
-  /// The `most` fastest that take at most `times` as long as the fastest.
+  /// At most `most` candidates, the fastest first. Each takes at most `times` as long as the fastest one.
   std::vector<candidate> best(std::size_t most, float times) const {
     std::vector<candidate> some;
     for (const candidate& c : all_)
@@ -139,8 +139,8 @@ class field {
   std::vector<candidate> all_;
 };
 
-/// The earliest candidate whose median over several turns is close to the lowest. So among equals it is
-/// always the same one.
+/// The candidate that was timed first, of those whose median over several rounds is close to the lowest. So
+/// equally fast candidates always lead to the same choice.
 candidate winner(stopwatch& watch, std::vector<candidate> finals) {
   std::sort(finals.begin(), finals.end(),
             [](const candidate& a, const candidate& b) { return a.entered < b.entered; });

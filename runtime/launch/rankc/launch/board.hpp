@@ -44,8 +44,8 @@ class board {
   slot* slots_ = nullptr;
 };
 
-/// The ends of all ranks that ended by themselves, in one text, as soon as `rank` has ended; empty if its end
-/// is not known within `patience`.
+/// Waits until the process of `rank` has ended, for `patience` at most. Returns end_of() of `rank`, followed
+/// by that of every other rank; empty if end_of(rank) is empty.
 /// Units: milliseconds.
 std::string wait_for_end(const board&, int rank, int patience);
 

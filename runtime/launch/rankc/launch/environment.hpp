@@ -16,7 +16,7 @@ using environment = std::function<const char*(const char*)>;
 struct launched {
   const char* family;  // the launcher: "torchrun", "Open MPI", ...
   int rank, world;
-  int local_rank, local_size;  // among the ranks of its machine
+  int local_rank, local_size;  // number among the ranks of its machine, and their count
   int node;                    // number of its machine; -1 if the launcher does not say
   std::string host;            // rank 0's host
   int port;                    // at which rank 0 listens

@@ -23,7 +23,7 @@ struct measured_calls {
 /// Units: milliseconds of an average step.
 struct call_account {
   int rank = 0;
-  double step_ms = 0;  // from the begin of the first call to the end of the last one
+  double step_ms = 0;  // from the start of the first call to the end of the last one
   double idle_ms = 0;  // the part of it in which no compute lane runs a call
   std::vector<measured_calls> calls;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The .idx file next to a .bin file of Megatron. It holds the tokens' type and the begin of each sequence.
+// The .idx file next to a .bin file of Megatron. It holds the tokens' type and the start of each sequence.
 #pragma once
 #include <rankc/trainer/token_file.hpp>
 

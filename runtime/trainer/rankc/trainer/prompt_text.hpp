@@ -29,7 +29,7 @@ class prompt_text {
   /// The tokens before every prompt.
   std::vector<std::int32_t> opening() const;
   std::vector<std::int32_t> tokens_of(const std::string& text) const;
-  /// The tokens of a user's message by a chat template, up to the begin of the assistant's turn.
+  /// The tokens of a user's message by a chat template, up to the start of the assistant's turn.
   /// Errors: failure (1) if the tokenizer lacks a special token of the template.
   std::vector<std::int32_t> tokens_of_chat(const chat_form&, const std::string& message,
                                            const std::string& date) const;

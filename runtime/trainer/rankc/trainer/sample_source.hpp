@@ -87,7 +87,7 @@ class sample_source {
   /// .idx file or does not follow its predecessor in the file. The token after the sample is marked likewise.
   void sample(data_part, std::uint64_t s, const sample_view& to) const;
 
-  /// The samples of a part before one repeats; empty if none does.
+  /// The number of samples of a part before its order repeats; empty for sources that never repeat.
   std::optional<std::uint64_t> epoch(data_part) const;
 
   const std::string& name() const { return from_.path; }

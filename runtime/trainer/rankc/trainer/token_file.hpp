@@ -61,7 +61,7 @@ class token_stream {
 
   std::uint64_t size() const { return size_; }
   bool is_text() const { return text_; }             // tokens are bytes
-  bool has_sequences() const { return sequences_; }  // Megatron's: each piece is a sequence
+  bool has_sequences() const { return sequences_; }  // files of Megatron; each piece is a sequence
   const std::vector<token_piece>& pieces() const { return pieces_; }
   std::size_t files() const { return files_.size(); }
   /// All files that are read: files() token files, then indexes and masks.

@@ -30,7 +30,7 @@ constexpr findings find(const problem& q) {
 
 constexpr problem of_1024(strategy by) { return {{gpt3_1T, b200.with_domain(8)}, by, 1024, 4096}; }
 
-// The Python's best plans, and its numbers of candidates.
+// The numbers of candidates and the best plans, as the Python original computes them.
 constexpr findings in_1d = find(of_1024(strategy::tp1d));
 static_assert(in_1d.candidates == 2554);
 static_assert(in_1d.top[0].plan == plan{.dp = 4, .tp1 = 2, .pp = 128, .nv_tp1 = 2, .nv_dp = 2, .nv_pp = 2});
@@ -45,7 +45,7 @@ static_assert(in_seqp.candidates == 18114);
 static_assert(in_seqp.top[0].plan ==
               plan{.dp = 2, .tp1 = 2, .tp2 = 2, .pp = 128, .nv_tp1 = 2, .nv_tp2 = 2, .nv_pp = 2});
 
-// A plan's user asks: is there a faster one?
+// The check of a user whose plan shall be the fastest one.
 constexpr problem small{
     {{.l = 2048, .e = 2048, .h = 16, .depth = 24}, h200.with_domain(8)}, strategy::tp1d, 8, 512};
 static_assert(cost_of_step(small.on, small.by, fastest(small).plan, small.global_batch).t ==

@@ -69,8 +69,8 @@ void on_one_lane(rank& r) {
   second_half(r[compute]);
 }
 
-/// The two lanes meet, and then stay busy for a while. The first two gradients say whether each lane met the
-/// other.
+/// The two lanes wait for each other, and then stay busy for a while. The first two gradients say whether
+/// each lane saw the other.
 void meeting(rank& r) {
   clear<float>(r[compute], values, 1);
   record(r[compute], {0});
