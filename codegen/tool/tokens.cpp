@@ -40,6 +40,12 @@ void refuse_other_files(const tokens_options& o) {
                            "RC8145: {} would be read as the mask of --out {}, which gets none; remove it, or "
                            "give another --out",
                            mask_file, o.out);
+  const std::filesystem::path weights = std::filesystem::path(o.out).replace_extension(".weights");
+  if (std::filesystem::exists(std::filesystem::symlink_status(weights, error)))
+    throw runtime::failure(2,
+                           "RC6269: {} would be read as the weights of --out {}, which gets none; remove it, "
+                           "or give another --out",
+                           weights, o.out);
   if (!writes_mask(o)) return;
   runtime::refuse_same_file(mask, inputs);
   runtime::refuse_other_kind(mask, "a mask of tokens", is_token_mask);
