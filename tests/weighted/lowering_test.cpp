@@ -112,6 +112,14 @@ TEST_CASE("weights of other tokens are refused") {
   }
 }
 
+TEST_CASE("a sum of weights that is sent in bf16 is refused") {
+  const training recipe{.seq = 16, .global_batch = 8, .reductions = rankc::bf16, .token_weights = true};
+  subject s(with_recipe(recipe, {.world = 4, .dp_replicate = 2, .tp = 2}), target::cuda, dtype::bf16);
+  REQUIRE(s.reason() == "");
+  for (op* o : s.find_all("sum of label weights over dp")) o->in_bf16 = true;
+  CHECK(is_refused_as(s.reason(), "RC7787"));
+}
+
 TEST_CASE("a program that does not tell ranks that all weights are 0 is refused") {
   for (const char* layout : {"one", "dp2", "eight"}) {
     CAPTURE(std::string(layout));
