@@ -53,7 +53,7 @@ token_stream open_labels(const data_source& from, const token_stream& tokens, in
 /// Errors: failure (1).
 void check_weights(const opened_source& source, const description& about) {
   if (!about.token_weights) {
-    const weights_file* const found = source.tokens ? source.tokens->first_weights() : nullptr;
+    const token_weights* const found = source.tokens ? source.tokens->first_weights() : nullptr;
     if (found == nullptr) return;
     throw failure(1,
                   "RC6268: {} has weights of labels, but this plan has none; give it "

@@ -178,7 +178,7 @@ std::vector<fs::path> token_stream::paths() const {
   all.insert(all.end(), indexes_.begin(), indexes_.end());
   for (const std::optional<token_mask>& mask : masks_)
     if (mask) all.emplace_back(mask->name());
-  for (const std::optional<weights_file>& weights : weights_)
+  for (const std::optional<token_weights>& weights : weights_)
     if (weights) all.emplace_back(weights->name());
   return all;
 }
@@ -272,12 +272,12 @@ const token_mask* token_stream::first_mask() const {
   return nullptr;
 }
 
-const weights_file* token_stream::weights_of(const token_piece& piece) const {
+const token_weights* token_stream::weights_of(const token_piece& piece) const {
   return piece.file < weights_.size() && weights_[piece.file] ? &*weights_[piece.file] : nullptr;
 }
 
-const weights_file* token_stream::first_weights() const {
-  for (const std::optional<weights_file>& weights : weights_)
+const token_weights* token_stream::first_weights() const {
+  for (const std::optional<token_weights>& weights : weights_)
     if (weights) return &*weights;
   return nullptr;
 }
@@ -290,7 +290,7 @@ std::string token_stream::file_without_weights() const {
 
 void token_stream::copy_weights(std::uint64_t first, std::uint64_t count, double* to) const {
   for_each_part(first, count, [&](const token_piece& piece, std::uint64_t skipped, std::uint64_t part) {
-    const weights_file& weights = *weights_of(piece);
+    const token_weights& weights = *weights_of(piece);
     for (std::uint64_t i = 0; i < part; ++i) *to++ = static_cast<double>(weights.weight(skipped + i));
   });
 }

@@ -4,7 +4,7 @@
 #pragma once
 #include <rankc/trainer/mapped_file.hpp>
 #include <rankc/trainer/token_mask.hpp>
-#include <rankc/trainer/weights_file.hpp>
+#include <rankc/trainer/token_weights.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -91,7 +91,7 @@ class token_stream {
   /// The number of tokens that are labels: all if no file has a mask.
   std::uint64_t labels() const;
   /// The weights of the first file that has weights; null if no file has.
-  const weights_file* first_weights() const;
+  const token_weights* first_weights() const;
   /// The first token file without weights; empty if each has weights.
   std::string file_without_weights() const;
   /// Copies the weights of tokens [first, first + count). Each token file has weights.
@@ -110,8 +110,8 @@ class token_stream {
   void add_folder(std::vector<std::filesystem::path> files);
   std::uint64_t first_of_file(std::uint32_t file) const;
   void check() const;
-  const token_mask* mask_of(const token_piece&) const;       // null: its file has no mask
-  const weights_file* weights_of(const token_piece&) const;  // null: its file has no weights
+  const token_mask* mask_of(const token_piece&) const;        // null: its file has no mask
+  const token_weights* weights_of(const token_piece&) const;  // null: its file has no weights
   [[noreturn]] void refuse(const token_piece&, std::uint64_t place) const;
   template <class Visit>
   void for_each_part(std::uint64_t first, std::uint64_t count, const Visit& visit) const;
@@ -121,9 +121,9 @@ class token_stream {
   bool text_ = false, sequences_ = false;
   bool at_border_ = false;  // the next token begins a document
   std::vector<mapped_file> files_;
-  std::vector<std::optional<token_mask>> masks_;      // by file; later files lack a mask
-  std::vector<std::optional<weights_file>> weights_;  // the same
-  std::vector<std::filesystem::path> indexes_;        // .idx files
+  std::vector<std::optional<token_mask>> masks_;       // by file; later files lack a mask
+  std::vector<std::optional<token_weights>> weights_;  // the same
+  std::vector<std::filesystem::path> indexes_;         // .idx files
   std::vector<token_piece> pieces_;
   std::vector<std::string> skipped_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <rankc/trainer/weights_file.hpp>
+#include <rankc/trainer/token_weights.hpp>
 
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/label_weights.hpp>
@@ -8,8 +8,8 @@
 
 namespace rankc::runtime {
 
-weights_file::weights_file(const std::filesystem::path& path, const std::string& tokens_file,
-                           std::uint64_t tokens)
+token_weights::token_weights(const std::filesystem::path& path, const std::string& tokens_file,
+                             std::uint64_t tokens)
     : file_(path) {
   if (file_.bytes().size() != tokens * sizeof(float))
     throw failure(1,
@@ -22,7 +22,7 @@ weights_file::weights_file(const std::filesystem::path& path, const std::string&
                     least_weight, largest_weight);
 }
 
-float weights_file::weight(std::uint64_t i) const {
+float token_weights::weight(std::uint64_t i) const {
   float weight;
   std::memcpy(&weight, file_.bytes().data() + i * sizeof weight, sizeof weight);
   return weight;

@@ -9,12 +9,12 @@
 
 namespace rankc::runtime {
 
-class weights_file {
+class token_weights {
  public:
   /// Opens and checks the weights of `tokens_file`, which holds `tokens` tokens: for each token a float32,
   /// little endian, and nothing else.
   /// Errors: failure (1) that names the file if it has another length, or a number that is no weight.
-  weights_file(const std::filesystem::path&, const std::string& tokens_file, std::uint64_t tokens);
+  token_weights(const std::filesystem::path&, const std::string& tokens_file, std::uint64_t tokens);
 
   const std::string& name() const { return file_.name(); }
   /// The weight of the loss of predicting token `i`.
