@@ -80,7 +80,7 @@ TEST_CASE("a mean over labels without weights is not the weighted mean") {
   REQUIRE(t.reason() == "");
   std::swap(s.model, t.model);
   CHECK(is_refused_as(s.reason(), "RC7433: the op computes count_labels"));
-  CHECK(t.reason() == "");
+  CHECK(is_refused_as(t.reason(), "RC7766: the step is given the input \"weights\""));
 }
 
 TEST_CASE("a sum of a rank's own weights, or of a microbatch's, is refused") {
