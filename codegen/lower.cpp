@@ -115,6 +115,7 @@ std::uint64_t hash_of(const lowered& l) {
   if (l.plan->recipe.has_documents()) add(f, {l.plan->recipe.end_of_document});
   if (l.plan->recipe.ignores_labels()) add(f, {l.plan->recipe.ignored_label});
   if (l.plan->recipe.ignore_across_documents) f.add("ignore_across_documents");
+  if (l.plan->recipe.token_weights) f.add("token_weights");
   for (const message_site& m : l.messages) {
     f.add(m.name);
     f.add(m.bytes);

@@ -7,7 +7,7 @@ set(rankc_areas
   "core:^(runtime_|rows|protocols)"
   "launch:^launch"
   "trainer:^(trainer|hugging_face|logits)"
-  "programs:^(programs|fuzz|odd|experts|columns|independent|balance|routing|recompute|lora|fp8|sequences|documents|optimizer|inputs|encoders|masked|packed|attention)"
+  "programs:^(programs|fuzz|odd|experts|columns|independent|balance|routing|recompute|lora|fp8|sequences|documents|optimizer|inputs|encoders|masked|packed|weighted|attention)"
   "install:^install"
   "style:^(style|folders)")
 set(rankc_costs

@@ -22,7 +22,7 @@ set_source_files_properties(odd/techniques.cpp PROPERTIES SKIP_UNITY_BUILD_INCLU
 rankc_plans(rankc_experts_plans experts/plans.cpp columns/plans.cpp independent/plans.cpp balance/plans.cpp routing/plans.cpp)
 rankc_plans(rankc_sequences_plans
   sequences/plans.cpp documents/plans.cpp encoders/plans.cpp inputs/plans.cpp masked/plans.cpp attention/plans.cpp
-  packed/plans.cpp)
+  packed/plans.cpp weighted/plans.cpp)
 rankc_plans(rankc_training_plans recompute/plans.cpp lora/plans.cpp fp8/plans.cpp optimizer/plans.cpp hugging_face/plans.cpp)
 
 # The generator of a family, whose plans are in `plans`.
@@ -262,6 +262,15 @@ target_link_libraries(rankc_packed_test PRIVATE rankc_family_gradients rankc_fam
 target_compile_definitions(rankc_packed_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_FAMILIES=2 RANKC_PLANS=14)
 add_test(NAME packed COMMAND rankc_packed_test)
 
+# Plans with a loss in which labels have weights.
+rankc_family(weighted rankc_sequences_plans)
+rankc_registered_programs(rankc_weighted_host rankc_weighted_generate host 2)
+add_executable(rankc_weighted_test weighted/lowering_test.cpp weighted/oracle_test.cpp weighted/weights_test.cpp families/counts.cpp)
+target_include_directories(rankc_weighted_test PRIVATE programs families)
+target_link_libraries(rankc_weighted_test PRIVATE rankc_family_gradients rankc_family_split rankc_check_lowered rankc_equivalence_testing rankc_sequences_plans rankc::codegen rankc::verify rankc_weighted_host rankc_test_host_main nlohmann_json::nlohmann_json)
+target_compile_definitions(rankc_weighted_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_FAMILIES=4 RANKC_PLANS=22)
+add_test(NAME weighted COMMAND rankc_weighted_test)
+
 # Plans with attention windows, softcaps, scales, sinks, and value heads of another size than key heads.
 rankc_family(attention rankc_sequences_plans)
 rankc_sampled_programs(attention 2 11 63)
@@ -315,6 +324,7 @@ if(RANKC_GPU_PROGRAMS)
   rankc_gradients_cuda_test(documents 2 5 8 14)
   rankc_gradients_cuda_test(attention 3 12 27 24)
   rankc_gradients_cuda_test(masked 4 6 16 15)
+  rankc_gradients_cuda_test(weighted 3 5 9 7)
   rankc_gradients_cuda_test(encoders 2 4 18 8)
   rankc_family_programs(recompute cuda 4)
   rankc_family_cuda_test(recompute "1;2" recompute/cuda_test.cpp)

@@ -95,7 +95,7 @@ class call_counter {
       case item_kind::clear_loss:
         break;  // a statement, not a call
       case item_kind::count_labels:
-        pass(names_.at(&ops::count_labels), static_cast<double>(l_.tokens() * sizeof(std::int32_t)));
+        count_labels();
         break;
       case item_kind::skip_unlabeled:
         pass(names_.at(&ops::skip_unlabeled), 2 * wide());
@@ -123,6 +123,11 @@ class call_counter {
     if (!gpu_) return 0;
     const double peak = gpu_->peak * (cost_model::takes_fp8(row) ? 2 : 1);
     return std::max(operations / peak, bytes / gpu_->memory);
+  }
+  void count_labels() {
+    const bool have_weights = l_.plan->recipe.token_weights;
+    const double of_token = sizeof(std::int32_t) + (have_weights ? wide() : 0);
+    pass(names_.at(&ops::count_row(have_weights)), static_cast<double>(l_.tokens()) * of_token);
   }
   void pass(std::string_view name, double bytes, call_kind kind = call_kind::pass) {
     add({std::string(name), kind, 1, 0, bytes, gpu_ ? bytes / gpu_->memory : 0});

@@ -340,6 +340,8 @@ std::string describe_text(const lowered& l) {
     out += fmt::format("labels of {} are ignored: the loss is the mean over the others of a step\n",
                        p.recipe.ignored_label);
   if (p.recipe.ignore_across_documents) out += "the label of a document's last token is ignored\n";
+  if (p.recipe.token_weights)
+    out += "labels have weights: the loss is the sum of weight x loss, over the sum of weights of a step\n";
   out += inputs_text(p) + experts_text(l) + linears_text(l) + attention_text(l) + tuning_text(l) +
          optimizer_text(l);
   out += fmt::format("schedule: {}, bubble {:.1f} %\n{}\n", p.schedule, 100 * t.bubble, predicted_text(l)) +
@@ -423,6 +425,7 @@ std::string describe_json(const lowered& l) {
   if (p.recipe.has_documents()) j["recipe"]["end_of_document"] = p.recipe.end_of_document;
   if (p.recipe.ignores_labels()) j["recipe"]["ignored_label"] = p.recipe.ignored_label;
   if (p.recipe.ignore_across_documents) j["recipe"]["ignore_across_documents"] = true;
+  if (p.recipe.token_weights) j["recipe"]["token_weights"] = true;
   if (const json inputs = inputs_json(p); !inputs.empty()) j["inputs"] = inputs;
   if (const known_model& m = p.model; !m.family.empty()) {
     const model_sizes& s = m.sizes;

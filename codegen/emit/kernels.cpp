@@ -144,8 +144,10 @@ class kernel_struct {
 /// use.
 std::vector<const op_row*> rows_of(const lowered& l) {
   std::vector<const op_row*> rows;
-  if (l.plan->recipe.ignores_labels()) rows.push_back(&ops::count_labels);
-  if (l.plan->recipe.ignores_labels() && l.trains()) rows.push_back(&ops::skip_unlabeled);
+  if (const training& by = l.plan->recipe; by.counts_labels()) {
+    rows.push_back(&ops::count_row(by.token_weights));
+    if (l.trains()) rows.push_back(&ops::skip_unlabeled);
+  }
   for (const body& b : l.bodies)
     for (const auto* list : {&b.forward, &b.backward})
       for (const node& n : *list)

@@ -51,8 +51,10 @@ std::string inputs_text(const lowered& l, const pipeline_rank& r) {
     if (!i.read) continue;
     const input_text text = text_of_input(i.is);
     if (i.is.computed) {
-      out += fmt::format("constexpr {} {}{{{{{}}}}};  // {}: {}\n", text.type, text.formal, i.where,
-                         readable_bytes(l.wide_bytes()), text.about);
+      out +=
+          fmt::format("constexpr {} {}{{{{{}}}}};  // {}: {}\n", text.type, text.formal, i.where,
+                      readable_bytes(l.wide_bytes()),
+                      l.plan->recipe.token_weights ? "sum of the weights of the step's labels" : text.about);
       continue;
     }
     if (std::find(types.begin(), types.end(), text.type) == types.end()) {

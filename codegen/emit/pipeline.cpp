@@ -87,7 +87,7 @@ class order_text {
   static std::string store_of(bool first) { return first ? "store::overwrite" : "store::add"; }
   /// The name of the slot of a stage whose layers are called one by one.
   std::string slot_name(const item& i) const {
-    if (l_.is_sharded() || l_.plan->recipe.ignores_labels()) return "s_" + i.name;
+    if (l_.is_sharded() || l_.plan->recipe.counts_labels()) return "s_" + i.name;
     return r_.stages.size() > 1 ? fmt::format("s{}", r_.stages[i.stage].stage) : "s";
   }
 
@@ -105,6 +105,16 @@ class order_text {
     members.front() = "run(" + on(lane) + ", " + kernel + "{" + members.front();
     members.back() += "});";
     out_ += wrap(members, ",", "    ", 2) + "\n";
+  }
+  void count_labels(const item& i) {
+    const bool have_weights = l_.plan->recipe.token_weights;
+    std::vector<std::string> members{".count = label_count",
+                                     fmt::format(".targets = targets_of({})", i.microbatch)};
+    if (have_weights)
+      members.push_back(
+          fmt::format(".weights = {}_of({})", text_of_input(inputs::weights).formal, i.microbatch));
+    members.push_back(".into = " + store_of(i.first));
+    run(i.on, kernels_.at(&ops::count_row(have_weights)), std::move(members));
   }
   void sum(const item& i, const std::string& data, const std::string& call = "all_reduce") {
     run(i.on, call, {".over = " + over(i.over), ".data = " + data, ".site = " + message(i.message)});
@@ -243,9 +253,7 @@ class order_text {
         sum(i, "loss");
         break;
       case item_kind::count_labels:
-        run(i.on, kernels_.at(&ops::count_labels),
-            {".count = label_count", fmt::format(".targets = targets_of({})", i.microbatch),
-             ".into = " + store_of(i.first)});
+        count_labels(i);
         break;
       case item_kind::reduce_label_count:
         sum(i, "label_count");

@@ -260,6 +260,7 @@ std::string shares_text(const lowered& l) {
   if (l.plan->recipe.ignores_labels())
     out += fmt::format(" .ignored_label = {},", l.plan->recipe.ignored_label);
   if (l.plan->recipe.ignore_across_documents) out += " .ignore_across_documents = true,";
+  if (l.plan->recipe.token_weights) out += " .token_weights = true,";
   return out;
 }
 

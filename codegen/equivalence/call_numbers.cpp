@@ -24,6 +24,7 @@ constexpr call_line call_lines[]{
      "squared_error squared_error_grad "
      "add_layer_norm bias_add_layer_norm add_rms_norm softmax_grad softmax_sums_grad "
      "masked_cross_entropy masked_cross_entropy_grad masked_softmax_grad masked_softmax_sums_grad "
+     "weighted_cross_entropy weighted_cross_entropy_grad weighted_softmax_grad weighted_softmax_sums_grad "
      "layer_norm_e4m3 layer_norm_e4m3_rows rms_norm_e4m3 rms_norm_e4m3_rows",
      "number"},
     {"rope rope_grad", "h"},

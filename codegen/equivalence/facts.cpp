@@ -279,6 +279,13 @@ constexpr line lines[]{
      "sums = masked_cross_entropy_grad(sums, targets, count)"},
     {"masked_cross_entropy_grad", "dsums(t 2)/wide sums(t 2)/wide targets(t)/i32 count(1)/wide",
      "dsums = sums targets count", "", "number"},
+    {"sum_weights", "+count(1)/wide targets(t)/i32 weights(t)/wide", "count = sum(t) targets weights"},
+    {"weighted_cross_entropy", "+loss()/wide sums(t 2)/wide targets(t)/i32 weights(t)/wide count(1)/wide",
+     "loss = sum(t) sums targets weights count", "", "number",
+     "sums = weighted_cross_entropy_grad(sums, targets, weights, count)"},
+    {"weighted_cross_entropy_grad",
+     "dsums(t 2)/wide sums(t 2)/wide targets(t)/i32 weights(t)/wide count(1)/wide",
+     "dsums = sums targets weights count", "", "number"},
     {"squared_error", "+loss()/wide x(t w) targets(t w)/wide", "loss = sum(t w) x targets", "", "number",
      "x = squared_error_grad(x, targets)"},
     {"squared_error_grad", "dx(t w)^x x(t w) targets(t w)/wide", "dx = x targets", "", "number"},
@@ -389,6 +396,15 @@ constexpr line lines[]{
      "dlogits(t v)^logits sums(t 2)/wide logits(t v) targets(t)/i32 count(1)/wide",
      "top sums = softmax_sums(logits, targets); dlogits = masked_softmax_grad(sums, logits, top, targets, "
      "count)"},
+    {"weighted_softmax_grad",
+     "dlogits(t v)^logits sums(t 2)/wide logits(t v) top(t 1)/wide targets(t)/i32 weights(t)/wide "
+     "count(1)/wide",
+     "u = weighted_cross_entropy_grad(sums, targets, weights, count); dlogits = exp_sums_grad(u, logits, "
+     "top, targets)"},
+    {"weighted_softmax_sums_grad",
+     "dlogits(t v)^logits sums(t 2)/wide logits(t v) targets(t)/i32 weights(t)/wide count(1)/wide",
+     "top sums = softmax_sums(logits, targets); dlogits = weighted_softmax_grad(sums, logits, top, targets, "
+     "weights, count)"},
 };
 
 }  // namespace

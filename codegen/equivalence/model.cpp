@@ -240,7 +240,8 @@ void model::apply(const fact& f, std::vector<term>& ports, const attributes& wit
   }
 }
 
-/// Records the addend of the squared norm that is not finite if the count of labels is 0.
+/// Records the addend of the squared norm that is not finite if the count of labels, or the sum of
+/// their weights, is 0.
 void model::skip_without(const term& count) {
   std::vector<term> ports{zero, count};
   apply(facts_.of("skip_unlabeled"), ports, {}, "the skip of a step without labels");
@@ -279,7 +280,7 @@ void model::forward(std::size_t use, term input, const carried_terms& carried) {
     if (f.positions && o.in.size() + o.out.size() < f.ports.size())
       know(ports[f.ports.size() - 1], "the rotary table", nullptr);
     apply(f, ports, attributes_of(l, o, f), u.name + ": " + o.row);
-    if (o.row == "count_labels") skip_without(ports[0]);
+    if (o.row == "count_labels" || o.row == "sum_weights") skip_without(ports[0]);
     for (std::size_t i = 0; i < o.out.size(); ++i) {
       const auto value = static_cast<std::size_t>(o.out[i]);
       values[value] = ports[i];

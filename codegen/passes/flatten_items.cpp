@@ -326,14 +326,20 @@ op flattener::clear_loss(const item& i) {
 op flattener::count_labels(const item& i) {
   op o;
   o.name = i.name;
-  o.function = o.row = ops::count_labels.name;
-  const place sum = input(inputs::label_count, i.microbatch), targets = input(inputs::targets, i.microbatch);
-  o.operands = {sum.begin, targets.begin};
+  o.function = o.row = ops::count_row(l_.plan->recipe.token_weights).name;
+  const place sum = input(inputs::label_count, i.microbatch);
+  o.operands = {sum.begin};
   if (!i.first) o.reads.push_back(read(sum));
   o.views.push_back(
       {.port = "count", .written = true, .adds = !i.first, .accesses = {0, 1}, .shape = {{1}, 1}});
-  o.views.push_back(view_of("targets", false, o.reads.size(), static_cast<std::int64_t>(l_.tokens())));
-  o.reads.push_back(read(targets));
+  const auto take = [&](const named_input& of_tokens) {
+    const place taken = input(of_tokens, i.microbatch);
+    o.operands.push_back(taken.begin);
+    o.views.push_back(view_of(of_tokens.name, false, o.reads.size(), static_cast<std::int64_t>(l_.tokens())));
+    o.reads.push_back(read(taken));
+  };
+  take(inputs::targets);
+  if (l_.plan->recipe.token_weights) take(inputs::weights);
   o.writes.push_back(write(sum));
   if (!i.first) o.writes.back().replaces = 0;
   return o;

@@ -52,7 +52,7 @@ inline input_text text_of_input(const named_input& i) {
   return {name,
           name + "_rows",
           rows_text(i),
-          "an input that the model declares",
+          i == inputs::weights ? "the weights of these tokens" : "an input that the model declares",
           "input " + std::string(i.name),
           holding_kind::input,
           15};

@@ -92,22 +92,24 @@ class builder {
     if (a.kind == action_kind::step && !stepped_) finish_step();
   }
 
-  /// Counts the labels of all microbatches, over all ranks with tokens of the step, if the rank's loss needs
-  /// their number.
+  /// Counts the labels of all microbatches, or sums their weights, over all ranks with tokens of the step, if
+  /// the rank's loss needs the number.
   void count_labels() {
     if (!counts_labels()) return;
     action_ = "labels";
+    const bool have_weights = l_.plan->recipe.token_weights;
     for (int m = 0; m < t_.microbatches; ++m) {
       item i;
       i.what = item_kind::count_labels;
       i.microbatch = m;
       i.first = m == 0;
-      i.name = "labels of microbatch " + std::to_string(m);
+      i.name = (have_weights ? "label weights of microbatch " : "labels of microbatch ") + std::to_string(m);
       issue(i);
     }
     for (const runtime::over role : roles_of_tokens(l_.plan->dims))
       sum_scalar(item_kind::reduce_label_count, role,
-                 std::string("number of labels over ") + role_name(role));
+                 (have_weights ? "sum of label weights over " : "number of labels over ") +
+                     std::string(role_name(role)));
   }
   bool counts_labels() const { return r_.reads(inputs::label_count); }
   /// Sums a number over ranks.

@@ -463,7 +463,8 @@ constexpr rule_text texts[]{
      "Take a number of the range, or another range in the row."},
     {266, "an input that a model declares has a name and a type",
      "The name of each input in inputs() is an identifier that no other input of the step has: the language "
-     "has tokens, targets, starts and label_count. It holds element::index, element::wide or element::real. "
+     "has tokens, targets, starts and label_count, and weights with token_weights. It holds element::index, "
+     "element::wide or element::real. "
      "`below` "
      "limits "
      "indices alone, and `whole_sequences` is of inputs with a row for each token. The first input of a "
@@ -506,6 +507,19 @@ constexpr rule_text texts[]{
      "A model whose only loss is an op of your own, with training{.ignored_label = -100, ...}",
      "Call cross_entropy(logits, c), or give the op label_count(c) as well and leave out negative labels in "
      "its kernels; or leave out ignored_label."},
+    {272, "losses of labels with weights read the weights",
+     "In a plan with token_weights an op that reads the targets also reads the weights and their sum.",
+     "The loss is the sum of weight x loss over the labels, divided by the sum of the weights in the whole "
+     "step. A loss without the weights, or divided by another number, is another loss.",
+     "cross_entropy(logits, c.input(\"targets\"), axis::tp, c.loss_scale) with "
+     "training{.token_weights = true, ...}",
+     "Call cross_entropy(logits, c), or give an op of your own token_weights(c) and label_count(c), which is "
+     "the sum of the weights."},
+    {273, "the weights of labels are read", "In a plan with token_weights some layer reads the weights.",
+     "The runtime asks for a weight for each token. If no loss reads them, they change nothing.",
+     "A model without tokens, with training{.token_weights = true, ...}",
+     "Call cross_entropy(logits, c), or leave out token_weights. A model of dense features declares an input "
+     "for its weights, and gives it to a loss of its own."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its "
      "sentence names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, "

@@ -24,6 +24,26 @@ namespace {
 
 bool writes_mask(const tokens_options& o) { return !o.chat.empty() || o.pack > 0; }
 
+/// Errors: failure (2) if a mask or weights of other tokens are next to --out.
+void refuse_companions(const tokens_options& o) {
+  const auto exists = [](const std::filesystem::path& file) {
+    std::error_code error;
+    return std::filesystem::exists(std::filesystem::symlink_status(file, error));
+  };
+  const std::filesystem::path mask = runtime::mask_beside(o.out),
+                              weights = std::filesystem::path(o.out).replace_extension(".weights");
+  if (!writes_mask(o) && exists(mask))
+    throw runtime::failure(2,
+                           "RC8145: {} would be read as the mask of --out {}, which gets none; remove it, or "
+                           "give another --out",
+                           mask, o.out);
+  if (exists(weights))
+    throw runtime::failure(2,
+                           "RC6269: {} would be read as the weights of --out {}, which gets none; remove it, "
+                           "or give another --out",
+                           weights, o.out);
+}
+
 /// Errors: failure (2) if an output is one of the inputs, or a file that holds something else.
 void refuse_other_files(const tokens_options& o) {
   std::vector<runtime::named_file> inputs;
@@ -34,12 +54,7 @@ void refuse_other_files(const tokens_options& o) {
   runtime::refuse_other_kind(out, "a token file of llm.c", runtime::begins_as_llm_c);
   const std::filesystem::path mask_file = runtime::mask_beside(o.out);
   const runtime::named_file mask{"the mask " + mask_file.string(), mask_file};
-  std::error_code error;
-  if (!writes_mask(o) && std::filesystem::exists(std::filesystem::symlink_status(mask_file, error)))
-    throw runtime::failure(2,
-                           "RC8145: {} would be read as the mask of --out {}, which gets none; remove it, or "
-                           "give another --out",
-                           mask_file, o.out);
+  refuse_companions(o);
   if (!writes_mask(o)) return;
   runtime::refuse_same_file(mask, inputs);
   runtime::refuse_other_kind(mask, "a mask of tokens", is_token_mask);

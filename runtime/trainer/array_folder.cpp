@@ -51,7 +51,10 @@ array_folder::array_folder(const std::filesystem::path& folder, const descriptio
     open(folder, token_row("targets", about), about);
     arrays_.back().ignored = ignored_label_of(about);
   }
-  for (const input_row& input : inputs_of(about)) open(folder, input, about);
+  for (const input_row& input : inputs_of(about)) {
+    open(folder, input, about);
+    arrays_.back().has_weights = has_weights_of_labels(about, input);
+  }
 }
 
 void array_folder::open(const std::filesystem::path& folder, const input_row& input,
@@ -94,7 +97,8 @@ std::string array_folder::text() const {
 void array_folder::read(const array& a, std::uint64_t sample, double* to) const {
   a.file.copy(sample * a.count, a.count, to);
   const std::span<const double> values(to, a.count);
-  if (a.is.type == input_type::index) check_index(a, sample, values);
+  if (a.has_weights) check_weights(a, sample, values);
+  else if (a.is.type == input_type::index) check_index(a, sample, values);
   else check_finite(a, sample, values);
 }
 
@@ -117,6 +121,13 @@ void array_folder::check_finite(const array& a, std::uint64_t sample, std::span<
   if (wrong != values.end())
     throw failure(1, "RC6253: {} has {} in sample {}; input {} takes numbers from {} to {}", a.file.name(),
                   *wrong, sample, a.is.name, -largest_, largest_);
+}
+
+void array_folder::check_weights(const array& a, std::uint64_t sample, std::span<const double> values) const {
+  const auto wrong = std::ranges::find_if_not(values, is_weight);
+  if (wrong != values.end())
+    throw failure(1, "RC6263: {} has {} in sample {} at token {}; a weight is 0, or from {} to {}",
+                  a.file.name(), *wrong, sample, wrong - values.begin(), least_weight, largest_weight);
 }
 
 void array_folder::copy(std::uint64_t sample, const sample_view& to) const {

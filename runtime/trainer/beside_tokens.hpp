@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that belong to a token file: its index (.idx) and its mask (.mask).
+// The files that belong to a token file: its index (.idx), its mask (.mask) and its weights (.weights).
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -13,7 +13,7 @@ namespace rankc::runtime {
 /// file is returned too, so that opening it gives an error that names it.
 std::optional<std::filesystem::path> beside_tokens(std::filesystem::path tokens, std::string_view extension);
 
-/// Removes the indexes and masks of token files in the same list.
+/// Removes the indexes, masks and weights of token files in the same list.
 void remove_companions(std::vector<std::filesystem::path>& files);
 
 }  // namespace rankc::runtime

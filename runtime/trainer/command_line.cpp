@@ -88,7 +88,7 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
       "of these, links to files included, or a quoted pattern; "
       "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234); arrays:DIR, a folder with a file "
       "NAME.npy for each input of a model that declares inputs. FILE.mask beside FILE.bin says which "
-      "tokens are labels");
+      "tokens are labels, and FILE.weights has their weights");
   add_name(app, "--labels", o.labels,
            "PREFIX.bin and PREFIX.idx of Megatron: a label for each token of --data, with which the token "
            "itself is replaced as a target; the plan's .ignored_label is ignored (default: the tokens)");
@@ -260,7 +260,7 @@ std::optional<std::uint64_t> hash_seed(const std::string& init) {
 
 /// Errors: failure (2) for a command that supplies only tokens, if the model declares inputs.
 static void refuse_declared_inputs(const description& about, const char* command) {
-  const std::vector<input_row> inputs = inputs_of(about);
+  const std::vector<input_row> inputs = declared_inputs_of(about);
   if (inputs.empty()) return;
   throw failure(
       2,

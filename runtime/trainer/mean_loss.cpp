@@ -2,10 +2,13 @@
 #include "mean_loss.hpp"
 
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/named_inputs.hpp>
 #include <rankc/trainer/router_metrics.hpp>
 
 #include <algorithm>
 #include <numeric>
+#include <span>
+#include <vector>
 
 namespace rankc::runtime {
 namespace {
@@ -17,14 +20,26 @@ batch read_some(const description& about, const read_sample& read, std::uint64_t
                     [&](std::uint64_t i, const sample_view& to) { read(std::min(first + i, end - 1), to); });
 }
 
-/// The share of a batch's labels that count. Models without tokens have no labels to ignore.
-double share_of_labels(const description& about, const batch& b) {
-  if (b.targets.empty() || !about.ignores_labels()) return 1;
-  const auto ignored = std::ranges::count(b.targets, about.ignored_label);
-  return 1 - static_cast<double>(ignored) / static_cast<double>(b.targets.size());
+/// The weights of a batch's labels; empty if labels have none.
+std::span<const double> weights_of(const description& about, const batch& b) {
+  const std::vector<input_row> inputs = inputs_of(about);
+  for (std::size_t i = 0; i < inputs.size(); ++i)
+    if (has_weights_of_labels(about, inputs[i])) return b.inputs[i];
+  return {};
 }
 
-/// The sum of the losses of labels, and their number. Units: labels of a batch.
+/// The sum of the weights of a batch's labels, divided by their number. Without weights it is the share of
+/// labels that count. Models without tokens have no labels to ignore.
+double share_of_labels(const description& about, const batch& b) {
+  if (b.targets.empty() || !(about.ignores_labels() || about.token_weights)) return 1;
+  const std::span<const double> weights = weights_of(about, b);
+  double sum = 0;
+  for (std::size_t i = 0; i < b.targets.size(); ++i)
+    if (b.targets[i] != about.ignored_label) sum += weights.empty() ? 1 : weights[i];
+  return sum / static_cast<double>(b.targets.size());
+}
+
+/// The sum of the losses of labels, and their number or the sum of their weights. Units: labels of a batch.
 struct batch_sums {
   double loss = 0, labels = 0;
   void add(double mean, double share, double times) {

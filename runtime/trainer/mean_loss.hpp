@@ -29,7 +29,8 @@ using evaluate_batch = std::function<evaluated_loss(std::uint64_t batch)>;
 /// Evaluates samples 0 to `samples` - 1 and returns the mean loss of their labels that count, each counted
 /// once. The last batch is padded with copies of one sample. A batch of that sample alone measures the loss
 /// and the dropped picks of the copies, which are subtracted. Router losses are averaged over batches,
-/// weighted by samples; those of the last batch include the copies. Empty if no label counts.
+/// weighted by samples; those of the last batch include the copies. If labels have weights, the mean is
+/// weighted by them. Empty if no label counts.
 std::optional<evaluated_loss> mean_loss(engine&, const read_sample&, std::uint64_t samples,
                                         const evaluate_batch&);
 

@@ -2,6 +2,7 @@
 #include "row_logits.hpp"
 
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/label_weights.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -29,6 +30,9 @@ void set_sequences(engine& e, std::span<const std::vector<std::int32_t>> sequenc
   const int kept = layout_with_logits(about).logits.microbatch;
   const auto seq = static_cast<std::size_t>(about.seq), rows = static_cast<std::size_t>(about.rows);
   const std::vector<std::int32_t> none(rows * seq);
+  const std::vector<double> no_weights(rows * seq);
+  std::vector<named_array> weights;
+  if (about.token_weights) weights.push_back({name_of_weights, no_weights});
   for (int microbatch = 0; microbatch < about.microbatches; ++microbatch)
     for (int dp = 0; dp < about.dp; ++dp) {
       std::vector<std::int32_t> ids = none;
@@ -37,6 +41,7 @@ void set_sequences(engine& e, std::span<const std::vector<std::int32_t>> sequenc
         std::copy(sequences[first + row].begin(), sequences[first + row].end(),
                   ids.begin() + static_cast<std::ptrdiff_t>(row * seq));
       e.set_batch(dp, microbatch, ids.data(), none.data());
+      if (!weights.empty()) e.set_inputs(dp, microbatch, weights);
     }
 }
 

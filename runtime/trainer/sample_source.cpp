@@ -4,6 +4,7 @@
 #include "ignored_label.hpp"
 
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/named_inputs.hpp>
 #include <rankc/trainer/hash.hpp>
 #include <rankc/trainer/permutation.hpp>
 
@@ -48,10 +49,30 @@ token_stream open_labels(const data_source& from, const token_stream& tokens, in
       from.labels, length_of(l, of_labels.end()), t - of_tokens.begin(), from.path,
       length_of(t, of_tokens.end()));
 }
+/// Checks that a source has weights if the plan's labels have weights, and only then.
+/// Errors: failure (1).
+void check_weights(const opened_source& source, const description& about) {
+  if (!about.token_weights) {
+    const token_weights* const found = source.tokens ? source.tokens->first_weights() : nullptr;
+    if (found == nullptr) return;
+    throw failure(1,
+                  "RC6268: {} has weights of labels, but this plan has none; give it "
+                  "training{.token_weights = true}, or remove the file",
+                  found->name());
+  }
+  const std::string without =
+      source.tokens ? source.tokens->file_without_weights() : source_text(source.from);
+  if (!without.empty())
+    throw failure(1,
+                  "RC6267: labels of the plan {} have weights, and {} has none; give FILE.bin of llm.c with "
+                  "FILE.weights, a float32 for each token, or arrays:DIR with weights.npy",
+                  about.name, without);
+}
+
 }  // namespace
 
 std::vector<opened_source> open_sources(const data_spec& spec, const description& about) {
-  const std::vector<input_row> inputs = inputs_of(about);
+  const std::vector<input_row> inputs = declared_inputs_of(about);
   std::vector<opened_source> opened;
   for (const data_source& from : spec.sources) {
     if (from.from == data_source::kind::arrays) {
@@ -66,6 +87,7 @@ std::vector<opened_source> open_sources(const data_spec& spec, const description
           "arrays:DIR, a folder with a file NAME.npy for each",
           about.name, names_of(inputs), source_text(from));
     opened.push_back(std::move(open_sources({{from}}, about.vocab_used, ignored_label_of(about)).front()));
+    check_weights(opened.back(), about);
   }
   return opened;
 }
@@ -208,6 +230,19 @@ void sample_source::sample(data_part which, std::uint64_t s, const sample_view& 
   sample(which, s, to.tokens, to.targets);
   if (to.document_begins != nullptr && tokens_ && tokens_->has_sequences())
     mark_documents(which, s, to.document_begins);
+  if (!to.inputs.empty() && tokens_) copy_weights(which, s, to.inputs.front());
+}
+
+/// Copies the weights of the targets of sample `s`: of each of its tokens but the first, and of the one after
+/// them.
+void sample_source::copy_weights(data_part which, std::uint64_t s, double* to) const {
+  std::vector<double> window(seq_ + 1);
+  double* next = window.data();
+  for (const auto& [first, count] : ranges_of(which, s)) {
+    tokens_->copy_weights(first, count, next);
+    next += count;
+  }
+  std::copy_n(window.begin() + 1, seq_, to);
 }
 
 void sample_source::mark_documents(data_part which, std::uint64_t s, std::uint8_t* begins) const {
@@ -275,6 +310,7 @@ std::string sample_source::text() const {
   if (const std::uint64_t labels = tokens_->labels(); labels < tokens_->size())
     out += fmt::format(", of which {} are labels", labels);
   if (labels_) out += fmt::format(", with the labels of {}", from_.labels);
+  if (tokens_->first_weights() != nullptr) out += ", each with a weight";
   if (tokens_->is_text()) out += fmt::format("; byte entropy {:.4f} nats", byte_entropy(*tokens_));
   if (const auto& skipped = tokens_->skipped(); !skipped.empty()) {
     const std::size_t named = std::min<std::size_t>(skipped.size(), 3);

@@ -127,14 +127,16 @@ void token_stream::add_llm_c(mapped_file file) {
   const auto [type, tokens] = read_llm_c_header(file);
   files_.push_back(std::move(file));
   add_piece(type, llm_c_header_bytes, tokens);
-  add_mask(tokens);
+  add_companions(tokens);
 }
 
-/// Opens the mask of the last file, if it has one.
-void token_stream::add_mask(std::uint64_t tokens) {
+/// Opens the mask and the weights of the last file, if it has them.
+void token_stream::add_companions(std::uint64_t tokens) {
   const std::string& file = files_.back().name();
   masks_.resize(files_.size());
+  weights_.resize(files_.size());
   if (const auto mask = beside_tokens(file, ".mask")) masks_.back().emplace(*mask, file, tokens);
+  if (const auto weights = beside_tokens(file, ".weights")) weights_.back().emplace(*weights, file, tokens);
 }
 
 void token_stream::add_megatron(mapped_file file, const fs::path& index_file) {
@@ -143,6 +145,11 @@ void token_stream::add_megatron(mapped_file file, const fs::path& index_file) {
                   "RC6215: {} is beside a file of Megatron, and a mask is read beside a .bin of llm.c alone; "
                   "remove it, and give the labels as --labels PREFIX",
                   *mask);
+  if (const auto weights = beside_tokens(file.name(), ".weights"))
+    throw failure(1,
+                  "RC6266: {} is beside a file of Megatron, and weights are read beside a .bin of llm.c "
+                  "alone; remove it, or make a .bin of llm.c of these tokens",
+                  *weights);
   const megatron_index index = read_megatron_index(index_file, file.bytes().size());
   indexes_.push_back(index_file);
   files_.push_back(std::move(file));
@@ -171,6 +178,8 @@ std::vector<fs::path> token_stream::paths() const {
   all.insert(all.end(), indexes_.begin(), indexes_.end());
   for (const std::optional<token_mask>& mask : masks_)
     if (mask) all.emplace_back(mask->name());
+  for (const std::optional<token_weights>& weights : weights_)
+    if (weights) all.emplace_back(weights->name());
   return all;
 }
 
@@ -261,6 +270,29 @@ const token_mask* token_stream::first_mask() const {
     if (const token_mask* const mask = mask_of(piece); mask != nullptr && mask->counted() < piece.count)
       return mask;
   return nullptr;
+}
+
+const token_weights* token_stream::weights_of(const token_piece& piece) const {
+  return piece.file < weights_.size() && weights_[piece.file] ? &*weights_[piece.file] : nullptr;
+}
+
+const token_weights* token_stream::first_weights() const {
+  for (const std::optional<token_weights>& weights : weights_)
+    if (weights) return &*weights;
+  return nullptr;
+}
+
+std::string token_stream::file_without_weights() const {
+  for (const token_piece& piece : pieces_)
+    if (weights_of(piece) == nullptr) return files_[piece.file].name();
+  return "";
+}
+
+void token_stream::copy_weights(std::uint64_t first, std::uint64_t count, double* to) const {
+  for_each_part(first, count, [&](const token_piece& piece, std::uint64_t skipped, std::uint64_t part) {
+    const token_weights& weights = *weights_of(piece);
+    for (std::uint64_t i = 0; i < part; ++i) *to++ = static_cast<double>(weights.weight(skipped + i));
+  });
 }
 
 std::uint64_t token_stream::labels() const {

@@ -82,6 +82,7 @@ add_library(rankc_trainer STATIC
   trainer/token_bytes.cpp
   trainer/token_file.cpp
   trainer/token_mask.cpp
+  trainer/token_weights.cpp
   trainer/time_table.cpp
   trainer/trace_file.cpp
   trainer/trainer.cpp

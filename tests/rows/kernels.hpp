@@ -36,6 +36,7 @@
   X(grouped_linear_dx) X(grouped_linear_dw) X(to_e4m3) X(to_e5m2) X(linear_fp8) X(linear_dx_fp8)            \
   X(linear_dw_fp8) X(to_e4m3_rows) X(linear_fp8_rows) X(linear_dx_fp8_rows) X(linear_dw_fp8_rows)           \
   X(count_labels) X(skip_unlabeled) X(masked_cross_entropy) X(masked_cross_entropy_grad) \
+  X(sum_weights) X(weighted_cross_entropy) X(weighted_cross_entropy_grad) \
   X(sink_scores) X(add_sinks) X(add_sinks_grad)
 #define RANKC_KERNELS_OF_CUDA(X)                                                                            \
   X(linear_bias) X(linear_add) X(linear_bias_add) X(linear_gelu) X(linear_bias_gelu) X(linear_dx_gelu)      \
@@ -45,7 +46,8 @@
   X(grouped_linear_two) X(layer_norm_e4m3) X(rms_norm_e4m3) X(gelu_e4m3) X(swiglu_e4m3) X(swiglu_grad_e5m2) \
   X(linear_bias_fp8) X(linear_add_fp8) X(linear_bias_add_fp8) X(layer_norm_e4m3_rows) X(rms_norm_e4m3_rows) \
   X(gelu_e4m3_rows) X(swiglu_e4m3_rows) X(swiglu_grad_e4m3_rows) X(linear_bias_fp8_rows)                    \
-  X(linear_add_fp8_rows) X(linear_bias_add_fp8_rows) X(masked_softmax_grad) X(masked_softmax_sums_grad)
+  X(linear_add_fp8_rows) X(linear_bias_add_fp8_rows) X(masked_softmax_grad) X(masked_softmax_sums_grad) \
+  X(weighted_softmax_grad) X(weighted_softmax_sums_grad)
 // clang-format on
 
 namespace rankc::test::rows {

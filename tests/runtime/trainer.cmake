@@ -36,7 +36,8 @@ add_executable(rankc_trainer_test
   runtime/trainer/saver_test.cpp
   runtime/trainer/score_test.cpp
   runtime/trainer/token_file_test.cpp
-  runtime/trainer/trainer_test.cpp)
+  runtime/trainer/trainer_test.cpp
+  runtime/trainer/weights_test.cpp)
 target_compile_definitions(rankc_trainer_test PRIVATE RANKC_DATA_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles/data"
   RANKC_TOKENIZERS="${CMAKE_CURRENT_SOURCE_DIR}/oracles/tokenizers" RANKC_CHATS="${CMAKE_CURRENT_SOURCE_DIR}/oracles/chat"
   $<$<TARGET_EXISTS:rankc::text_libraries>:RANKC_TEXT_LIBRARIES> $<$<BOOL:${RANKC_INJECT}>:RANKC_INJECT>)

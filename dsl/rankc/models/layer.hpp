@@ -51,8 +51,10 @@ struct layer_context {
   router_statistics routers{};        // the router statistics that layers keep
   std::vector<named_input> inputs{};  // the inputs of a step
   bool on_one_device = false;         // the layer gets the whole batch of a step
+  bool token_weights = false;         // each label has a weight
   trace* traced = nullptr;            // the layer that is being traced
-  constexpr bool ignores_labels() const { return find_input(inputs, rankc::inputs::label_count.name) >= 0; }
+  /// Whether the loss is divided by the number of labels that count, or by the sum of their weights.
+  constexpr bool counts_labels() const { return find_input(inputs, rankc::inputs::label_count.name) >= 0; }
   /// 1 / sequences of a step: the scale of a loss that has one term for each sequence.
   constexpr double sequence_scale() const { return loss_scale * seq; }
   constexpr bool has_documents() const { return find_input(inputs, rankc::inputs::starts.name) >= 0; }
@@ -244,21 +246,32 @@ constexpr value self_attention(operand q, operand k, operand v, const layer_cont
   return attention(q, keys, values, c, by, scores);
 }
 
-/// The number of labels of a step that are not ignored, for a loss of your own. It needs ignored_label.
+/// The weight of each token's label, for a loss of your own. It needs token_weights.
+/// Shapes: (tokens).
+/// Errors: RC210.
+constexpr value token_weights(const layer_context& c) { return c.input(inputs::weights.name); }
+
+/// The number of labels of a step that are not ignored, or the sum of their weights, for a loss of your own.
+/// It needs ignored_label or token_weights.
 /// Shapes: (1).
 /// Errors: RC210.
 constexpr value label_count(const layer_context& c) {
-  return c.on_one_device ? count_labels(c.input(inputs::targets.name)) : c.input(inputs::label_count.name);
+  if (!c.on_one_device) return c.input(inputs::label_count.name);
+  const value targets = c.input(inputs::targets.name);
+  return c.token_weights ? sum_weights(targets, token_weights(c)) : count_labels(targets);
 }
 
-/// The loss of the targets: the mean cross entropy over the labels of a step that are not ignored, times a
-/// factor. The vocabulary may be sharded over the region axis.
+/// The loss of the targets: the mean cross entropy over the labels of a step that are not ignored, weighted
+/// by the token weights if the plan has them, times a factor. The vocabulary may be sharded over the region
+/// axis.
 /// Shapes: logits (tokens, vocab).
 /// Errors: RC210, RC223, RC260.
 constexpr value cross_entropy(operand logits, const layer_context& c, double factor = 1) {
   const value targets = c.input("targets", logits.from.file, logits.from.line);
-  if (!c.ignores_labels()) return cross_entropy(logits, targets, region_axis, factor * c.loss_scale);
-  return masked_cross_entropy(logits, targets, label_count(c), region_axis, factor);
+  if (!c.counts_labels()) return cross_entropy(logits, targets, region_axis, factor * c.loss_scale);
+  if (!c.token_weights) return masked_cross_entropy(logits, targets, label_count(c), region_axis, factor);
+  const value weights = token_weights(c);
+  return weighted_cross_entropy(logits, targets, weights, label_count(c), region_axis, factor);
 }
 
 /// The mean of each sequence over its tokens. Over cp the means are summed, and each rank gets those of an

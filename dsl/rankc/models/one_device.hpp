@@ -27,7 +27,8 @@ constexpr layer_context one_device_context(const auto& model, const training& re
           1,
           detail::statistics_of(model, tokens.size, tokens.size / microbatches, ranks),
           detail::inputs_of(model, recipe),
-          true};
+          true,
+          recipe.token_weights};
 }
 
 /// Traces a model's kinds of layers for one device. The plan must be valid.

@@ -70,7 +70,8 @@ constexpr std::vector<named_input> inputs_of(const auto& model, const training& 
   if (reads_tokens(model)) {
     all = {inputs::tokens, inputs::targets};
     if (recipe.has_documents()) all.push_back(inputs::starts);
-    if (recipe.ignores_labels()) all.push_back(inputs::label_count);
+    if (recipe.token_weights) all.push_back(inputs::weights);
+    if (recipe.counts_labels()) all.push_back(inputs::label_count);
   }
   if constexpr (requires { model.inputs(); })
     for (const named_input& declared : model.inputs()) all.push_back(declared);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross entropy over a vocabulary that may be sharded, in three ops: the row maxima, the sums of exponentials
 // with the target's logit, and the loss. The loss is a mean over all tokens, or over the labels that are not
-// ignored, which are those that are not negative.
+// ignored, which are those that are not negative. The second mean may have a weight for each label.
 // Source: Megatron-LM (Shoeybi et al. 2019), vocab-parallel cross entropy.
 #pragma once
 #include <rankc/ops/conversions.hpp>
@@ -76,8 +76,18 @@ inline constexpr op_row count_labels{.name = "count_labels",
                                      .rule = [](complaint&, types, type*, const op&) {},
                                      .dual = stop_gradient,
                                      .sizes = "tokens"};
-/// Adds minus infinity to the squared norm of the gradients if no label counts. Then no rank applies the
-/// step. The op belongs to the step and not to a layer.
+/// The sum of the weights of the labels that are not ignored. As count_labels, it belongs to a layer on one
+/// device only.
+inline constexpr op_row sum_weights{
+    .name = "sum_weights",
+    .ports = {sum("count", "1"), in("targets", "tokens").index(), in("weights", "tokens").wide()},
+    .rule = [](complaint&, types, type*, const op&) {},
+    .dual = stop_gradient,
+    .sizes = "tokens"};
+/// The op that computes what a step's loss is divided by: the number of labels, or the sum of their weights.
+constexpr const op_row& count_row(bool have_weights) { return have_weights ? sum_weights : count_labels; }
+/// Adds minus infinity to the squared norm of the gradients if the number of labels, or the sum of their
+/// weights, is 0. Then no rank applies the step. The op belongs to the step and not to a layer.
 inline constexpr op_row skip_unlabeled{.name = "skip_unlabeled",
                                        .ports = {sum("total", ""), in("count", "1").wide()},
                                        .host = {"skip_unlabeled"},
@@ -108,6 +118,35 @@ inline constexpr op_row masked_cross_entropy{
     .dual =
         [](backward& b) {
           b.give("sums", b.apply(masked_cross_entropy_grad, {b["sums"], b["targets"], b["count"]}));
+        },
+    .sizes = "tokens number"};
+
+/// Complains if a loss gets weights of other tokens than the targets'.
+constexpr void check_token_weights(complaint& c, const type& targets, const type& weights) {
+  for (axis a : axes)
+    if (weights[a] != targets[a])
+      c.found(a, "the weights", weights, "the placement of the targets", "call cross_entropy(logits, c)");
+}
+inline constexpr op_row weighted_cross_entropy_grad{
+    .name = "weighted_cross_entropy_grad",
+    .ports = {out("dsums", "tokens 2").wide(), in("sums", "tokens 2").wide(), in("targets", "tokens").index(),
+              in("weights", "tokens").wide(), in("count", "1").wide()},
+    .rule = [](complaint&, types in, type* out, const op&) { out[0] = in[0]; },
+    .sizes = "tokens number"};
+inline constexpr op_row weighted_cross_entropy{
+    .name = "weighted_cross_entropy",
+    .ports = {sum("loss", ""), in("sums", "tokens 2").wide(), in("targets", "tokens").index(),
+              in("weights", "tokens").wide(), in("count", "1").wide()},
+    .rule =
+        [](complaint& c, types in, type* out, const op&) {
+          check_token_weights(c, in[1], in[2]);
+          check_label_count(c, in[3]);
+          for (axis a : axes) out[0][a] = in[0][a] == V(0) ? P : in[0][a];
+        },
+    .dual =
+        [](backward& b) {
+          b.give("sums",
+                 b.apply(weighted_cross_entropy_grad, {b["sums"], b["targets"], b["weights"], b["count"]}));
         },
     .sizes = "tokens number"};
 
@@ -145,6 +184,12 @@ constexpr value count_labels(operand targets) {
   return targets.v.in->apply(ops::count_labels, {targets.v}, targets.from);
 }
 
+/// The sum of the weights of the targets that are not negative.
+/// Shapes: targets and weights (tokens); result (1).
+constexpr value sum_weights(operand targets, value weights) {
+  return targets.v.in->apply(ops::sum_weights, {targets.v, weights}, targets.from);
+}
+
 /// Cross entropy of the targets that are not negative, summed over tokens and divided by their number in the
 /// step.
 /// Shapes: logits (tokens, vocab), targets (tokens), count (1).
@@ -153,6 +198,17 @@ constexpr value masked_cross_entropy(operand logits, value targets, value count,
                                      double factor = 1) {
   return targets.in->apply(ops::masked_cross_entropy, {softmax_sums(logits, targets, over), targets, count},
                            logits.from, {.with = {.factor = factor}});
+}
+
+/// Cross entropy of the targets that are not negative times their weights, summed over tokens and divided by
+/// the sum `count` of the weights in the step.
+/// Shapes: logits (tokens, vocab), targets and weights (tokens), count (1).
+/// Errors: RC210, RC223, RC260.
+constexpr value weighted_cross_entropy(operand logits, value targets, value weights, value count, axis over,
+                                       double factor = 1) {
+  return targets.in->apply(ops::weighted_cross_entropy,
+                           {softmax_sums(logits, targets, over), targets, weights, count}, logits.from,
+                           {.with = {.factor = factor}});
 }
 
 }  // namespace rankc

@@ -167,6 +167,18 @@ inline constexpr op_row masked_softmax_sums_grad{
     .ports = {out("dlogits", "tokens vocab").over("logits"), out("sums", "tokens 2").wide(),
               in("logits", "tokens vocab"), in("targets", "tokens").index(), in("count", "1").wide()},
     .cuda = {.sizes = "tokens vocab number"}};
+inline constexpr op_row weighted_softmax_grad{
+    .name = "weighted_softmax_grad",
+    .ports = {out("dlogits", "tokens vocab@first").over("logits"), in("sums", "tokens 2").wide(),
+              in("logits", "tokens vocab@first"), in("top", "tokens 1").wide(),
+              in("targets", "tokens").index(), in("weights", "tokens").wide(), in("count", "1").wide()},
+    .cuda = {.sizes = "tokens vocab first number"}};
+inline constexpr op_row weighted_softmax_sums_grad{
+    .name = "weighted_softmax_sums_grad",
+    .ports = {out("dlogits", "tokens vocab").over("logits"), out("sums", "tokens 2").wide(),
+              in("logits", "tokens vocab"), in("targets", "tokens").index(), in("weights", "tokens").wide(),
+              in("count", "1").wide()},
+    .cuda = {.sizes = "tokens vocab number"}};
 
 /// The fusions in the order in which they are tried, each on all nodes. The gradient of a bias is fused into
 /// a kernel that already has dy in registers. If there is none, it is fused with the weight gradient, which
@@ -213,6 +225,9 @@ inline constexpr fusion backward_fusions[]{
     {{&masked_cross_entropy_grad, "u sums targets count"},
      {&exp_sums_grad, "dl u logits top targets"},
      {&masked_softmax_grad, "dl sums logits top targets count"}},
+    {{&weighted_cross_entropy_grad, "u sums targets weights count"},
+     {&exp_sums_grad, "dl u logits top targets"},
+     {&weighted_softmax_grad, "dl sums logits top targets weights count"}},
     {{&linear_dw, "dw dy x"}, {&bias_grad, "db dy"}, {&linear_dw_bias, "dw db dy x"}},
     {{&expert_down, "u x w offsets"}, {&add, "y u r"}, {&expert_down_add, "y x w offsets r"}},
     {{&expert_down_add, "y x w offsets u"},
@@ -221,12 +236,16 @@ inline constexpr fusion backward_fusions[]{
 
 /// A forward node and a backward node that reads only operands and results of the forward node. In a training
 /// step forward runs the fused op. Evaluation runs the forward node alone.
-inline constexpr fusion fusions_across[]{{{&softmax_sums, "top sums logits targets"},
-                                          {&softmax_grad, "dl sums logits top targets"},
-                                          {&softmax_sums_grad, "dl sums logits targets"}},
-                                         {{&softmax_sums, "top sums logits targets"},
-                                          {&masked_softmax_grad, "dl sums logits top targets count"},
-                                          {&masked_softmax_sums_grad, "dl sums logits targets count"}}};
+inline constexpr fusion fusions_across[]{
+    {{&softmax_sums, "top sums logits targets"},
+     {&softmax_grad, "dl sums logits top targets"},
+     {&softmax_sums_grad, "dl sums logits targets"}},
+    {{&softmax_sums, "top sums logits targets"},
+     {&masked_softmax_grad, "dl sums logits top targets count"},
+     {&masked_softmax_sums_grad, "dl sums logits targets count"}},
+    {{&softmax_sums, "top sums logits targets"},
+     {&weighted_softmax_grad, "dl sums logits top targets weights count"},
+     {&weighted_softmax_sums_grad, "dl sums logits targets weights count"}}};
 
 constexpr void each_fusion(auto visit) {
   for (const fusion& f : forward_fusions) visit(f);

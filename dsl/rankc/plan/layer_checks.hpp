@@ -54,7 +54,9 @@ constexpr layer_context context_of(const auto& model, const plan_data& p) {
           repeats_tokens(d),
           ranks * d.cp * token_shards(d),
           statistics_of(model, tokens.size, tokens.size, ranks),
-          p.inputs};
+          p.inputs,
+          false,
+          p.recipe.token_weights};
 }
 
 /// Checks all rules of one traced layer. `c` is the context in which it was traced, `alone` that of one
@@ -73,7 +75,7 @@ constexpr void check_traced(plan_data& p, const auto& layer, const trace& t, con
   check_documents(out, t, layer.name);
   check_heads(out, t, layer.name, p.machines);
   check_loss(out, layer, t, alone, p.recipe);
-  check_ignored_labels(out, layer.name, t, p.recipe);
+  check_label_losses(out, layer.name, t, p.recipe);
   check_groups(out, t, d);
   check_rings(out, t, d);
   check_vocabulary(out, t, layer.name, p.vocab_used);
@@ -132,7 +134,7 @@ class layer_checks {
   }
 
   /// Checks the rules of all layers together. `blocks`: the repeated layers.
-  /// Errors: RC212, RC271 and those of check_routers, tuning, check_linears and check_recompute.
+  /// Errors: RC212, RC271, RC273 and those of check_routers, tuning, check_linears and check_recompute.
   constexpr void check_all(int blocks, bool inference) const {
     if (!typed_) return;
     report& out = plan_.diagnostics;

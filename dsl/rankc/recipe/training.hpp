@@ -123,10 +123,13 @@ inline constexpr int every_label_counts = std::numeric_limits<int>::min();
 ///   means over all tokens. By default every label counts.
 /// - ignore_across_documents: a document's last token has no loss, because its label is the first token of
 ///   the next document. It needs end_of_document and ignored_label.
+/// - token_weights: each label has a weight, which is an input of the step. The loss is the sum of weight
+///   times loss, divided by the sum of the weights of the step. An ignored label has weight 0. A step whose
+///   weights are all 0 changes nothing.
 /// Units: seq in tokens, global_batch in sequences per step; clip 0: no clipping; decay_steps 0: lr is
 ///        constant after the warm-up.
 /// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, RC264, RC265, RC267, RC268, RC270,
-///         RC271, from `check_batch`, `check_recipe`, `check_recompute` and `tuning`.
+///         RC271 to RC273, from `check_batch`, `check_recipe`, `check_recompute` and `tuning`.
 struct training {
   int seq, global_batch;
   rankc::precision precision = bf16;
@@ -148,7 +151,10 @@ struct training {
   int end_of_document = -1;
   int ignored_label = every_label_counts;
   bool ignore_across_documents = false;
+  bool token_weights = false;
   constexpr bool ignores_labels() const { return ignored_label != every_label_counts; }
+  /// Whether the loss is divided by the number of labels that count, or by the sum of their weights.
+  constexpr bool counts_labels() const { return ignores_labels() || token_weights; }
   constexpr bool has_documents() const { return end_of_document != -1; }
   /// The pieces of its learning rate. Without lr_schedule, these are a warm-up of warmup_steps and a cosine
   /// of decay_steps.

@@ -39,7 +39,10 @@ inline constexpr named_input tokens{"tokens"};
 inline constexpr named_input targets{"targets"};
 /// The position at which each token's document begins. Only plans with documents have it.
 inline constexpr named_input starts{.name = "starts", .whole_sequences = true};
-/// The number of labels in the step that are not ignored. Only plans with an ignored label have it.
+/// The weight of each token's label in the loss. Only plans with token weights have it.
+inline constexpr named_input weights{.name = "weights", .holds = element::wide};
+/// The number of labels in the step that are not ignored, or with token weights the sum of their weights.
+/// Only plans with an ignored label or token weights have it.
 inline constexpr named_input label_count{
     .name = "label_count", .holds = element::wide, .extent = input_extent::step, .computed = true};
 }  // namespace inputs

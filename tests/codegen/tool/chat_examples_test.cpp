@@ -151,6 +151,17 @@ TEST_CASE("a mask never belongs to other tokens than those it was written with")
   CHECK(f.refused({.files = {mask}, .chat = "chatml"}, 2).id > 0);
 }
 
+TEST_CASE("weights never belong to other tokens than those they were written for") {
+  const folder f;
+  const fs::path lines = f.write("a.jsonl", line_of("a", "b")),
+                 weights = f.write("t.weights", std::string(8, '\0'));
+  for (const char* const chat : {"", "chatml"})
+    CHECK(f.refused({.files = {lines}, .chat = chat}, 2) ==
+          test::said{6269, {weights.string(), f.out.string()}});
+  fs::remove(weights);
+  CHECK(f.run({.files = {lines}, .chat = "chatml"}).code == 0);
+}
+
 }  // namespace chat
 
 }  // namespace tokens_test

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RC260: losses that are means over a rank's own tokens. RC268, RC271: losses that count ignored labels.
+// RC272, RC273: losses without the weights of labels.
 #include "reject.hpp"
 
 inline constexpr bool faulty = fault(true, false);
@@ -144,3 +145,48 @@ inline constexpr auto no_label_left_out = ignoring(ending_in<own_head<of_head::t
 // error: RC271: ignored_label=-100, and no loss of the model leaves labels out; call cross_entropy(logits,
 //        c), or leave out ignored_label
 static_assert(valid<no_label_left_out>);
+
+constexpr auto weighing(const auto& model) {
+  return plan{.model = model,
+              .dims = parallel_dims{.world = 2, .tp = 2},
+              .schedule = schedules::gpipe{1},
+              .recipe = training{.seq = 16, .global_batch = 8, .precision = f32, .token_weights = true},
+              .cluster = clusters::cpu};
+}
+
+inline constexpr auto mean_without_weights = weighing(ending_in<masked_head>{});
+// error: RC272: cross_entropy of layer 'mine' reads labels without their weights, and token_weights=true;
+//        give it token_weights(c) and label_count(c) too, call cross_entropy(logits, c), or leave out
+//        token_weights
+static_assert(valid<mean_without_weights>);
+
+/// A loss with the number of labels or the sum of weights, and without the weights.
+struct unweighted_head {
+  static constexpr std::string_view name = "mine";
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    const operand logits = linear(enter_tp(x, c), t.parameter("out", {dim{"vocab", 64}, dim{"hidden", 32}},
+                                                              {{axis::tp, "vocab"}}, initial::ones));
+    if (!faulty) return cross_entropy(logits, c);
+    return masked_cross_entropy(logits, c.input("targets"), label_count(c), axis::tp);
+  }
+};
+inline constexpr auto sum_without_weights = weighing(ending_in<unweighted_head>{});
+// error: RC272: masked_cross_entropy of layer 'mine' reads labels without their weights, and
+//        token_weights=true; give it token_weights(c) and label_count(c) too, call cross_entropy(logits, c),
+//        or leave out token_weights
+static_assert(valid<sum_without_weights>);
+
+/// A loss of the logits alone, or of labels with weights.
+struct unlabeled_head {
+  static constexpr std::string_view name = "mine";
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    const operand logits = linear(enter_tp(x, c), t.parameter("out", {dim{"vocab", 64}, dim{"hidden", 32}},
+                                                              {{axis::tp, "vocab"}}, initial::ones));
+    if (!faulty) return cross_entropy(logits, c);
+    return t.apply(square, {logits.v}, logits.from, {.with = {.factor = c.loss_scale}});
+  }
+};
+inline constexpr auto weights_unread = weighing(ending_in<unlabeled_head>{});
+// error: RC273: token_weights=true, and no loss of the model reads the weights; call cross_entropy(logits,
+//        c), or leave out token_weights
+static_assert(valid<weights_unread>);

@@ -76,8 +76,9 @@ bool keeps(rankc::codegen::holding_kind kind, element_type t,
     case ids:
     case targets:
     case starts:
-    case input:
       return t == i32;
+    case input:  // the weights of labels
+      return is_wide(t);
     case weight:
       return is_wide(t) || (by.bf16_weights && t == bf16);
     case first_moment:

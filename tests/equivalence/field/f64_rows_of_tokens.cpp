@@ -319,6 +319,47 @@ void masked_cross_entropy_grad(call& c) {
   m.take(to, dsums);
 }
 
+void sum_weights(call& c) {
+  const matrix &targets = c.in("targets"), &weights = c.in("weights");
+  expect(targets.is.size() == weights.is.size(), "sum_weights: weights of other tokens");
+  matrix& count = c.out("count", 1, 1);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(count), at_targets = m.put_ids(targets), at_weights = m.put(weights);
+  host::sum_weights<double>(m.lane(), to, at_targets, at_weights, whole(targets.is.size()), false);
+  m.take(to, count);
+}
+
+static void expect_weights(const call& c) {
+  const matrix& sums = c.in("sums");
+  expect(sums.is.cols == 2 && c.in("targets").is.size() == sums.is.rows &&
+             c.in("weights").is.size() == sums.is.rows,
+         "a loss with weights: sums of other tokens");
+}
+
+void weighted_cross_entropy(call& c) {
+  expect_weights(c);
+  const matrix& sums = c.in("sums");
+  matrix& loss = c.out("loss", 1, 1);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(loss), from = m.put(sums), at_targets = m.put_ids(c.in("targets")),
+                           at_weights = m.put(c.in("weights")), at_count = m.put(c.in("count"));
+  host::weighted_cross_entropy<double>(m.lane(), to, from, at_targets, at_weights, at_count,
+                                       whole(sums.is.rows), c.number, false);
+  m.take(to, loss);
+}
+
+void weighted_cross_entropy_grad(call& c) {
+  expect_weights(c);
+  const matrix& sums = c.in("sums");
+  matrix& dsums = c.out("dsums", sums.is.rows, 2);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(dsums), from = m.put(sums), at_targets = m.put_ids(c.in("targets")),
+                           at_weights = m.put(c.in("weights")), at_count = m.put(c.in("count"));
+  host::weighted_cross_entropy_grad<double>(m.lane(), to, from, at_targets, at_weights, at_count,
+                                            whole(sums.is.rows), c.number);
+  m.take(to, dsums);
+}
+
 void squared_error(call& c) {
   const matrix &x = c.in("x"), &targets = c.in("targets");
   matrix& loss = c.out("loss", 1, 1);

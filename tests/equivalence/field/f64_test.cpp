@@ -58,6 +58,7 @@ TEST_CASE("the model's gradients in f64 are those of its loss") {
     elements += expect_derivatives(tiny[i]);  // with experts
   elements += expect_derivatives(field::windowed_plans().front());
   elements += expect_derivatives(field::masked_plans().at(1));
+  elements += expect_derivatives(field::weighted_plans().at(1));
   for (const rankc::plan_data& p : field::drawn_plans(5, 4, 4)) elements += expect_derivatives(p);
   CHECK(elements > 80);
 }

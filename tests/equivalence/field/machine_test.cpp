@@ -45,6 +45,12 @@ TEST_CASE("labels of which some are ignored: programs leave what the model does"
   CHECK(programs > 12);
 }
 
+TEST_CASE("labels with weights: programs leave what the model does") {
+  int programs = 0;
+  for (const rankc::plan_data& p : rankc::test::some_of(weighted_plans())) programs += expect_equal(p);
+  CHECK(programs > 8);
+}
+
 TEST_CASE("attention with windows, softcaps, scales and sinks: programs leave what the model does") {
   int programs = 0;
   for (const rankc::plan_data& p : rankc::test::some_of(windowed_plans())) programs += expect_equal(p);

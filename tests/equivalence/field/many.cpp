@@ -32,8 +32,9 @@ struct settings {
 
 std::vector<rankc::plan_data> all_plans(int drawn) {
   std::vector<rankc::plan_data> all;
-  for (const auto& of : {tiny_plans(), windowed_plans(), masked_plans(), narrowed_plans(), spread_plans(),
-                         apart_plans(), balanced_plans(), biased_plans(), drawn_plans(1, drawn, 8)})
+  for (const auto& of :
+       {tiny_plans(), windowed_plans(), masked_plans(), weighted_plans(), narrowed_plans(), spread_plans(),
+        apart_plans(), balanced_plans(), biased_plans(), drawn_plans(1, drawn, 8)})
     all.insert(all.end(), of.begin(), of.end());
   return all;
 }

@@ -21,9 +21,20 @@ std::vector<element> drawn(element (*draw_one)(std::uint64_t), std::string_view 
   return all;
 }
 
+/// Whether an op computes what a step's loss is divided by: the number of labels, or the sum of their
+/// weights.
+bool is_count(const specification::op& o) { return o.row == "count_labels" || o.row == "sum_weights"; }
+
 void add_to(std::optional<matrix>& sum, const matrix& one) {
   if (!sum) sum = one;
   else std::transform(one.of.begin(), one.of.end(), sum->of.begin(), sum->of.begin(), add);
+}
+
+const std::vector<element>& input_of(const model_run& m, const std::string& name) {
+  if (name == "targets") return m.targets;
+  if (name == "starts") return m.starts;
+  expect(name == "weights" && !m.weights.empty(), "an input that is not drawn");
+  return m.weights;
 }
 
 /// One use of a layer in a run: its values and their gradients.
@@ -50,8 +61,7 @@ class layer_run {
           in_units_of(statistics_.before, *x.statistics);
     }
     for (const specification::layer_input& i : l_.inputs) {
-      expect(i.name == "targets" || i.name == "starts", "an input that is not drawn");
-      const std::vector<element>& given = i.name == "targets" ? m_.targets : m_.starts;
+      const std::vector<element>& given = input_of(m_, i.name);
       values_.at(static_cast<std::size_t>(i.value)).of = given;
       values_.at(static_cast<std::size_t>(i.value)).is = {1, static_cast<std::int64_t>(given.size())};
     }
@@ -129,7 +139,7 @@ class layer_run {
     run(r, c);
     for (std::size_t i = 0; i < o.out.size(); ++i)
       values_[static_cast<std::size_t>(o.out[i])] = c.result(ports.out[i]);
-    if (o.row == "count_labels" && !std::exchange(m_.counts_labels, true)) add_skip(value(o.out.at(0)));
+    if (is_count(o) && !std::exchange(m_.counts_labels, true)) add_skip(value(o.out.at(0)));
   }
   /// Add to the norm the term by which ranks skip a step without labels.
   void add_skip(const matrix& count) {
@@ -229,21 +239,21 @@ void make_parameters(const specification& s, model_run& m) {
   }
 }
 
-bool ignores_labels(const specification& s) {
-  for (const specification::layer& l : s.layers)
-    for (const specification::op& o : l.ops)
-      if (o.row == "count_labels") return true;
-  return false;
+bool has_op(const specification& s, auto is_it) {
+  return std::ranges::any_of(
+      s.layers, [&](const specification::layer& l) { return std::ranges::any_of(l.ops, is_it); });
 }
 
 void make_tokens(const specification& s, model_run& m) {
-  const bool ignores = ignores_labels(s);
+  const bool ignores = has_op(s, is_count),
+             have_weights = has_op(s, [](const specification::op& o) { return o.row == "sum_weights"; });
   const auto vocab = static_cast<std::uint64_t>(vocabulary_of(s)),
              tokens = static_cast<std::uint64_t>(s.tokens);
   for (std::uint64_t t = 0; t < tokens; ++t) {
     m.ids.push_back(draw_below(mix(key_of("ids"), t), vocab));
     m.targets.push_back(draw_below(mix(key_of("targets"), t), vocab));
     if (ignores && draw_below(mix(key_of("ignored"), t), 3) == 0) m.targets.back() = losses::ignored_label;
+    if (have_weights) m.weights.push_back(draw_nonzero(mix(key_of("weights"), t)));
   }
 }
 

@@ -67,15 +67,18 @@ fault change_kind(mutator& m) {
       m, "kind of holding", [&](const holding& h) { return h.kind != kind; },
       [&](holding& h) { h.kind = kind; });
 }
-bool has_starts(mutator& m) {
-  const auto& holds = m.ops().front().holds;
-  return std::any_of(holds.begin(), holds.end(),
-                     [](const holding& h) { return h.kind == holding_kind::starts; });
+/// The kinds of inputs that a rank may begin with.
+std::vector<holding_kind> kinds_of_inputs(mutator& m) {
+  std::vector<holding_kind> kinds{holding_kind::ids, holding_kind::targets};
+  for (const holding_kind kind : {holding_kind::starts, holding_kind::input})
+    if (std::ranges::any_of(m.ops().front().holds, [&](const holding& h) { return h.kind == kind; }))
+      kinds.push_back(kind);
+  return kinds;
 }
-/// Exchange the ids, the targets or the starts of two microbatches, or use one for the other.
+/// Exchange the ids, the targets, the starts or the weights of two microbatches, or use one for the other.
 fault exchange_tokens(mutator& m) {
-  constexpr holding_kind kinds[]{holding_kind::ids, holding_kind::targets, holding_kind::starts};
-  const holding_kind kind = kinds[m.below(has_starts(m) ? 3 : 2)];
+  const std::vector<holding_kind> kinds = kinds_of_inputs(m);
+  const holding_kind kind = kinds[static_cast<std::size_t>(m.below(static_cast<int>(kinds.size())))];
   std::vector<holding*> found;
   for (holding& h : m.ops().front().holds)
     if (h.kind == kind) found.push_back(&h);

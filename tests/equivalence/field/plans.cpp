@@ -227,6 +227,19 @@ std::vector<plan_data> masked_plans() {
   return all;
 }
 
+std::vector<plan_data> weighted_plans() {
+  std::vector<plan_data> all;
+  for (const std::size_t i : {0u, 1u, 4u, 6u, 9u, 16u, 22u, 31u, 35u}) {
+    const int layers = std::max(2, layouts[i].pp * layouts[i].stages_per_rank);
+    training recipe{.seq = 4, .global_batch = 4, .token_weights = true};
+    if (i % 2 == 1) recipe.ignored_label = -100;
+    if (i % 3 == 1) recipe.end_of_document = 3;
+    const models::gpt2 gpt{.layers = layers, .hidden = 16, .heads = 4, .ffn = 12, .vocab = 12};
+    all.push_back(make(gpt, "weighted gpt2", layouts[i], recipe));
+  }
+  return all;
+}
+
 std::vector<plan_data> narrowed_plans() {
   std::vector<plan_data> all;
   for (const std::size_t i : {0u, 3u, 7u, 16u, 22u, 26u, 30u}) {

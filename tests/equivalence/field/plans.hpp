@@ -22,6 +22,9 @@ std::vector<rankc::plan_data> windowed_plans();
 /// Plans with labels that are ignored. Some plans have documents or experts.
 std::vector<rankc::plan_data> masked_plans();
 
+/// Plans whose labels have weights. Some labels are ignored.
+std::vector<rankc::plan_data> weighted_plans();
+
 /// Such plans with fp8 linear layers.
 std::vector<rankc::plan_data> narrowed_plans();
 

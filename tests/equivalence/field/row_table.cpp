@@ -166,6 +166,11 @@ static constexpr row table[]{
     {"masked_cross_entropy", "loss = sums targets count", losses::masked_cross_entropy, "",
      "masked_cross_entropy_grad d_sums = sums targets count"},
     {"masked_cross_entropy_grad", "dsums = sums targets count", losses::masked_cross_entropy_grad},
+    {"sum_weights", "count = targets weights", losses::sum_weights},
+    {"weighted_cross_entropy", "loss = sums targets weights count", losses::weighted_cross_entropy, "",
+     "weighted_cross_entropy_grad d_sums = sums targets weights count"},
+    {"weighted_cross_entropy_grad", "dsums = sums targets weights count",
+     losses::weighted_cross_entropy_grad},
     {"squared_error", "loss = x targets", losses::squared_error, "", "squared_error_grad d_x = x targets"},
     {"squared_error_grad", "dx = x targets", losses::squared_error_grad, "", "", "dx:x"},
     {"sequence_mean", "y = x", losses::sequence_mean, "", "sequence_mean_grad d_x = d_y x"},
@@ -257,6 +262,14 @@ static constexpr row table[]{
      "row_max t = logits; exp_sums sums = logits t targets; masked_cross_entropy_grad u = sums targets "
      "count; "
      "exp_sums_grad dlogits = u logits t targets",
+     "", "dlogits:logits"},
+    {"weighted_softmax_grad", "dlogits = sums logits top targets weights count", nullptr,
+     "weighted_cross_entropy_grad t = sums targets weights count; exp_sums_grad dlogits = t logits top "
+     "targets",
+     "", "dlogits:logits"},
+    {"weighted_softmax_sums_grad", "dlogits sums = logits targets weights count", nullptr,
+     "row_max t = logits; exp_sums sums = logits t targets; weighted_cross_entropy_grad u = sums targets "
+     "weights count; exp_sums_grad dlogits = u logits t targets",
      "", "dlogits:logits"}};
 
 std::span<const row> all_rows() { return table; }

@@ -155,7 +155,8 @@ inline constexpr element ignored_label = std::uint64_t{1} << 30;
 
 void row_max(call&), exp_sums(call&), exp_sums_grad(call&), cross_entropy(call&), cross_entropy_grad(call&);
 void count_labels(call&), skip_unlabeled(call&), masked_cross_entropy(call&),
-    masked_cross_entropy_grad(call&);
+    masked_cross_entropy_grad(call&), sum_weights(call&), weighted_cross_entropy(call&),
+    weighted_cross_entropy_grad(call&);
 void squared_error(call&), squared_error_grad(call&), sequence_mean(call&), sequence_mean_grad(call&);
 }  // namespace losses
 

@@ -98,33 +98,55 @@ void skip_unlabeled(call& c) {
   c.out("total", 1, 1).of[0] = draw(mix(key_of("skipped"), c.in("count").of.at(0)));
 }
 
-/// The factor of tokens that have a loss.
-static element masked_factor(const call& c) {
-  return multiply(number(c.number), inverse(c.in("count").of.at(0)));
+void sum_weights(call& c) {
+  const matrix &targets = c.in("targets"), &weights = c.in("weights");
+  expect(targets.is.size() == weights.is.size(), "sum_weights: weights of other tokens");
+  element sum = 0;
+  for (std::int64_t t = 0; t < targets.is.size(); ++t)
+    if (targets.of[t] != ignored_label) sum = add(sum, weights.of[t]);
+  c.out("count", 1, 1).of[0] = sum;
 }
 
-void masked_cross_entropy(call& c) {
-  const matrix &sums = c.in("sums"), &targets = c.in("targets");
-  expect(sums.is.cols == 2 && targets.is.size() == sums.is.rows,
-         "masked_cross_entropy: sums of other tokens");
+/// The factor of a token's loss. `weights`: those of labels; nullptr: each is 1.
+static element factor_of(const call& c, std::int64_t t, const matrix* weights) {
+  if (c.in("targets").of[t] == ignored_label) return 0;
+  const element of_step = multiply(number(c.number), inverse(c.in("count").of.at(0)));
+  return weights == nullptr ? of_step : multiply(weights->of[t], of_step);
+}
+
+static void expect_labels(const call& c, const matrix* weights) {
+  const matrix& sums = c.in("sums");
+  expect(sums.is.cols == 2 && c.in("targets").is.size() == sums.is.rows &&
+             (weights == nullptr || weights->is.size() == sums.is.rows),
+         "a loss of labels: sums of other tokens");
+}
+
+static void sum_loss(call& c, const matrix* weights) {
+  expect_labels(c, weights);
+  const matrix& sums = c.in("sums");
   element total = 0;
-  for (std::int64_t t = 0; t < sums.is.rows; ++t)
-    if (targets.of[t] != ignored_label)
-      total = add(total, draw(mix(logarithm, multiply(sums.row(t)[0], inverse(sums.row(t)[1])))));
-  c.out("loss", 1, 1).of[0] = multiply(total, masked_factor(c));
+  for (std::int64_t t = 0; t < sums.is.rows; ++t) {
+    const element loss = draw(mix(logarithm, multiply(sums.row(t)[0], inverse(sums.row(t)[1]))));
+    total = add(total, multiply(factor_of(c, t, weights), loss));
+  }
+  c.out("loss", 1, 1).of[0] = total;
 }
 
-void masked_cross_entropy_grad(call& c) {
-  const matrix &sums = c.in("sums"), &targets = c.in("targets");
-  expect(sums.is.cols == 2 && targets.is.size() == sums.is.rows,
-         "masked_cross_entropy_grad: sums of other tokens");
+static void gradient_of_sums(call& c, const matrix* weights) {
+  expect_labels(c, weights);
+  const matrix& sums = c.in("sums");
   matrix& dsums = c.out("dsums", sums.is.rows, 2);
   for (std::int64_t t = 0; t < sums.is.rows; ++t) {
-    const element factor = targets.of[t] == ignored_label ? 0 : masked_factor(c);
+    const element factor = factor_of(c, t, weights);
     dsums.row(t)[0] = multiply(factor, inverse(sums.row(t)[0]));
     dsums.row(t)[1] = negate(factor);
   }
 }
+
+void masked_cross_entropy(call& c) { sum_loss(c, nullptr); }
+void masked_cross_entropy_grad(call& c) { gradient_of_sums(c, nullptr); }
+void weighted_cross_entropy(call& c) { sum_loss(c, &c.in("weights")); }
+void weighted_cross_entropy_grad(call& c) { gradient_of_sums(c, &c.in("weights")); }
 
 void squared_error(call& c) {
   const matrix &x = c.in("x"), &targets = c.in("targets");

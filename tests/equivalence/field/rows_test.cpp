@@ -73,6 +73,7 @@ matrix operand_of(const row& r, std::string_view port) {
   if (port.starts_with("lse") || (port == "scores" && r.name.find("sink") != r.name.npos))
     return drawn({tokens, width / unit}, key);
   if (port == "count") return drawn({1, 1}, key);
+  if (port == "weights" && r.name.find("_top") == r.name.npos) return drawn({1, tokens}, key);
   if (port == "dy" && r.name.starts_with("sequence_mean")) return drawn({tokens / seq, width}, key);
   if (port == "sinks") return drawn({1, width / unit}, key);
   if (port == "statistics" && r.name.starts_with("head")) return drawn({tokens, width / unit}, key);

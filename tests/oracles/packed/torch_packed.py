@@ -117,5 +117,6 @@ def wrong_losses():
     return {"mean_of_means": means, "across_documents": counted}
 
 
-check_accumulation()
-write_run(f"{sys.argv[1]}/llama", shapes(), backward, {"wrong": wrong_losses()})
+if __name__ == "__main__":
+    check_accumulation()
+    write_run(f"{sys.argv[1]}/llama", shapes(), backward, {"wrong": wrong_losses()})

@@ -209,6 +209,36 @@ TEST_CASE("targets are tokens or the ignored label, and labels across documents 
   CHECK(said_by(read) == said{6261, {file, "-100", "1", "0", "255", "-1"}});
 }
 
+TEST_CASE("weights of labels are read from their file, and a number that is no weight is refused") {
+  const input_row inputs[]{{.name = "weights", .where = {}}};
+  fake_program program(1, 1, 1);
+  program.layouts.front().inputs = inputs;
+  program.about.token_weights = true;
+  const rankc::scratch_folder scratch;
+  const fs::path& folder = scratch.path;
+  std::vector<std::int32_t> tokens(32);
+  std::iota(tokens.begin(), tokens.end(), 1);
+  for (const char* const name : {"tokens.npy", "targets.npy"})
+    write_npy(folder / name, "<i4", "(8, 4)", tokens);
+  std::vector<float> weights(32);
+  for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = 0.5F * static_cast<float>(i);
+  const auto read = [&] {
+    write_npy(folder / "weights.npy", "<f4", "(8, 4)", weights);
+    const std::vector<opened_source> sources =
+        open_sources(parse_data_spec("arrays:" + folder.string()), program.about);
+    return read_batch(program.about,
+                      [&](std::uint64_t s, const sample_view& to) { sources[0].arrays->copy(s, to); });
+  };
+  CHECK(read().inputs[0] == std::vector<double>(weights.begin(), weights.end()));
+  for (const float wrong : {-0.5F, 1e-31F, std::numeric_limits<float>::quiet_NaN()}) {
+    weights[10] = wrong;
+    const said refused = said_by(read);
+    CHECK(refused == said{6263,
+                          {(folder / "weights.npy").string(), refused.arguments.at(1), "2", "2",
+                           refused.arguments.at(4), refused.arguments.at(5)}});
+  }
+}
+
 TEST_CASE("sources of tokens alone are refused where the model declares inputs") {
   const encoder_program program;
   CHECK(said_by([&] { open_sources(parse_data_spec("arith:1"), program.about); }) ==

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RC260: a loss is the same mean on every layout. RC268, RC271: a loss of targets does not count ignored
-// labels.
+// labels. RC272, RC273: a loss of targets has their weights.
 #pragma once
 #include <rankc/models/one_device.hpp>
 
@@ -68,53 +68,73 @@ constexpr std::vector<char> find_values_of_labels(const trace& t) {
   return found;
 }
 
-constexpr bool reads_label_count(const trace& t, const op& o) {
-  for (int read : o.in)
-    if (read >= 0 && is_input(t, read, inputs::label_count)) return true;
-  return false;
+constexpr bool reads(const trace& t, const op& o, const named_input& input) {
+  return std::ranges::any_of(o.in, [&](int read) { return read >= 0 && is_input(t, read, input); });
 }
 constexpr bool reads_label_count(const trace& t) {
   for (std::size_t i = 0; i < t.forward_ops; ++i)
-    if (reads_label_count(t, t.ops[i])) return true;
+    if (reads(t, t.ops[i], inputs::label_count)) return true;
   return false;
 }
 
-/// RC268, RC271: if the recipe ignores labels, an op that reads labels also reads the number of labels that
-/// count.
-constexpr void check_ignored_labels(report& out, std::string_view layer, const trace& t,
-                                    const training& recipe) {
-  if (!recipe.ignores_labels() || !t.has_input(inputs::targets.name)) return;
+/// The first op that computes a loss of labels without their number or, if they have weights, without their
+/// weights; nullptr if there is none.
+constexpr const op* find_loss_of_all_labels(const trace& t, bool have_weights) {
   const std::vector<char> is_of_labels = find_values_of_labels(t);
   for (std::size_t i = 0; i < t.forward_ops; ++i) {
     const op& o = t.ops[i];
     const bool reads_labels = std::ranges::any_of(
         o.in, [&](int read) { return read >= 0 && is_of_labels[static_cast<std::size_t>(read)] != 0; });
     const bool passes_them_on = is_of_labels[static_cast<std::size_t>(o.out[0])] != 0;
-    if (!reads_labels || passes_them_on || reads_label_count(t, o)) continue;
-    if (o.kind == &ops::cross_entropy)
-      refuse(out, 268) << "layer '" << layer
-                       << "' takes the mean of a loss over all tokens, and ignored_label="
-                       << recipe.ignored_label
-                       << " leaves some labels out; call cross_entropy(logits, c), which "
-                       << "divides by the number of labels that count";
-    else
-      refuse(out, 271) << o.kind->name << " of layer '" << layer << "' reads labels as if all counted, and "
-                       << "some are ignored_label=" << recipe.ignored_label
-                       << "; give it label_count(c) too, call cross_entropy(logits, c), or leave out "
-                          "ignored_label";
-    return;
+    const bool is_complete =
+        reads(t, o, inputs::label_count) && (!have_weights || reads(t, o, inputs::weights));
+    if (reads_labels && !passes_them_on && !is_complete) return &o;
   }
+  return nullptr;
 }
 
-/// RC271: if the recipe ignores labels, some layer reads the number of labels that count. Nothing is reported
-/// if check_ignored_labels has refused a layer.
+/// RC268, RC271: an op reads labels as if all counted.
+constexpr void refuse_loss_of_all_labels(report& out, std::string_view layer, const op& o,
+                                         const training& recipe) {
+  if (o.kind == &ops::cross_entropy)
+    refuse(out, 268) << "layer '" << layer << "' takes the mean of a loss over all tokens, and ignored_label="
+                     << recipe.ignored_label
+                     << " leaves some labels out; call cross_entropy(logits, c), which "
+                     << "divides by the number of labels that count";
+  else
+    refuse(out, 271) << o.kind->name << " of layer '" << layer << "' reads labels as if all counted, and "
+                     << "some are ignored_label=" << recipe.ignored_label
+                     << "; give it label_count(c) too, call cross_entropy(logits, c), or leave out "
+                        "ignored_label";
+}
+
+/// RC268, RC271, RC272: if labels are ignored or have weights, an op that reads labels also reads the number
+/// of labels that count, or the weights and their sum.
+constexpr void check_label_losses(report& out, std::string_view layer, const trace& t,
+                                  const training& recipe) {
+  if (!recipe.counts_labels() || !t.has_input(inputs::targets.name)) return;
+  const op* const found = find_loss_of_all_labels(t, recipe.token_weights);
+  if (found == nullptr) return;
+  if (!recipe.token_weights) return refuse_loss_of_all_labels(out, layer, *found, recipe);
+  refuse(out, 272) << found->kind->name << " of layer '" << layer
+                   << "' reads labels without their weights, and token_weights=true; give it "
+                      "token_weights(c) and label_count(c) too, call cross_entropy(logits, c), or leave out "
+                      "token_weights";
+}
+
+/// RC271, RC273: if labels are ignored or have weights, some layer reads the number of labels that count, or
+/// the sum of the weights. Nothing is reported if check_label_losses has refused a layer.
 constexpr void check_label_count_is_read(report& out, const training& recipe, bool is_read) {
-  if (!recipe.ignores_labels() || is_read) return;
+  if (!recipe.counts_labels() || is_read) return;
   for (const diagnostic& d : out)
-    if (d.id == 268 || d.id == 271) return;
-  refuse(out, 271) << "ignored_label=" << recipe.ignored_label
-                   << ", and no loss of the model leaves labels out; call cross_entropy(logits, c), or leave "
-                      "out ignored_label";
+    if (d.id == 268 || d.id == 271 || d.id == 272) return;
+  if (recipe.token_weights)
+    refuse(out, 273) << "token_weights=true, and no loss of the model reads the weights; call "
+                        "cross_entropy(logits, c), or leave out token_weights";
+  else
+    refuse(out, 271) << "ignored_label=" << recipe.ignored_label
+                     << ", and no loss of the model leaves labels out; call cross_entropy(logits, c), or "
+                        "leave out ignored_label";
 }
 
 }  // namespace rankc::detail

@@ -35,7 +35,7 @@ __global__ void __launch_bounds__(logits_threads, logits_blocks)
     softmax_backward(T* dlogits, const float* sums, const T* logits, const float* top,
                      const std::int32_t* targets, int vocab, int first, loss_factor factor) {
   const std::size_t token = blockIdx.x;
-  const float scale = factor(targets[token]);
+  const float scale = factor(targets[token], token);
   walk_gradient<N>(dlogits + token * vocab, logits + token * vocab, vocab, top[token],
                    scale / sums[2 * token], targets[token] - first, -scale);
 }
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(visit_threads, 1)
                       loss_factor factor) {
   const std::size_t token = blockIdx.x;
   const int target = targets[token];
-  const float scale = factor(target);
+  const float scale = factor(target, token);
   logits += token * vocab;
   online_sum<T> row;
   walk_row<N>(logits, vocab, [&](int, const pack<T, N>& in) { row.take(in); });
@@ -81,9 +81,12 @@ void softmax_sums_and_gradient(const lane& on, at dlogits, at sums, at logits, a
                                 factor);
 }
 
-/// The factor of the tokens of a masked loss.
+/// The factors of the tokens of a masked and of a weighted loss.
 loss_factor masked(const lane& on, double scale, at count) {
   return {static_cast<float>(scale), on.at<float>(count)};
+}
+loss_factor weighted(const lane& on, double scale, at weights, at count) {
+  return {static_cast<float>(scale), on.at<float>(count), on.at<float>(weights)};
 }
 
 }  // namespace
@@ -108,6 +111,12 @@ void masked_softmax_grad(const lane& on, at dlogits, at sums, at logits, at top,
   softmax_gradient<T>(on, dlogits, sums, logits, top, targets, tokens, vocab, first,
                       masked(on, scale, count));
 }
+template <class T>
+void weighted_softmax_grad(const lane& on, at dlogits, at sums, at logits, at top, at targets, at weights,
+                           at count, int tokens, int vocab, int first, double scale) {
+  softmax_gradient<T>(on, dlogits, sums, logits, top, targets, tokens, vocab, first,
+                      weighted(on, scale, weights, count));
+}
 
 template <class T>
 void softmax_sums_grad(const lane& on, at dlogits, at sums, at logits, at targets, int tokens, int vocab,
@@ -120,6 +129,12 @@ void masked_softmax_sums_grad(const lane& on, at dlogits, at sums, at logits, at
                               int tokens, int vocab, double scale) {
   softmax_sums_and_gradient<T>(on, dlogits, sums, logits, targets, tokens, vocab, masked(on, scale, count));
 }
+template <class T>
+void weighted_softmax_sums_grad(const lane& on, at dlogits, at sums, at logits, at targets, at weights,
+                                at count, int tokens, int vocab, double scale) {
+  softmax_sums_and_gradient<T>(on, dlogits, sums, logits, targets, tokens, vocab,
+                               weighted(on, scale, weights, count));
+}
 
 template void softmax_sums<float>(const lane&, at, at, at, at, int, int);
 template void softmax_sums<bf16>(const lane&, at, at, at, at, int, int);
@@ -131,5 +146,9 @@ template void masked_softmax_grad<float>(const lane&, at, at, at, at, at, at, in
 template void masked_softmax_grad<bf16>(const lane&, at, at, at, at, at, at, int, int, int, double);
 template void masked_softmax_sums_grad<float>(const lane&, at, at, at, at, at, int, int, double);
 template void masked_softmax_sums_grad<bf16>(const lane&, at, at, at, at, at, int, int, double);
+template void weighted_softmax_grad<float>(const lane&, at, at, at, at, at, at, at, int, int, int, double);
+template void weighted_softmax_grad<bf16>(const lane&, at, at, at, at, at, at, at, int, int, int, double);
+template void weighted_softmax_sums_grad<float>(const lane&, at, at, at, at, at, at, int, int, double);
+template void weighted_softmax_sums_grad<bf16>(const lane&, at, at, at, at, at, at, int, int, double);
 
 }  // namespace rankc::runtime::cuda

@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(threads, blocks)
   }
   all.join_block();
   if (threadIdx.x == 0) all.leave(sums + 2 * token, row, target, vocab);
-  const float scale = factor(target);
+  const float scale = factor(target, token);
   walk_gradient<wide<T>>(dlogits + token * vocab, row, vocab, all.top, scale / all.sum, target, -scale);
 }
 

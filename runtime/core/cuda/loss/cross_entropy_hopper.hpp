@@ -7,15 +7,18 @@
 namespace rankc::runtime::cuda {
 
 /// The factor of a token's loss. With a count of labels, negative targets have the factor 0, and the others
-/// the scale divided by the count.
+/// the scale divided by the count, times the token's weight if there are weights.
 struct loss_factor {
   float scale;
-  const float* count = nullptr;  // on the device
+  const float *count = nullptr, *weights = nullptr;  // on the device
 
 #ifdef __CUDACC__
-  __device__ float operator()(int target) const {
+  __device__ float operator()(int target, std::size_t token) const {
     if (count == nullptr) return scale;
-    return target >= 0 ? scale / *count : 0.0f;
+    if (target < 0) return 0.0f;
+    if (weights == nullptr) return scale / *count;
+    const float weight = weights[token];
+    return weight > 0.0f ? weight * (scale / *count) : 0.0f;
   }
 #endif
 };

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs of a step that the model declares: the list of a program, and the checks of the values.
+// The inputs of a step by name: those that the model declares, and the weights of labels. The list of a
+// program, and the checks of the values.
 #pragma once
 #include <rankc/runtime/bf16.hpp>
 #include <rankc/runtime/engine.hpp>
+#include <rankc/runtime/label_weights.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -20,6 +22,18 @@ inline std::vector<input_row> inputs_of(const description& about) {
       const auto is_same = [&](const input_row& known) { return std::string_view(known.name) == i.name; };
       if (std::none_of(all.begin(), all.end(), is_same)) all.push_back(i);
     }
+  return all;
+}
+
+/// Whether an input is the weights of labels.
+inline bool has_weights_of_labels(const description& about, const input_row& input) {
+  return about.token_weights && input.name == name_of_weights;
+}
+
+/// The inputs that the model declares: all but the weights of labels.
+inline std::vector<input_row> declared_inputs_of(const description& about) {
+  std::vector<input_row> all = inputs_of(about);
+  std::erase_if(all, [&](const input_row& input) { return has_weights_of_labels(about, input); });
   return all;
 }
 
@@ -113,14 +127,23 @@ inline void store_input(const description& about, const rank_row& r, const input
   }
 }
 
+/// Errors: failure (1) for a number that is no weight.
+inline void check_weights(const named_array& given) {
+  const auto wrong = std::find_if_not(given.values.begin(), given.values.end(), is_weight);
+  if (wrong != given.values.end())
+    throw failure(1, "RC6262: element {} of input {} is {}; a weight is 0, or from {} to {}",
+                  wrong - given.values.begin(), given.name, *wrong, least_weight, largest_weight);
+}
+
 /// Checks the numbers of one input for a microbatch.
-/// Errors: failure (1) for a wrong number of values, and for an index that is not an int32 or is out of its
-/// range.
+/// Errors: failure (1) for a wrong number of values, for a number that is no weight of a label, and for an
+/// index that is not an int32 or is out of its range.
 inline void check_values(const description& about, const input_row& input, const named_array& given) {
   const std::size_t wanted = count_values(about, input);
   if (given.values.size() != wanted)
     throw failure(1, "RC5072: input {} has {} numbers; it must have {} ({})", input.name, given.values.size(),
                   wanted, sizes_text(about, input));
+  if (has_weights_of_labels(about, input)) return check_weights(given);
   if (input.type != input_type::index) return;
   using limits = std::numeric_limits<std::int32_t>;
   const double least = input.below > 0 ? 0 : limits::min(),
@@ -133,7 +156,7 @@ inline void check_values(const description& about, const input_row& input, const
 }
 
 /// Checks that a microbatch has every input of the program, and no other.
-/// Errors: failure (1) for a missing or unknown input, a wrong size, and an index that is not an int32.
+/// Errors: failure (1) for a missing or unknown input, and those of check_values.
 inline void check_inputs(const description& about, std::span<const named_array> given) {
   const std::vector<input_row> wanted = inputs_of(about);
   for (const input_row& i : wanted) {

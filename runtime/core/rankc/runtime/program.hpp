@@ -265,6 +265,7 @@ struct description {
   int end_of_document = -1;          // the token that ends a document; -1: each sequence is one document
   std::int32_t ignored_label = every_label_counts;  // the loss ignores it
   bool ignore_across_documents = false;             // the loss ignores the label of a document's last token
+  bool token_weights = false;                       // labels have weights, which are an input of the step
   int microbatches, rows, seq, vocab;               // rows: sequences per microbatch and data-parallel rank
   int vocab_used;  // tokens are below this; the rest of the vocabulary is padding
   double flops_per_token;

@@ -42,8 +42,8 @@ class array_folder {
   std::string text() const;
 
   /// Writes the values of a sample.
-  /// Errors: failure (1), with the file and the sample, for an index that is out of range and for a number
-  /// that is not finite in the program's type.
+  /// Errors: failure (1), with the file and the sample, for an index that is out of range, for a number that
+  /// is no weight of a label, and for a number that is not finite in the program's type.
   void copy(std::uint64_t sample, const sample_view& to) const;
 
  private:
@@ -52,10 +52,12 @@ class array_folder {
     input_row is;
     std::size_t count;                      // per sample
     std::optional<std::int32_t> ignored{};  // a label outside the range that the plan ignores
+    bool has_weights = false;               // of labels
   };
   void open(const std::filesystem::path& folder, const input_row&, const description&);
   void read(const array&, std::uint64_t sample, double* to) const;
   void check_index(const array&, std::uint64_t sample, std::span<const double>) const;
+  void check_weights(const array&, std::uint64_t sample, std::span<const double>) const;
   void check_finite(const array&, std::uint64_t sample, std::span<const double>) const;
 
   std::uint64_t samples_ = 0, seq_;

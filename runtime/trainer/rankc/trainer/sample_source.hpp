@@ -37,14 +37,15 @@ struct opened_source {
 };
 
 /// Opens the sources of a program's samples.
-/// Errors: failure (1) that names files that cannot serve, and for a mask if the plan ignores no label;
-/// failure (2) for sources that have only tokens, if the program's model declares inputs.
+/// Errors: failure (1) that names files that cannot serve, for a mask if the plan ignores no label, and for
+/// weights if labels have none; failure (2) for sources that have only tokens, if the program's model
+/// declares inputs or labels have weights.
 std::vector<opened_source> open_sources(const data_spec&, const description&);
 /// Opens sources of tokens. `ignored` is the label that the plan ignores.
 std::vector<opened_source> open_sources(const data_spec&, int vocab,
                                         std::optional<std::int32_t> ignored = std::nullopt);
 
-/// The present marks of a source's files. Token files come before their indexes, masks and labels.
+/// The present marks of a source's files. Token files come before their indexes, masks, weights and labels.
 std::vector<file_mark> marks_of(const opened_source&);
 
 /// Consecutive windows of `seq` tokens: from `first` to `end`, and in later epochs from 0 to `end`.
@@ -85,6 +86,7 @@ class sample_source {
   void sample(data_part, std::uint64_t s, std::int32_t* tokens, std::int32_t* targets) const;
   /// Writes all values of a sample. `document_begins` is set to 1 at each token that begins a document of a
   /// .idx file or does not follow its predecessor in the file. The token after the sample is marked likewise.
+  /// The only input that a source of tokens has is the weights of the targets.
   void sample(data_part, std::uint64_t s, const sample_view& to) const;
 
   /// The number of samples of a part before its order repeats; empty for sources that never repeat.
@@ -104,6 +106,7 @@ class sample_source {
   std::vector<token_range> ranges_of(data_part, std::uint64_t s) const;
   std::vector<token_range> ranges_of_order(std::uint64_t s) const;
   void mark_documents(data_part, std::uint64_t s, std::uint8_t* begins) const;
+  void copy_weights(data_part, std::uint64_t s, double* to) const;
 
   data_source from_;
   shuffle_spec shuffle_;

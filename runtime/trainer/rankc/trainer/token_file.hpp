@@ -4,6 +4,7 @@
 #pragma once
 #include <rankc/trainer/mapped_file.hpp>
 #include <rankc/trainer/token_mask.hpp>
+#include <rankc/trainer/token_weights.hpp>
 
 #include <cstdint>
 #include <filesystem>
@@ -64,7 +65,7 @@ class token_stream {
   bool has_sequences() const { return sequences_; }  // files of Megatron; each piece is a sequence
   const std::vector<token_piece>& pieces() const { return pieces_; }
   std::size_t files() const { return files_.size(); }
-  /// All files that are read: files() token files, then indexes and masks.
+  /// All files that are read: files() token files, then indexes, masks and weights.
   std::vector<std::filesystem::path> paths() const;
   /// The files and folders below a folder that are not read, each as "NAME (reason)".
   const std::vector<std::string>& skipped() const { return skipped_; }
@@ -89,6 +90,12 @@ class token_stream {
   const token_mask* first_mask() const;
   /// The number of tokens that are labels: all if no file has a mask.
   std::uint64_t labels() const;
+  /// The weights of the first file that has weights; null if no file has.
+  const token_weights* first_weights() const;
+  /// The first token file without weights; empty if each has weights.
+  std::string file_without_weights() const;
+  /// Copies the weights of tokens [first, first + count). Each token file has weights.
+  void copy_weights(std::uint64_t first, std::uint64_t count, double* to) const;
   /// The files whose examples are packed into sequences.
   std::vector<packed_file> packed() const;
 
@@ -98,12 +105,13 @@ class token_stream {
   void add_llm_c(mapped_file);
   void add_megatron(mapped_file, const std::filesystem::path& index);
   void add_piece(token_type, std::size_t byte, std::uint64_t count);
-  void add_mask(std::uint64_t tokens);
+  void add_companions(std::uint64_t tokens);
   void remove_last_target();
   void add_folder(std::vector<std::filesystem::path> files);
   std::uint64_t first_of_file(std::uint32_t file) const;
   void check() const;
-  const token_mask* mask_of(const token_piece&) const;  // null: its file has no mask
+  const token_mask* mask_of(const token_piece&) const;        // null: its file has no mask
+  const token_weights* weights_of(const token_piece&) const;  // null: its file has no weights
   [[noreturn]] void refuse(const token_piece&, std::uint64_t place) const;
   template <class Visit>
   void for_each_part(std::uint64_t first, std::uint64_t count, const Visit& visit) const;
@@ -113,8 +121,9 @@ class token_stream {
   bool text_ = false, sequences_ = false;
   bool at_border_ = false;  // the next token begins a document
   std::vector<mapped_file> files_;
-  std::vector<std::optional<token_mask>> masks_;  // by file; later files lack a mask
-  std::vector<std::filesystem::path> indexes_;    // .idx files
+  std::vector<std::optional<token_mask>> masks_;       // by file; later files lack a mask
+  std::vector<std::optional<token_weights>> weights_;  // the same
+  std::vector<std::filesystem::path> indexes_;         // .idx files
   std::vector<token_piece> pieces_;
   std::vector<std::string> skipped_;
 };

@@ -163,5 +163,13 @@ void masked_softmax_sums_grad(const lane&, at dlogits, at sums, at logits, at ta
 template <class T>
 void masked_softmax_grad(const lane&, at dlogits, at sums, at logits, at top, at targets, at count,
                          int tokens, int vocab, int first, double scale);
+/// The same with each token's gradient times its weight. `count` is the sum of the weights in the step.
+/// Shapes: weights (tokens).
+template <class T>
+void weighted_softmax_sums_grad(const lane&, at dlogits, at sums, at logits, at targets, at weights, at count,
+                                int tokens, int vocab, double scale);
+template <class T>
+void weighted_softmax_grad(const lane&, at dlogits, at sums, at logits, at top, at targets, at weights,
+                           at count, int tokens, int vocab, int first, double scale);
 
 }  // namespace rankc::runtime::cuda

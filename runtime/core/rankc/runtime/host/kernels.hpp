@@ -415,6 +415,10 @@ void cross_entropy_grad(const lane&, at dsums, at sums, int tokens, double scale
 /// Shapes: targets int32 (tokens), count (1).
 template <class T>
 void count_labels(const lane&, at count, at targets, int tokens, bool accumulate);
+/// count = or += the sum of the weights of the targets that are not negative.
+/// Shapes: targets int32 (tokens), weights (tokens), count (1).
+template <class T>
+void sum_weights(const lane&, at count, at targets, at weights, int tokens, bool accumulate);
 /// total = or += minus infinity if the count is 0, else 0.
 template <class T>
 void skip_unlabeled(const lane&, at total, at count, bool accumulate);
@@ -428,6 +432,14 @@ void masked_cross_entropy(const lane&, at loss, at sums, at targets, at count, i
 template <class T>
 void masked_cross_entropy_grad(const lane&, at dsums, at sums, at targets, at count, int tokens,
                                double scale);
+/// The same with each token's loss times its weight. `count` is the sum of the weights in the step.
+/// Shapes: weights (tokens).
+template <class T>
+void weighted_cross_entropy(const lane&, at loss, at sums, at targets, at weights, at count, int tokens,
+                            double scale, bool accumulate);
+template <class T>
+void weighted_cross_entropy_grad(const lane&, at dsums, at sums, at targets, at weights, at count, int tokens,
+                                 double scale);
 
 /// Means of sequences: y is the sum over the tokens that the rank holds of each of `rows` sequences, divided
 /// by seq. The gradient is dy / seq for each token; `x` is not read.

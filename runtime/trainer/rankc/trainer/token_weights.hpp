@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The weights file next to a token file: the weight of each token as a label.
+#pragma once
+#include <rankc/trainer/mapped_file.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace rankc::runtime {
+
+class token_weights {
+ public:
+  /// Opens and checks the weights of `tokens_file`, which holds `tokens` tokens: for each token a float32,
+  /// little endian, and nothing else.
+  /// Errors: failure (1) that names the file if it has another length, or a number that is no weight.
+  token_weights(const std::filesystem::path&, const std::string& tokens_file, std::uint64_t tokens);
+
+  const std::string& name() const { return file_.name(); }
+  /// The weight of the loss of predicting token `i`.
+  float weight(std::uint64_t i) const;
+
+ private:
+  mapped_file file_;
+};
+
+}  // namespace rankc::runtime

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans with weights of labels, lowered for both targets, and programs that compute another mean than the
+// model.
+#include <doctest/doctest.h>
+
+#include <rankc/plan/make_plan.hpp>
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../equivalence/subject.hpp"
+#include "../families/check_lowered.hpp"
+#include "../masked/models.hpp"
+#include "plans.hpp"
+
+namespace weighted_lowering_test {
+
+using namespace rankc::codegen;
+using equivalence_tests::subject;
+
+namespace {
+
+using rankc::parallel_dims;
+using rankc::training;
+
+rankc::plan_data plan_of(const char* layout) { return find_plan(weighted::plans(), "llama", layout); }
+
+rankc::plan_data with_recipe(const training& recipe, const parallel_dims& dims) {
+  return rankc::make_plan("weighted", masked::wide, dims, rankc::schedules::one_f_one_b{2}, recipe,
+                          rankc::clusters::cpu);
+}
+
+bool is_refused_as(const std::string& reason, const std::string& id) {
+  return reason.find(id) != std::string::npos;
+}
+
+/// The verdict on a program without the ops of a name, on all ranks.
+std::string reason_without(const char* layout, const char* op_name, bool evaluates) {
+  subject s(plan_of(layout), target::host, dtype::f64, evaluates);
+  REQUIRE(s.reason() == "");
+  bool any = false;
+  for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
+    for (op* o : s.find(r, op_name)) {
+      s.leave_out(r, *o);
+      any = true;
+    }
+  REQUIRE(any);
+  return s.reason();
+}
+
+}  // namespace
+
+TEST_CASE("programs with weights of labels are proven and are the model") {
+  std::vector<rankc::plan_data> all;
+  for (const split_plan& p : weighted::plans()) all.push_back(p.plan);
+  REQUIRE(all.size() == RANKC_PLANS);
+  for (const rankc::plan_data& p : all)
+    for (const rankc::trace& layer : p.on_one_device) CHECK(layer.said.empty());
+  const training recipe{.seq = 16, .global_batch = 8, .token_weights = true};
+  training eight_bits = recipe, adapting = recipe, rounded = recipe;
+  eight_bits.linears = rankc::fp8;
+  adapting.lora = {.rank = 2, .alpha = 4, .targets = {"wq", "wv"}};
+  rounded.reductions = rankc::bf16;
+  for (const training& r : {eight_bits, adapting, rounded}) {
+    all.push_back(with_recipe(r, {.world = 4, .dp_shard = 2, .tp = 2}));
+    all.push_back(with_recipe(r, {.world = 4, .dp_replicate = 2, .pp = 2}));
+  }
+  CHECK(check_lowered(all) == lowered_programs_of(static_cast<int>(all.size())));
+}
+
+TEST_CASE("a mean over labels without weights is not the weighted mean") {
+  training recipe{.seq = 16, .global_batch = 8, .precision = rankc::f64, .ignored_label = -100};
+  const rankc::plan_data counting = with_recipe(recipe, {.world = 2, .dp_replicate = 2});
+  recipe.token_weights = true;
+  const rankc::plan_data weighing = with_recipe(recipe, {.world = 2, .dp_replicate = 2});
+  subject s(counting, target::host, dtype::f64), t(weighing, target::host, dtype::f64);
+  REQUIRE(s.reason() == "");
+  REQUIRE(t.reason() == "");
+  std::swap(s.model, t.model);
+  CHECK(is_refused_as(s.reason(), "RC7433: the op computes count_labels"));
+  CHECK(is_refused_as(t.reason(), "RC7766: the step is given the input \"weights\""));
+}
+
+TEST_CASE("a sum of a rank's own weights, or of a microbatch's, is refused") {
+  for (const bool evaluates : {false, true}) {
+    CAPTURE(evaluates);
+    for (const auto& [layout, name] : {std::pair("dp2", "sum of label weights over dp"),
+                                       {"shard2", "sum of label weights over shard"},
+                                       {"gathered", "sum of label weights over"},
+                                       {"hybrid", "sum of label weights over shard"},
+                                       {"eight", "sum of label weights over"},
+                                       {"four", "label weights of microbatch 2"},
+                                       {"pp2", "label weights of microbatch 3"}}) {
+      CAPTURE(std::string(layout));
+      CHECK(
+          is_refused_as(reason_without(layout, name, evaluates),
+                        "weighted_cross_entropy: RC7428: operand count is head: sum_weights without tokens"));
+    }
+  }
+}
+
+TEST_CASE("weights of other tokens are refused") {
+  for (const char* row : {"sum_weights", "weighted_cross_entropy", "weighted_cross_entropy_grad"}) {
+    CAPTURE(std::string(row));
+    subject s(plan_of("four"), target::host, dtype::f64);
+    const std::vector<op*> found = s.find(0, "", row);
+    REQUIRE(found.size() == 4);
+    std::swap(subject::read_of(*found[1], "weights"), subject::read_of(*found[2], "weights"));
+    CHECK(is_refused_as(s.reason(), "weights"));
+  }
+}
+
+TEST_CASE("a sum of weights that is sent in bf16 is refused") {
+  const training recipe{.seq = 16, .global_batch = 8, .reductions = rankc::bf16, .token_weights = true};
+  subject s(with_recipe(recipe, {.world = 4, .dp_replicate = 2, .tp = 2}), target::cuda, dtype::bf16);
+  REQUIRE(s.reason() == "");
+  for (op* o : s.find_all("sum of label weights over dp")) o->in_bf16 = true;
+  CHECK(is_refused_as(s.reason(), "RC7787"));
+}
+
+TEST_CASE("a program that does not tell ranks that all weights are 0 is refused") {
+  for (const char* layout : {"one", "dp2", "eight"}) {
+    CAPTURE(std::string(layout));
+    CHECK(is_refused_as(reason_without(layout, "no labels", false),
+                        "RC7792: the norm lacks the number of labels"));
+  }
+}
+
+TEST_CASE("a program with weights is another program") {
+  std::set<std::uint64_t> all;
+  for (const int ignored_label : {rankc::every_label_counts, -100})
+    for (const bool token_weights : {false, true}) {
+      const training recipe{
+          .seq = 16, .global_batch = 8, .ignored_label = ignored_label, .token_weights = token_weights};
+      all.insert(lower(with_recipe(recipe, {}), dtype::f32, target::host).hash);
+    }
+  CHECK(all.size() == 4);
+}
+
+}  // namespace weighted_lowering_test
