@@ -337,8 +337,8 @@ std::string describe_text(const lowered& l) {
     out += fmt::format("documents: each ends with token {}; tokens attend to their own, from position 0 on\n",
                        p.recipe.end_of_document);
   if (p.recipe.ignores_labels())
-    out += fmt::format("labels of {} are ignored: the loss is the mean over the others of a step\n",
-                       p.recipe.ignored_label);
+    out += fmt::format("labels of {} are ignored{}\n", p.recipe.ignored_label,
+                       p.recipe.token_weights ? "" : ": the loss is the mean over the others of a step");
   if (p.recipe.ignore_across_documents) out += "the label of a document's last token is ignored\n";
   if (p.recipe.token_weights)
     out += "labels have weights: the loss is the sum of weight x loss, over the sum of weights of a step\n";

@@ -200,9 +200,8 @@ TEST_CASE("coverage: derivatives") {
   }
   CHECK(without ==
         "rope table\nsink_scores x\nadd_sinks o_before\nadd_sinks lse_before\nadd_sinks scores\nrow_max "
-        "logits\nexp_sums top\nmasked_cross_entropy count\nweighted_cross_entropy "
-        "weights\nweighted_cross_entropy count\nsoftmax_scores logits\nsigmoid_scores "
-        "logits\nkeep_groups "
+        "logits\nexp_sums top\nsum_weights weights\nmasked_cross_entropy count\nweighted_cross_entropy "
+        "weights\nweighted_cross_entropy count\nsoftmax_scores logits\nsigmoid_scores logits\nkeep_groups "
         "scores\n"
         "biased_keep_groups scores\nbiased_keep_groups bias\nsoftmax_top_by scores\nsigmoid_top_by scores\n"
         "biased_softmax_top_by scores\nbiased_sigmoid_top_by scores\nbalance_loss whole\nlayer_balance_loss "

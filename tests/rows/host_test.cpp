@@ -127,7 +127,8 @@ TEST_CASE("what is not marked is not linear") {
         "rms_norm_dx dx gain\n"
         "rope y table\n"
         "rope_grad dx table\n"
-        "skip_unlabeled total count\n");  // a count other than 0 adds nothing
+        "skip_unlabeled total count\n"  // a count other than 0 adds nothing
+        "sum_weights count weights\n");
 }
 TEST_CASE("what is named is used") {
   CHECK(lines(named_and_unused) ==
