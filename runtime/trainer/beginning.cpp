@@ -108,11 +108,10 @@ beginning begin_run(const description& about, const options& o, console& say) {
   b.state.plan_hash = about.plan_hash;
   if (o.run == options::command::train && o.steps > 0) b.state.last_step = o.steps;
   if (o.data && !o.labels && !b.state.labels.empty())
-    say.line(
-        "note: " +
-        runtime::say("RC6291: the labels of {} are its own tokens, but the run had --labels {}; for other "
-                     "labels give --labels PREFIX",
-                     *o.data, b.state.labels));
+    say.line("note: " +
+             runtime::say("RC6291: --data {} is given without --labels, so its labels are its tokens, but "
+                          "the run had --labels {}; for other labels give --labels PREFIX",
+                          *o.data, b.state.labels));
   set_data(b.state, about, o);
   set_recipe(b.state.train, o, b.state.last_step);
   if (b.from && o.run == options::command::train)

@@ -229,7 +229,7 @@ void check(options& o, const raw_options& raw) {
     throw failure(2, "RC6031: --peers {} is unknown; give on or off", raw.peers);
   o.where.maps_peers = raw.peers == "on";
   if (!o.load.empty() && (!o.init.empty() || raw.seed))
-    throw failure(2, "RC6022: --load {} brings the weights; leave out --init and --seed", o.load);
+    throw failure(2, "RC6022: --load {} loads the weights; leave out --init and --seed", o.load);
   if (raw.seed) {
     if (!o.init.empty() && hash_seed(o.init) != raw.seed)
       throw failure(2, "RC6023: --seed {} contradicts --init {}; give one of them", *raw.seed, o.init);
@@ -238,13 +238,12 @@ void check(options& o, const raw_options& raw) {
   if (o.init.empty() && o.load.empty()) o.init = "hash:1";
   hash_seed(o.init);
   if (o.labels && !o.data)
-    throw failure(2, "RC6224: --labels {} needs --data, whose labels they are", *o.labels);
+    throw failure(2, "RC6224: --labels {} needs --data with the tokens of these labels", *o.labels);
   if (o.data) parse_data_spec(*o.data, o.labels.value_or(""));
   if (o.eval_data) parse_data_spec(*o.eval_data);
   if (o.shuffle) parse_shuffle(*o.shuffle);
   if (o.eval_data && o.eval_fraction)
-    throw failure(2, "RC6024: --eval-data {} brings the held-out data; leave out --eval-fraction",
-                  *o.eval_data);
+    throw failure(2, "RC6024: --eval-data {} is the held-out data; leave out --eval-fraction", *o.eval_data);
 }
 
 }  // namespace
