@@ -85,8 +85,8 @@ void check_layout(const step& d, const communicator& g) {
             beginning_of(d, r) == first && same_names(d, r, g.ranks[0]);
   if (alike)
     refuse(
-        "RC7262: certificate: communicator \"{}\" is of arenas with layouts of their own, but its members "
-        "begin with the same tensors at the same bytes and run the same ops",
+        "RC7262: certificate: communicator \"{}\" is marked as having arenas with different layouts, but its "
+        "members begin with the same tensors at the same bytes and run the same ops",
         g.name);
 }
 
