@@ -143,7 +143,7 @@ struct trace {
                   << "'; it has one name";
     if (!c.said && !is_made(x.v.id))
       c.begin() << "the value is "
-                << (find_parameter(x.v.id) >= 0 ? "a parameter, which has a name" : "handed to the layer")
+                << (find_parameter(x.v.id) >= 0 ? "a parameter, which has a name" : "an input of the layer")
                 << "; name what an op made";
     if (c.said) refuse(c);
     names.push_back({name, x.v.id, x.from});
