@@ -127,9 +127,10 @@ void set_weights(engine& e, const beginning& b, const options& o, console& say) 
   const std::vector<std::string> started = load_weights(e, b.state.init, o.where, &notes);
   for (const std::string& note : notes) say.line("note: " + note);
   if (!started.empty())
-    say.line(fmt::format(
-        "note: {} has nothing beside its weights; {} parameters of lora start as by hash:1, {} to {}",
-        b.state.init, started.size(), started.front(), started.back()));
+    say.line(
+        fmt::format("note: {} has no LoRA adapters; {} parameters of lora start with the values of --init "
+                    "hash:1, {} to {}",
+                    b.state.init, started.size(), started.front(), started.back()));
 }
 
 std::uint64_t tokens_per_step(const description& about) {
