@@ -117,10 +117,10 @@ class operand_check {
       check_range(o, v, element);
       if (k == 0 && !v.written) of_weight = element;
       else if (!is_norm && element != of_weight)
-        refuse(
-            o,
-            "RC7295: rank {}: op \"{}\" is called with region {} at byte {}, where its parameters do not lie",
-            k + 1, o.operands[k]);
+        refuse(o,
+               "RC7295: rank {}: op \"{}\" is called with operand {} at byte {}, but its parameters are at "
+               "other bytes",
+               k + 1, o.operands[k]);
     }
   }
 

@@ -346,7 +346,7 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
     const part p = of_group ? part{all.at.shifted(-group_ * with.seq), with.seq} : all;
     if (p.is_whole()) continue;
     if (e.how != joining::sum && !s.over.empty())
-      throw refusal("RC7434: the op takes a maximum or a softmax of an operand that is not whole");
+      throw refusal("RC7434: the op takes a maximum or a softmax of an incomplete operand");
     pending over{hasher(hash_of::axis) << s.of << static_cast<word>(letter), letter, e.how, p.size, p.at};
     if (e.how == joining::softmax)
       over.id = hasher(hash_of::keys) << scores_of(fact_, given[0], given[1], with);

@@ -40,7 +40,7 @@ struct sharing {
 };
 
 [[noreturn]] void refuse_positions(const runs& tokens, std::int64_t first, std::int64_t seq) {
-  throw refusal("RC7437: the op takes {} for positions from {} on, in sequences of {}", text_of('t', tokens),
+  throw refusal("RC7437: the op uses {} as positions from {} on, in sequences of {}", text_of('t', tokens),
                 first, seq);
 }
 
@@ -195,7 +195,7 @@ void cell::bind_sequences(const attributes& with) {
   const std::int64_t tokens = range[t].size(), each = with.rows > 0 ? tokens / with.rows : 0;
   if (with.seq < 1 || each < 1 || each * with.rows != tokens)
     throw refusal(
-        "RC7780: the op takes the means of {} sequences of {}, and {} tokens are not as many of each",
+        "RC7780: the op takes the means of {} sequences of {}, but {} tokens are not equal parts of these",
         with.rows, with.seq, tokens);
   part positions{{}, with.seq}, sequences{{}, bound_[t].size / with.seq};
   for (std::int64_t row = 0; row < with.rows; ++row) {

@@ -199,7 +199,7 @@ claims::expectation claims::expected_at_end(const relation& h) const {
 /// Checks that all bytes of the padding are zero.
 static void check_padding(const access& a, const holding& found, const model& m) {
   if (!found.is_zero())
-    throw refusal("RC7734: the padding in bytes {} to {} is left as {}; expected zeros", a.begin, a.end,
+    throw refusal("RC7734: the padding in bytes {} to {} ends the step as {}; expected zeros", a.begin, a.end,
                   m.name(found.closed()));
 }
 

@@ -150,12 +150,12 @@ void interpreter::begin(const op& o, int rank) {
 
 void interpreter::end(const op& o, int rank) {
   if (o.holds.size() != o.reads.size())
-    throw refusal("RC7545: the step leaves {} tensors and describes {}", o.reads.size(), o.holds.size());
+    throw refusal("RC7545: the step ends with {} tensors and describes {}", o.reads.size(), o.holds.size());
   check_unread(o);
   for (std::size_t i = 0; i < o.reads.size(); ++i) {
     check_unread(o.holds[i]);
     if (!store_.has(o.reads[i]))
-      throw refusal("RC7546: no op writes {}, which the step leaves", name_of(o.holds[i]));
+      throw refusal("RC7546: no op writes {}, with which the step ends", name_of(o.holds[i]));
     claims_.end(rank, o.reads[i], store_.at(o.reads[i]), o.holds[i]);
   }
   store_.done(o.reads);

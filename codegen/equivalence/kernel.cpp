@@ -47,7 +47,7 @@ few<segment, 2> interpreter::segments(const op& o, const view& v) const {
     elements += static_cast<std::int64_t>(a.end - a.begin) / size_of(a.type);
   }
   if (v.accesses.count > 1 && elements != shape.rows * shape.cols)
-    throw refusal("RC7554: tensor {} has {} elements and lies in buffers of {}", v.port,
+    throw refusal("RC7554: tensor {} has {} elements, and its buffers have {}", v.port,
                   shape.rows * shape.cols, elements);
   return all;
 }

@@ -197,7 +197,7 @@ void claims::check_all() {
     } catch (const refusal& why) {
       throw why.at("parameter " + name);
     }
-  if (leave_loss_.empty()) throw refusal("RC7629: the step leaves the loss on no rank");
+  if (leave_loss_.empty()) throw refusal("RC7629: no rank has the loss at the end of the step");
   for (const int rank : read_targets_)
     if (!leave_loss_.contains(rank))
       throw refusal(
@@ -211,8 +211,8 @@ void claims::check_all() {
           "rank that computes a part of it",
           program_.number_of(rank));
   if (trains_ && leave_norm_.size() < program_.ranks.size())
-    throw refusal("RC7630: the step leaves the norm on {} of {} ranks; expected all", leave_norm_.size(),
-                  program_.ranks.size());
+    throw refusal("RC7630: the norm is on {} of {} ranks at the end of the step; expected all",
+                  leave_norm_.size(), program_.ranks.size());
 }
 
 static std::string kept_text(bool weights, bool moments) {
@@ -246,8 +246,7 @@ std::vector<std::string> claims::sentences() const {
   if (!wide.empty()) in_wide += (wide == "weights and moments" ? ", " : " and ") + wide;
   all.push_back(in_wide + " are kept in f32 or f64");
   if (!narrow.empty()) all.push_back(narrow + " are kept in bf16 alone, as the recipe says");
-  if (fp8_linears_)
-    all.push_back("linear layers take operands that are rounded to eight bits, as the recipe says");
+  if (fp8_linears_) all.push_back("linear layers take operands that are rounded to fp8, as the recipe says");
   if (bf16_reductions_) all.push_back("gradients go between ranks in bf16, as the recipe says");
   if (trained < model_.parameters().size())
     all.push_back(fmt::format("{} frozen parameters are as they were", model_.parameters().size() - trained));

@@ -114,7 +114,7 @@ static const holding& only(const operand& o, const char* what) {
   const bool is_one = o.tiles.size() == 1 && o.tiles[0].rows == o.rows && o.tiles[0].cols == o.cols;
   if (!is_one || o.tiles[0].holds->any || o.tiles[0].holds->box.size() != 2 ||
       o.tiles[0].holds->sum.size() != 1)
-    throw refusal("RC7658: the op is given {} that are not all of one known matrix", what);
+    throw refusal("RC7658: the op has {} that are not one complete, known matrix", what);
   return *o.tiles[0].holds;
 }
 
@@ -125,7 +125,7 @@ void own_slots(std::vector<operand>& ports, const model& m, workspace& space) {
                           !offsets.box[1].is_arranged() && offsets.box[1].is_whole();
   if (order.is_zero() || !are_of_all || m.arrangement(offsets.sum[0].of) != order)
     throw refusal(
-        "RC7659: the op is given places and offsets that do not give one order of all experts' slots");
+        "RC7659: the op has places and offsets that do not determine one order of the slots of all experts");
   runs tokens = places.box[0].at, counted(0, places.box[0].size);
   check_counts_tokens(offsets);
   if (!offsets.is_whole()) counted = offsets.sum[0].over[0].done;

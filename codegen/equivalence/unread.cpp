@@ -34,8 +34,9 @@ void check_view(const view& v, bool has_units) {
     throw refusal("RC7722: tensor {} has units of {} elements, which the row does not take; expected 1",
                   v.port, v.unit);
   if (v.balances.any() && v.port != "balanced_weight")
-    throw refusal("RC7723: tensor {} is balanced at rate {}; expected that of a router's bias only", v.port,
-                  v.balances.rate);
+    throw refusal(
+        "RC7723: tensor {} is updated by expert load at rate {}; expected this for a router's bias only",
+        v.port, v.balances.rate);
 }
 
 void check_begins_at_0(const view& v) {

@@ -50,11 +50,10 @@ void check_pair(const step& d, id a, id b, bool one_layout) {
       const auto behind_first = static_cast<std::int64_t>(here - (x.*of)[0].begin),
                  there_behind_first = static_cast<std::int64_t>(there - (y.*of)[0].begin);
       if (behind_one_pointer.count(x.does) && behind_first != there_behind_first)
-        refuse(
-            d, a,
-            "RC7251: certificate, rank {}: op \"{}\" has tensor {} {} bytes behind its first, and {} on rank "
-            "{}: the tensors of one call must lie in one order",
-            i, behind_first, there_behind_first, b.rank);
+        refuse(d, a,
+               "RC7251: certificate, rank {}: op \"{}\" has tensor {} {} bytes after its first, and {} on "
+               "rank {}: all members must place the tensors of one call in the same order",
+               i, behind_first, there_behind_first, b.rank);
     }
 }
 

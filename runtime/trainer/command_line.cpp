@@ -136,8 +136,7 @@ void add_options_of_training(CLI::App& app, options& o) {
   app.add_option_function<std::string>(
       "--skip-batches", [&o](const std::string& text) { o.skipped = parse_step_range(text); },
       "A:B, leave out the batches of steps A to B: step A trains on the batch after them. For a run that "
-      "goes on "
-      "from a checkpoint of before a NaN or a spike of the loss");
+      "continues from a checkpoint before a NaN or a spike of the loss");
   add_name(app, "--metrics", o.metrics, "one JSON object a step into this file");
   add_name(app, "--tensorboard", o.tensorboard, "event files for TensorBoard into this folder");
   add_name(app, "--trace", o.trace,

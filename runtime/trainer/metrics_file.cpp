@@ -117,7 +117,7 @@ void metrics_file::write(const step_metrics& m) {
     out_.file().append_whole(json_line(m) + "\n");
   } catch (const failure& f) {
     failed_ = true;
-    say_error("{}; training goes on without it from step {} on\n", f.what(), m.step);
+    say_error("{}; training continues without it from step {} on\n", f.what(), m.step);
   }
 }
 

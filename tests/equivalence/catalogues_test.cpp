@@ -273,7 +273,7 @@ const std::vector<published_case> megatron_cases{
        for (const int r : {2, 3}) first(s, r, "0F0: head: cross_entropy").number *= 2;
      }},
     {"M 4: what backward repeats is gathered over another group", repeating, 7437,
-     "0B0: layers.1: rope: RC7437: the op takes tokens 0..3 and 8..11",
+     "0B0: layers.1: rope: RC7437: the op uses tokens 0..3 and 8..11",
      [](subject& s) { retarget(s, "all_gather of n1 again", "over dp"); }},
     {"M 5: a gather of tokens over another group", gpt, 7501, "reduce_scatter of o_proj",
      [](subject& s) { retarget(s, "all_gather of n1", "over dp"); }},
