@@ -25,7 +25,7 @@ void fit_or_throw(const lowered& l) {
 }
 
 [[noreturn]] void refuse_model(const equivalence& e) {
-  throw runtime::failure(1, "RC7904: the lowered program does not compute the model: {}",
+  throw runtime::failure(1, "RC7904: the lowered program does not compute what the model computes: {}",
                          fmt::format("{}", fmt::join(e.reasons, "; ")));
 }
 

@@ -188,7 +188,9 @@ void run(const plan_data& plan, const options& o) {
   if (*o.describe) return fmt::print("{}", describe_text(p.program));
   if (*o.certificate) return write_certificate(plan, p.program, o.out);
   if (!o.pass.empty()) fmt::print("{}", explain(plan, type, to, o.pass));
-  else if (o.out.empty()) throw runtime::failure(1, "RC7909: emit needs --out DIR or --explain PASS");
+  else if (o.out.empty())
+    throw runtime::failure(
+        1, "RC7909: emit needs --out DIR, or --explain PASS to print the data before and after a pass");
   if (!o.out.empty()) write_program(p, o, to);
 }
 

@@ -112,15 +112,15 @@ class operand_check {
                                               of_optimizer.begin());
       if (k == of_optimizer.size()) continue;
       if (k + (is_norm ? 0 : 1) >= n)
-        refuse(o, "RC7299: rank {}: op \"{}\" is called without the region of its {}", port);
+        refuse(o, "RC7299: rank {}: op \"{}\" is called without an operand for its {}", port);
       const std::size_t element = element_of(o, v, o.operands[k]);
       check_range(o, v, element);
       if (k == 0 && !v.written) of_weight = element;
       else if (!is_norm && element != of_weight)
-        refuse(
-            o,
-            "RC7295: rank {}: op \"{}\" is called with region {} at byte {}, where its parameters do not lie",
-            k + 1, o.operands[k]);
+        refuse(o,
+               "RC7295: rank {}: op \"{}\" is called with operand {} at byte {}, but its parameters are at "
+               "other bytes",
+               k + 1, o.operands[k]);
     }
   }
 

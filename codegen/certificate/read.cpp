@@ -116,8 +116,10 @@ void check_world(const step& s) {
   for (int r = 0, next = 0; r < ranks; ++r) {
     const int number = s.ranks[static_cast<std::size_t>(r)].number;
     if (number >= world || number < next)
-      refuse("RC7142: certificate: rank {} is out of order: the ranks of a step must rise within 0..{}",
-             number, world - 1);
+      refuse(
+          "RC7142: certificate: rank {} is out of order: the ranks of a step must be listed in ascending "
+          "order within 0..{}",
+          number, world - 1);
     next = number + 1;
   }
 }
@@ -146,8 +148,8 @@ void check_head(const file& f) {
     refuse("RC7289: certificate: the name of the plan has a control character");
   if (!std::equal(f.trusted.begin(), f.trusted.end(), std::begin(trusted), std::end(trusted)))
     refuse(
-        "RC7131: certificate: \"trusted\" must name, in full, all that no checker can know from the file; "
-        "write the certificate again");
+        "RC7131: certificate: \"trusted\" must list exactly the assumptions that the check relies on; write "
+        "the certificate again");
   if (f.plan_hash.size() != 16 || f.plan_hash.find_first_not_of("0123456789abcdef") != std::string::npos)
     refuse("RC7132: certificate: plan_hash must be 16 hexadecimal digits in lower case, found {}",
            found(f.plan_hash));

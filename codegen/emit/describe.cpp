@@ -49,7 +49,7 @@ std::string tuning_text(const lowered& l) {
                   100 * static_cast<double>(n.trained) / static_cast<double>(n.all()), n.frozen);
   const low_rank_adaptation& lora = l.plan->recipe.lora;
   if (lora.any())
-    out += fmt::format("lora: rank {}, alpha {}, beside {}\n", lora.rank, lora.alpha,
+    out += fmt::format("lora: rank {}, alpha {}, adapters of {}\n", lora.rank, lora.alpha,
                        fmt::join(lora.targets.all(), ", "));
   return out;
 }
@@ -360,7 +360,7 @@ std::string describe_text(const lowered& l) {
     out += fmt::format("  temporaries {}\n",
                        readable_bytes(r.arena.work_bytes + r.arena.chains * r.arena.chain_bytes));
     if (const std::size_t beside = bytes_beside_arena(l, r))
-      out += fmt::format("  beside these, at most {} for CUDA and NCCL\n", readable_bytes(beside));
+      out += fmt::format("  plus at most {} for CUDA and NCCL\n", readable_bytes(beside));
     const std::string table = communications_text(count_communications(l, r));
     const auto [same, is_new] = tables.try_emplace(table, r.index);
     out += is_new ? table : fmt::format("  communicates as pipeline rank {} does\n", same->second);

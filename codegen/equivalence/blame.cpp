@@ -87,9 +87,8 @@ class search {
       has = &o;
     }
     if (c.rank == rank_)
-      return refusal(
-          "RC7401: {} lacks {}: rank {} reads another value than the result of \"{}\", which has {}",
-          missing_.sum(), missing_.elements(), number(c.rank), has->name, tokens(c.tokens));
+      return refusal("RC7401: {} lacks {}: rank {} does not read the result of \"{}\", which has {}",
+                     missing_.sum(), missing_.elements(), number(c.rank), has->name, tokens(c.tokens));
     return refusal("RC7402: {} lacks {}: \"{}\" makes {} on rank {}, and no op adds them to those of rank {}",
                    missing_.sum(), missing_.elements(), at(c.rank, c.op).name, tokens(c.tokens),
                    number(c.rank), number(rank_));
@@ -132,8 +131,10 @@ class search {
           makes_parts(c.rank) && (!beside || rated(c) > rated(*beside)))
         beside = &c;
     if (!beside)
-      return refusal("RC7403: {} lacks {}: \"{}\" of rank {} makes other tokens of it, and no op makes these",
-                     missing_.sum(), missing_.elements(), name, number(like->rank));
+      return refusal(
+          "RC7403: {} lacks {}: \"{}\" of rank {} computes it for other tokens, and no op computes it for "
+          "these",
+          missing_.sum(), missing_.elements(), name, number(like->rank));
     const std::string expected =
         action_of(at(beside->rank, beside->op).name) + name.substr(action_of(name).size());
     return refusal("RC7404: {} lacks {}: \"{}\" of rank {} is expected to make {}", missing_.sum(),

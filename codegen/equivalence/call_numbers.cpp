@@ -82,7 +82,7 @@ std::vector<std::string> words_of(const op& o, const fact& f) {
 }
 
 [[noreturn]] void refuse_number(double found, const std::string& word, double expected) {
-  throw refusal("RC7751: the call names {} for {}; expected {}", found,
+  throw refusal("RC7751: the call has {} as {}; expected {}", found,
                 word.size() == 1 ? axis_name(word[0]) : word, expected);
 }
 
@@ -132,7 +132,7 @@ void check_call_numbers(const op& o, const fact& f) {
   if (f.of_user) return check_call_of_user(o, f);
   const std::vector<std::string> words = words_of(o, f);
   if (o.given.size() != words.size())
-    throw refusal("RC7750: the call names {} sizes and numbers; expected {}", o.given.size(), words.size());
+    throw refusal("RC7750: the call has {} sizes and numbers; expected {}", o.given.size(), words.size());
   const std::vector<double> expected = call_numbers(o, f);
   for (std::size_t i = 0; i < expected.size(); ++i)
     if (o.given[i] != expected[i]) refuse_number(o.given[i], words[i], expected[i]);

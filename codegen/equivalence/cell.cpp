@@ -34,11 +34,13 @@ void cell::bind_axis(const std::string& name, const axis_use& a, std::int64_t un
   part p = given;
   if (a.unit) {
     if (given.size % unit || !given.at.to_units(unit, p.at))
-      throw refusal("RC7411: operand {} has {}, counted in elements; expected whole units of {} elements",
-                    name, text_of(a.of, given.at), unit);
+      throw refusal(
+          "RC7411: operand {} has {}, counted in elements; expected complete groups of {} elements, such as "
+          "a head or the slots of a token",
+          name, text_of(a.of, given.at), unit);
     p.size = given.size / unit;
     if (a.of == 't' && p.arranged != order_)
-      throw refusal("RC7412: the expert slots of operand {} lie in another order than the op expects", name);
+      throw refusal("RC7412: the expert slots of operand {} are in another order than the op expects", name);
     p.arranged = zero;
     bound_[slot(a.unit)] = {runs(0, unit), unit};
     is_bound_[slot(a.unit)] = true;
@@ -103,7 +105,7 @@ term cell::find_order(const std::vector<operand>& ports) const {
   term order = h.box.size() == 2 ? h.box[1].arranged : zero;
   if (order.is_zero() && h.sum.size() == 1) order = model_.arrangement(h.sum[0].of);
   if (order.is_zero())
-    throw refusal("RC7416: operand {} does not give the order of expert slots", fact_.ports[by].name);
+    throw refusal("RC7416: operand {} does not determine the order of expert slots", fact_.ports[by].name);
   return order;
 }
 
@@ -131,7 +133,7 @@ void cell::check_order() const {
   if (!takes_order || !is_bound_[slot('t')]) return;
   const part& tokens = bound_[slot('t')];
   if (tokens.is_arranged())
-    throw refusal("RC7420: the op expects tokens in their order; it is given expert slots");
+    throw refusal("RC7420: the op expects tokens in sequence order; its operand has expert slots");
   if (fact_.by < 0) return;
   const port& p = fact_.ports[static_cast<std::size_t>(fact_.by)];
   if (std::any_of(p.axes.begin(), p.axes.end(), is_of_tokens))
@@ -174,7 +176,7 @@ void cell::check_needs(const std::vector<operand>& ports) const {
       const std::size_t s = slot(a.of);
       const std::int64_t begin = ports[i].first + range[s].begin;
       if (!bound_[s].at.is(begin, begin + range[s].size()))
-        throw refusal("RC7425: the op is told that its {} begin at {}; operand {} has {}", axis_name(a.of),
+        throw refusal("RC7425: the call gives {} the first index {}; operand {} has {}", axis_name(a.of),
                       ports[i].first, fact_.ports[i].name, text_of(a.of, bound_[s].at));
     }
   if (!fact_.groups) return;
@@ -182,7 +184,8 @@ void cell::check_needs(const std::vector<operand>& ports) const {
   if (!is_bound_[slot('h')] || !is_bound_[slot('k')]) return;
   if (h.size % k.size || !(k.at.from_units(h.size / k.size) == h.at))
     throw refusal(
-        "RC7426: the queries' {} of {} are given with the keys' {} of {}; expected those that they share",
+        "RC7426: the queries' {} of {} come with the keys' {} of {}; expected the query heads of these key "
+        "heads",
         text_of('h', h.at), h.size, text_of('k', k.at), k.size);
 }
 
@@ -228,11 +231,14 @@ term cell::take(int operand, bool linear, few<pending, 1>& over, bool& has_pendi
   if (h.is_whole() || operand == fact_.by) return h.closed();
   const std::string& name = fact_.ports[static_cast<std::size_t>(operand)].name;
   if (!linear || !h.unfinished().empty())
-    throw refusal("RC7428: operand {} is {} without {}; the op is not linear in it, so it needs the whole",
-                  name, model_.name(h.closed()), text_of_missing(h, model_));
+    throw refusal(
+        "RC7428: operand {} is {} without {}; the op is not linear in it, so it needs the complete value",
+        name, model_.name(h.closed()), text_of_missing(h, model_));
   if (has_pending)
-    throw refusal("RC7429: operand {} is {} without {}; another operand is not whole either", name,
-                  model_.name(h.closed()), text_of_missing(h, model_));
+    throw refusal(
+        "RC7429: operand {} is {} without {}, and another operand is incomplete too; expected at most one "
+        "incomplete operand",
+        name, model_.name(h.closed()), text_of_missing(h, model_));
   has_pending = true;
   carry(h, over);
   if (!fact_.commutative)
@@ -247,8 +253,10 @@ void cell::take_experts(const equation& e, few<pending, 1>& over, bool has_pendi
   const bool of_slots = fact_.ports[static_cast<std::size_t>(e.results[0])].axes[0].unit != 0;
   if (of_slots || places.is_whole()) return;
   if (has_pending)
-    throw refusal("RC7430: operand {} has slots of some experts only, and another operand is not whole",
-                  fact_.ports[static_cast<std::size_t>(fact_.by)].name);
+    throw refusal(
+        "RC7430: operand {} has the slots of some experts only, and another operand is incomplete; expected "
+        "at most one incomplete operand",
+        fact_.ports[static_cast<std::size_t>(fact_.by)].name);
   carry(places, over);
 }
 
@@ -306,8 +314,8 @@ void cell::check_sums_no_slots(const equation& e) const {
   for (const char letter : e.over)
     if (is_bound_[slot(letter)] && bound_[slot(letter)].is_arranged())
       throw refusal(
-          "RC7735: the op sums over expert slots and is not told which of them tokens fill; expected a sum "
-          "over tokens");
+          "RC7735: the op sums over expert slots, and its call does not say which of them tokens fill; "
+          "expected a sum over tokens");
 }
 
 /// Whether the result is a sum over tokens. Places and offsets do not count: they are integer counts.
@@ -338,7 +346,7 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
     const part p = of_group ? part{all.at.shifted(-group_ * with.seq), with.seq} : all;
     if (p.is_whole()) continue;
     if (e.how != joining::sum && !s.over.empty())
-      throw refusal("RC7434: the op takes a maximum or a softmax of an operand that is not whole");
+      throw refusal("RC7434: the op takes a maximum or a softmax of an incomplete operand");
     pending over{hasher(hash_of::axis) << s.of << static_cast<word>(letter), letter, e.how, p.size, p.at};
     if (e.how == joining::softmax)
       over.id = hasher(hash_of::keys) << scores_of(fact_, given[0], given[1], with);

@@ -10,7 +10,7 @@ namespace rankc::codegen::algebra {
 namespace {
 
 void check_length(const attributes& with) {
-  if (with.seq < 1) throw refusal("RC7435: the op is not told the length of a sequence");
+  if (with.seq < 1) throw refusal("RC7435: the call has no length of a sequence (seq)");
 }
 
 /// The sharding of an op's sequences: the number of ranks, and the length of a chunk. With several ranks,
@@ -40,7 +40,7 @@ struct sharing {
 };
 
 [[noreturn]] void refuse_positions(const runs& tokens, std::int64_t first, std::int64_t seq) {
-  throw refusal("RC7437: the op takes {} for positions from {} on, in sequences of {}", text_of('t', tokens),
+  throw refusal("RC7437: the op uses {} as positions from {} on, in sequences of {}", text_of('t', tokens),
                 first, seq);
 }
 
@@ -48,9 +48,8 @@ struct sharing {
 std::int64_t rank_of_queries(std::int64_t first, std::int64_t tokens, std::int64_t ranks) {
   const std::int64_t rank = first / tokens;
   if (first % tokens || rank < 0 || rank >= ranks)
-    throw refusal(
-        "RC7438: the op is told that its queries begin at token {}; expected a multiple of {} below {}",
-        first, tokens, tokens * ranks);
+    throw refusal("RC7438: the call's first query is token {}; expected a multiple of {} below {}", first,
+                  tokens, tokens * ranks);
   return rank;
 }
 
@@ -84,13 +83,13 @@ void cell::check_positions(std::int64_t first, const attributes& with) const {
     order = bound_[slot('s')].at;
     period = bound_[slot('s')].size;
     if (order.size() != with.seq)
-      throw refusal("RC7439: the op is told of {} positions; its table has {}", with.seq, order.size());
+      throw refusal("RC7439: the call has {} positions; the op's table has {}", with.seq, order.size());
   } else {
     const sharing by(fact_, with);
     for (std::int64_t rank = 0; rank < by.ranks; ++rank)
       for (std::int64_t row = 0; row < (by.ranks == 1 ? 1 : with.rows); ++row) order.append(by.of_rank(rank));
   }
-  if (order.size() < 1) throw refusal("RC7440: the op is told of 0 positions; expected at least 1");
+  if (order.size() < 1) throw refusal("RC7440: the call has 0 positions; expected at least 1");
   std::int64_t at = range[t].begin + first;
   for (int i = 0; i < bound_[t].at.count(); ++i) {
     for (interval run = bound_[t].at[i]; run.size() > 0;) {
@@ -109,8 +108,8 @@ void cell::check_sequences(const attributes& with) const {
   if (!is_bound_[t]) return;
   check_length(with);
   if (with.rows * with.seq != range[t].size())
-    throw refusal("RC7441: the op is told of {} sequences of {} tokens; it has {} tokens", with.rows,
-                  with.seq, range[t].size());
+    throw refusal("RC7441: the call has {} sequences of {} tokens; the op has {} tokens", with.rows, with.seq,
+                  range[t].size());
   for (int i = 0; i < bound_[t].at.count(); ++i)
     if (const interval& run = bound_[t].at[i]; run.begin % with.seq || run.size() % with.seq)
       refuse_positions(bound_[t].at, 0, with.seq);
@@ -120,9 +119,10 @@ void cell::check_sequences(const attributes& with) const {
 void cell::check_tokens(const runs& queries, const runs& keys) const {
   const part &given = bound_[slot('t')], &given_keys = bound_[slot('u')];
   if (!(queries == given.at))
-    throw refusal("RC7442: the op takes {} for {}", text_of('t', given.at), text_of('t', queries));
+    throw refusal("RC7442: the queries are of {}; the op expects those of {}", text_of('t', given.at),
+                  text_of('t', queries));
   if (is_bound_[slot('u')] && !(keys == given_keys.at))
-    throw refusal("RC7443: the op takes keys of {} for keys of {}", text_of('t', given_keys.at),
+    throw refusal("RC7443: the keys are of {}; the op expects those of {}", text_of('t', given_keys.at),
                   text_of('t', keys));
 }
 
@@ -132,7 +132,7 @@ void cell::check_chunks(std::int64_t first, const attributes& with) {
   const std::int64_t of_row = with.seq / by.ranks, tokens = range[t].size();
   if (with.rows * of_row != tokens || range[u].size() != tokens * by.ranks)
     throw refusal(
-        "RC7444: the op is told of {} sequences of {} tokens on {} ranks; it has {} tokens and {} keys",
+        "RC7444: the call has {} sequences of {} tokens on {} ranks; the op has {} tokens and {} keys",
         with.rows, with.seq, by.ranks, tokens, range[u].size());
   const std::int64_t own = rank_of_queries(first, tokens, by.ranks);
 
@@ -158,8 +158,7 @@ void cell::check_shares(const attributes& with) const {
   if (!is_bound_[t]) return;
   const std::int64_t tokens = range[t].size(), each = with.rows > 0 ? tokens / with.rows : 0;
   if (with.seq < 1 || each < 1 || each * with.rows != tokens)
-    throw refusal("RC7445: {} tokens are not equal shares of {} sequences of {}", tokens, with.rows,
-                  with.seq);
+    throw refusal("RC7445: {} tokens are not equal parts of {} sequences of {}", tokens, with.rows, with.seq);
   std::int64_t before = -1;
   for (std::int64_t row = 0; row < with.rows; ++row) {
     const runs share = bound_[t].at.slice(row * each, each);
@@ -167,14 +166,14 @@ void cell::check_shares(const attributes& with) const {
     for (int i = 0; i < share.count(); ++i)
       if (share[i].begin / with.seq != sequence || (share[i].end - 1) / with.seq != sequence ||
           sequence == before)
-        throw refusal("RC7446: {} are not shares of {} different sequences of {}", text_of('t', bound_[t].at),
-                      with.rows, with.seq);
+        throw refusal("RC7446: {} are not equal parts of {} different sequences of {}",
+                      text_of('t', bound_[t].at), with.rows, with.seq);
     before = sequence;
   }
   for (std::size_t i = static_cast<std::size_t>(fact_.results); i < fact_.ports.size(); ++i)
     if (const holding& h = *held_[i];
         fact_.ports[i].by_heads && h.sum.size() == 1 && model_.sequence(h.sum[0].of) != with.seq)
-      throw refusal("RC7447: operand {} is made of sequences of {} tokens; the op is told of sequences of {}",
+      throw refusal("RC7447: operand {} consists of sequences of {} tokens; the call has sequences of {}",
                     fact_.ports[i].name, model_.sequence(h.sum[0].of), with.seq);
 }
 
@@ -185,8 +184,8 @@ std::int64_t cell::share_of(const port& p, const attributes& with) const {
 void cell::check_share(const port& p, const holding& h, const attributes& with) const {
   if (const std::int64_t share = share_of(p, with); h.share != share)
     throw refusal(
-        "RC7786: operand {} lies head by head in each {} tokens of a sequence; the op takes {} of each (0: "
-        "row by row)",
+        "RC7786: operand {} is stored by head, in runs of {} tokens of a sequence; the op expects runs of {} "
+        "(0: stored by token)",
         p.name, h.share, share);
 }
 
@@ -196,7 +195,7 @@ void cell::bind_sequences(const attributes& with) {
   const std::int64_t tokens = range[t].size(), each = with.rows > 0 ? tokens / with.rows : 0;
   if (with.seq < 1 || each < 1 || each * with.rows != tokens)
     throw refusal(
-        "RC7780: the op takes the means of {} sequences of {}, and {} tokens are not as many of each",
+        "RC7780: the op takes the means of {} sequences of {}, but {} tokens are not equal parts of these",
         with.rows, with.seq, tokens);
   part positions{{}, with.seq}, sequences{{}, bound_[t].size / with.seq};
   for (std::int64_t row = 0; row < with.rows; ++row) {
@@ -235,8 +234,8 @@ void cell::check_ring(std::int64_t first, const attributes& with) {
 
   if (!(with.number >= 0 && with.number < static_cast<double>(ranks)) ||
       with.number != std::floor(with.number))
-    throw refusal("RC7449: the op is told of step {} of its ring; expected a whole number from 0 to {}",
-                  with.number, ranks - 1);
+    throw refusal("RC7449: the call has step {} of a ring; expected a whole number from 0 to {}", with.number,
+                  ranks - 1);
   const std::int64_t other = (own - static_cast<std::int64_t>(with.number) + ranks) % ranks;
   const sharing by(ranks, with.seq);
   if (is_bound_[t]) {
@@ -262,7 +261,7 @@ void cell::check_documents(std::int64_t first, const attributes& with) const {
   if (!is_bound_[t] || !is_bound_[n]) return;
   const std::int64_t tokens = range[t].size(), whole = range[n].size();
   if (with.rows < 1 || with.rows * with.seq != whole || (fact_.ring && whole % tokens))
-    throw refusal("RC7450: the op is told of {} sequences of {} tokens; it has document starts of {} tokens",
+    throw refusal("RC7450: the call has {} sequences of {} tokens; the op has document starts of {} tokens",
                   with.rows, with.seq, whole);
   const sharing by = fact_.ring ? sharing(whole / tokens, with.seq) : sharing(fact_, with);
   runs order, taken;  // indices of starts, rank after rank; the tokens at these indices
@@ -271,14 +270,15 @@ void cell::check_documents(std::int64_t first, const attributes& with) const {
   const std::int64_t begin = first + range[t].begin;
   if (begin < 0 || begin + tokens > order.size())
     throw refusal(
-        "RC7451: the op is told that its {} tokens begin at {} of {}; expected all of them to be there",
+        "RC7451: the call puts the {} tokens of the op at {} of {} document starts; expected all of them "
+        "within these",
         tokens, begin, order.size());
   const runs places = order.slice(begin, tokens);
   for (int i = 0; i < places.count(); ++i)
     taken.append(bound_[n].at.slice(places[i].begin, places[i].size()));
   if (!(taken == bound_[t].at))
-    throw refusal("RC7452: the op takes document starts of {} for those of {}", text_of('t', taken),
-                  text_of('t', bound_[t].at));
+    throw refusal("RC7452: the op reads the document starts of {}; expected those of its own {}",
+                  text_of('t', taken), text_of('t', bound_[t].at));
 }
 
 }  // namespace rankc::codegen::algebra

@@ -86,8 +86,8 @@ few<part, 2> claims::box_of(const relation& h, const model::parameter& p) const 
     const std::int64_t past = d == 0 && is_state(h.kind) ? world() - 1 : 0;
     const std::int64_t limit = std::min(shape[d], std::numeric_limits<std::int64_t>::max() - past) + past;
     if (b.first < 0 || b.count < 1 || b.first > limit || b.count > limit - b.first)
-      throw refusal("RC7463: {} is held in {} elements from {} on; dim {} of the parameter has {}",
-                    name_of(h), b.count, b.first, d, shape[d]);
+      throw refusal("RC7463: {} has {} elements from {} on; dim {} of the parameter has {}", name_of(h),
+                    b.count, b.first, d, shape[d]);
     box.push_back({runs(b.first, b.first + b.count), shape[d]});
   }
   return box;
@@ -161,7 +161,7 @@ void claims::leave(int rank, const access& a, const relation& h, const few<part,
   const auto at = kept_.find({rank, a.begin});
   if (at == kept_.end() || at->second.is_left || at->second.at.end != a.end || !(at->second.what == h))
     throw refusal(
-        "RC7467: {} is left in bytes {} to {} as {}; expected the bytes and the shard that the step begins "
+        "RC7467: {} ends the step in bytes {} to {} as {}; expected the bytes and the shard that it began "
         "with",
         name_of(h), a.begin, a.end, text_of(box));
   const element_type begun = at->second.at.type;
@@ -185,8 +185,10 @@ claims::expectation claims::expected_at_end(const relation& h) const {
     case holding_kind::targets:
     case holding_kind::starts:
     case holding_kind::input:
-      throw refusal("RC7468: the step leaves {}; expected what it begins with, the loss or the norm",
-                    name_of(h));
+      throw refusal(
+          "RC7468: the step ends with {}; expected weights, working copies, moments, rotary tables, padding, "
+          "the loss or the norm",
+          name_of(h));
     default:
       break;
   }
@@ -197,7 +199,7 @@ claims::expectation claims::expected_at_end(const relation& h) const {
 /// Checks that all bytes of the padding are zero.
 static void check_padding(const access& a, const holding& found, const model& m) {
   if (!found.is_zero())
-    throw refusal("RC7734: the padding in bytes {} to {} is left as {}; expected zeros", a.begin, a.end,
+    throw refusal("RC7734: the padding in bytes {} to {} ends the step as {}; expected zeros", a.begin, a.end,
                   m.name(found.closed()));
 }
 
@@ -214,7 +216,7 @@ void claims::end(int rank, const access& a, const content& c, const relation& h)
   if (!found.is_whole()) refuse_sum(what, found, expected);
   if (found.closed() != expected) refuse_value(what, expected, found);
   if (!(found.box == within_tensor(box)))
-    throw refusal("RC7469: {} is left as {}; expected {}", what, text_of(found.box), text_of(box));
+    throw refusal("RC7469: {} ends the step as {}; expected {}", what, text_of(found.box), text_of(box));
 }
 
 }  // namespace rankc::codegen::algebra

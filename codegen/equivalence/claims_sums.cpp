@@ -24,7 +24,7 @@ static std::string surplus(const holding& found, term expected) {
 
 void claims::refuse_sum(const std::string& what, const holding& found, term expected) const {
   if (const std::string twice = surplus(found, expected); !twice.empty())
-    throw refusal("RC7471: {} has {} in it twice", what, twice);
+    throw refusal("RC7471: {} counts {} twice", what, twice);
   const std::string missing = text_of_missing(found, model_);
   for (int i = 0; i < found.sum.size(); ++i)
     for (int a = 0; a < found.sum[i].over.size(); ++a)
@@ -68,8 +68,7 @@ holding claims::sum_squares(const std::vector<const content*>& gradients, const 
                      d == 0 ? rows_of_parameter : 'i', joining::sum, g.box[d].size, g.box[d].at};
         interval twice;
         if (!over.done.sort(twice))
-          throw refusal("RC7472: the norm is given a gradient that has {} twice",
-                        text_of(over.letter, {twice.begin, twice.end}));
+          throw refusal("RC7472: the norm counts {} twice", text_of(over.letter, {twice.begin, twice.end}));
         squares.over.push_back(std::move(over));
       }
     add(norm.sum, std::move(squares));
@@ -88,7 +87,7 @@ std::vector<content> claims::update(const std::vector<const content*>& given, bo
   if (weight.holds->any) {  // the whole shard is past the end of the parameter
     for (const content* c : given)
       if (!tensor_of(*c).holds->any)
-        throw refusal("RC7474: the padding behind a parameter is updated with {}; expected zeros",
+        throw refusal("RC7474: the padding after a parameter is updated with {}; expected zeros",
                       model_.name(tensor_of(*c).holds->closed()));
     std::vector<content> made{*given[0]};
     for (std::size_t s = 2; s < given.size(); ++s) made.push_back(*given[s]);
@@ -113,8 +112,8 @@ std::vector<content> claims::update(const std::vector<const content*>& given, bo
   if (!of.trainable) throw refusal("RC7478: {} is updated; expected it to stay, because it is frozen", name);
   if (balances != of.balances)
     throw refusal(
-        "RC7479: {} is balanced at rate {} toward {} choices; expected rate {} and {} choices (0: by its "
-        "gradient)",
+        "RC7479: {} is updated by expert load at rate {} toward {} choices; expected rate {} and {} choices "
+        "(0: an update by its gradient)",
         name, balances.rate, balances.mean, of.balances.rate, of.balances.mean);
   if (decays && of.shape.size() < 2)
     throw refusal("RC7480: {} has {} dims and decays; expected decay of weights with more than one", name,
@@ -153,8 +152,7 @@ void claims::refuse_norm(const holding& norm) const {
       throw refusal("RC7791: the norm lacks the gradient of {}", name);
   for (const term& skipped : model_.skipped())
     if (norm.closed() + skipped == model_.norm())
-      throw refusal(
-          "RC7792: the norm lacks the number of labels, by which ranks skip a step that has no labels");
+      throw refusal("RC7792: the norm lacks the term that makes ranks skip a step without labels");
   refuse_value("the norm", model_.norm(), norm);
 }
 

@@ -11,8 +11,8 @@ void check_written(std::int64_t known, std::int64_t elements) {
 
 void check_all_known(std::int64_t known, std::int64_t members) {
   if (known != members)
-    throw refusal("RC7486: {} of the {} members of the collective are in the program; expected all", known,
-                  members);
+    throw refusal("RC7486: {} of the {} members of the collective are in the program; expected all of them",
+                  known, members);
 }
 
 bool is_zeros(const content& c) {
@@ -140,7 +140,8 @@ runs union_of(char letter, const runs& first, const runs& second, int members) {
   std::int64_t by = 0;
   if (!first.is_shifted(second, by))
     throw refusal(
-        "RC7491: the first two members of a group have {} and {}; expected the second shifted from the first",
+        "RC7491: the first two members of a group have {} and {}; expected the second to have the shard of "
+        "the first, shifted",
         text_of(letter, first), text_of(letter, second));
   runs all;
   for (int k = 0; k < members; ++k) all.append(first.shifted(k * by));
@@ -166,7 +167,8 @@ std::vector<content> combine(collective_kind does, const std::vector<const conte
       return std::vector<content>(
           n, static_cast<int>(n) == members ? gather(given) : gather_line(*given[0], *given[1], members));
     case collective_kind::all_to_all:
-      throw refusal("RC7494: an all-to-all of heads is given without the sequences of its members");
+      throw refusal(
+          "RC7494: an all-to-all of heads needs the sequences of its members, and they are unknown");
     case collective_kind::shift:
     case collective_kind::shift_back:
       return handed_on(given, members, does == collective_kind::shift ? members - 1 : 1);
@@ -174,7 +176,8 @@ std::vector<content> combine(collective_kind does, const std::vector<const conte
     case collective_kind::from_experts:
     case collective_kind::share_offsets:
     case collective_kind::gather_offsets:
-      throw refusal("RC7495: an exchange of expert slots is given without the offsets of its members");
+      throw refusal(
+          "RC7495: an exchange of expert slots needs the offsets of its members, and they are unknown");
     case collective_kind::reduce_scatter:
       break;
   }

@@ -87,7 +87,7 @@ bool unite(few<summand, 1>& sum, const summand& more, elements_of_axis& twice) {
 }  // namespace
 
 refusal counted_twice(const std::string& elements) {
-  return refusal("RC7500: {} are in the sum twice", elements);
+  return refusal("RC7500: the sum counts {} twice", elements);
 }
 
 void check_same_box(const holding& to, const holding& more) {
@@ -160,7 +160,7 @@ void take_maximum(holding& to, const holding& with) {
   interval twice;
   runs all = s.over[0].done;
   if (!all.unite(other.over[0].done, twice))
-    throw refusal("RC7506: {} are in the maximum twice", text_of(s.over[0].letter, {twice.begin, twice.end}));
+    throw refusal("RC7506: the maximum counts {} twice", text_of(s.over[0].letter, {twice.begin, twice.end}));
   s.over[0].done = all;
   drop_whole(s);
 }
@@ -169,7 +169,7 @@ namespace {
 
 const pending& part_of_softmax(const holding& h) {
   if (h.sum.size() != 1 || h.sum[0].over.size() != 1 || h.sum[0].over[0].how != joining::softmax)
-    throw refusal("RC7507: a value is merged that is not a softmax over a part of the keys");
+    throw refusal("RC7507: a value that is not a softmax over a part of the keys is merged with one");
   return h.sum[0].over[0];
 }
 
@@ -180,8 +180,8 @@ void merge_parts(holding& to, const holding& weight, const holding& with, const 
   for (const auto& [part, w] : {std::pair(&own, &weight), {&other, &weight_of_other}})
     if (const pending& of = part_of_softmax(*w); of.id != part->id) {
       throw refusal(
-          "RC7788: a softmax is merged by log-sum-exps of other scores; expected those of the same queries, "
-          "keys, documents, window, softcap, scale and heads");
+          "RC7788: parts of a softmax are merged with log-sum-exps of other scores; expected those of the "
+          "same queries, keys, documents, window, softcap, scale and heads");
     } else if (!(of.done == part->done)) {
       throw refusal("RC7508: the log-sum-exp over {} is given for a softmax over {}",
                     text_of(of.letter, of.done), text_of(part->letter, part->done));
@@ -191,7 +191,7 @@ void merge_parts(holding& to, const holding& weight, const holding& with, const 
     throw refusal("RC7509: parts of two different softmaxes are merged");
   interval twice;
   if (!to.sum[0].over[0].done.unite(other.done, twice))
-    throw refusal("RC7510: {} are in the softmax twice", text_of(other.letter, {twice.begin, twice.end}));
+    throw refusal("RC7510: the softmax counts {} twice", text_of(other.letter, {twice.begin, twice.end}));
   drop_whole(to.sum[0]);
 }
 
@@ -206,8 +206,8 @@ holding cut(const holding& of, std::int64_t row, std::int64_t rows, std::int64_t
   const bool has_all_heads = n < 2 || cols == of.box[1].at.size();
   if (of.share > 0 && (row % of.share || rows % of.share || !has_all_heads))
     throw refusal(
-        "RC7784: rows {}..{} and columns {}..{} of log-sum-exps are read, which lie head by head in each {} "
-        "tokens of a sequence; expected all heads of all of these tokens",
+        "RC7784: rows {}..{} and columns {}..{} of log-sum-exps are read; log-sum-exps are stored by head, "
+        "in runs of {} tokens of a sequence, so expected all heads of all tokens of a run",
         row, row + rows - 1, col, col + cols - 1, of.share);
   for (int d = 0; d < n; ++d) {
     const bool is_row = n == 2 && d == 0;

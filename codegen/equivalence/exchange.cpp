@@ -72,7 +72,8 @@ void interpreter::check_goes_by_rows(op_ref r) {
   const op& product = at({r.rank, r.op + (gathers ? at(r).by_rows : -at(r).by_rows)});
   if (std::find(std::begin(products), std::end(products), product.row) == std::end(products))
     throw refusal(
-        "RC7519: the collective goes by rows with \"{}\"; expected a product, whose rows need one row each",
+        "RC7519: the collective is row-pipelined with \"{}\"; expected a GEMM, each row of whose result "
+        "needs one row",
         product.name);
   const access& moved = (gathers ? at(r).writes : at(r).reads).at(0);
   int uses = 0;
@@ -84,12 +85,15 @@ void interpreter::check_goes_by_rows(op_ref r) {
     const bool is_dense =
         v.accesses.count == 1 && v.offset == 0 && v.shape.size() == 2 && v.stride == v.shape[1];
     if (v.port == "w" || !is_dense || a.begin != moved.begin || a.end != moved.end)
-      throw refusal("RC7520: the collective goes by rows with \"{}\", whose tensor {} is not all of its rows",
-                    product.name, v.port);
+      throw refusal(
+          "RC7520: the collective is row-pipelined with \"{}\", whose tensor {} is not exactly the rows of "
+          "the collective",
+          product.name, v.port);
   }
   if (uses != 1)
     throw refusal(
-        "RC7521: the collective goes by rows with \"{}\", which uses its tensor {} times; expected once",
+        "RC7521: the collective is row-pipelined with \"{}\", which uses the collective's tensor {} times; "
+        "expected once",
         product.name, uses);
 }
 
@@ -118,8 +122,8 @@ void interpreter::check_read_of_bf16(const fact& f) const {
     for (int t = 0; t < ports_[i].tiles.size(); ++t)
       if (ports_[i].tiles[t].holds->in_bf16)
         throw refusal(
-            "RC7787: operand {} is {}, which was sent in bf16 to be summed; expected that of gradients of "
-            "parameters only",
+            "RC7787: operand {} is {}, which was reduced in bf16; expected bf16 for gradients of parameters "
+            "only",
             f.ports[i].name, model_.name(ports_[i].tiles[t].holds->closed()));
 }
 

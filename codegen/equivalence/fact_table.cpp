@@ -51,9 +51,9 @@ void check_is_function(const fact& f) {
     is_sound = f.equations[k].results[0] == static_cast<int>(k) && is_function(f, f.equations[k]);
   if (!is_sound)
     throw refusal(
-        "RC7744: the facts of the user's row {} are no functions; expected for each result, in the order "
-        "of the ports, one equation with all operands, a ' behind those in which it is linear, and the axes "
-        "that it sums over",
+        "RC7744: the facts of the user's row {} are not functions; expected one equation for each result, in "
+        "the order of the ports, with all operands, a ' after those in which it is linear, and the axes that "
+        "it sums over",
         f.row);
 }
 

@@ -99,8 +99,8 @@ std::vector<port> read_ports(const line& l) {
   for (const port& p : all)
     for (const std::string& name : p.over)
       if (std::none_of(all.begin(), all.end(), [&](const port& of) { return of.name == name; }))
-        throw refusal("RC7711: the facts of row {} let a result lie over {}; the row has no such port", l.row,
-                      name);
+        throw refusal("RC7711: the facts of row {} let a result overwrite {}; the row has no such port",
+                      l.row, name);
   return all;
 }
 

@@ -247,8 +247,9 @@ void check_keys(const std::vector<fact>& all) {
   std::map<unsigned long long, std::string_view> rows;
   for (const fact& f : all)
     if (const auto [at, is_new] = rows.try_emplace(key_of(f.row), f.row); !is_new)
-      throw refusal("RC7746: rows {} and {} have the same key; expected rows whose names can be told apart",
-                    at->second, f.row);
+      throw refusal(
+          "RC7746: rows {} and {} have the same key, which is a hash of the name; expected different keys",
+          at->second, f.row);
 }
 
 /// Notes the attributes of an op that the checks of its row read, or the checks of a row that it calls.

@@ -74,8 +74,8 @@ std::vector<content> exchange(const std::vector<const content*>& given, const ex
                      width = to_heads ? as.to[1] : as.from[1], all_heads = to_heads ? as.from[1] : as.to[1];
   if (whole != members * tokens || all_heads != members * width)
     throw refusal(
-        "RC7537: {} members turn {} x {} into {} x {} in the exchange of heads; expected rows and columns to "
-        "change by the number of members",
+        "RC7537: an exchange of heads over {} members turns {} x {} into {} x {}; expected the number of "
+        "members to multiply the rows and divide the columns",
         members, tokens, all_heads, whole, width);
   if (as.seq < 1 || as.seq % (2 * members) || whole % as.seq)
     throw refusal("RC7538: {} tokens are not whole sequences of {} in two chunks for each of {} members",

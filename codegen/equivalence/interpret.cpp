@@ -20,7 +20,7 @@ interpreter::interpreter(const program& p, const model& m, claims& c, contributi
       transfer_(m, space_),
       waiting_(p.communicators.size()) {}
 
-static refusal another_order() { return refusal("RC7540: the order is of another program"); }
+static refusal another_order() { return refusal("RC7540: the order belongs to another program"); }
 
 /// All ops, sorted by their position in the order.
 std::vector<interpreter::op_ref> interpreter::sequence(const verdict& order) const {
@@ -30,7 +30,7 @@ std::vector<interpreter::op_ref> interpreter::sequence(const verdict& order) con
   for (std::size_t r = 0; r < order.position.size(); ++r) {
     if (order.position[r].size() != program_.ranks[r].ops.size()) throw another_order();
     for (int p : order.position[r]) {
-      if (p < 0) throw refusal("RC7541: an op has no place in the order");
+      if (p < 0) throw refusal("RC7541: the order of the program lacks an op");
       if (static_cast<std::size_t>(p) + 1 >= begin.size()) begin.resize(static_cast<std::size_t>(p) + 2, 0);
       ++begin[static_cast<std::size_t>(p) + 1];
       ++ops;
@@ -129,7 +129,7 @@ void interpreter::put(const access& a, content c) {
     const bool may_be_large = o.row != "add" || !h.box.empty();  // losses and norms are not added by `add`
     if (!(may_be_large && model_.has_large_sum_like(h)) && !model_.has(h))
       throw refusal(
-          "RC7690: the op leaves a sum or a multiple of {}, which is neither a value of the model nor a part "
+          "RC7690: the op writes a sum or a multiple of {}, which is neither a value of the model nor a part "
           "of one",
           operands_of(o));
   }
@@ -150,12 +150,12 @@ void interpreter::begin(const op& o, int rank) {
 
 void interpreter::end(const op& o, int rank) {
   if (o.holds.size() != o.reads.size())
-    throw refusal("RC7545: the step leaves {} tensors and describes {}", o.reads.size(), o.holds.size());
+    throw refusal("RC7545: the step ends with {} tensors and describes {}", o.reads.size(), o.holds.size());
   check_unread(o);
   for (std::size_t i = 0; i < o.reads.size(); ++i) {
     check_unread(o.holds[i]);
     if (!store_.has(o.reads[i]))
-      throw refusal("RC7546: no op writes {}, which the step leaves", name_of(o.holds[i]));
+      throw refusal("RC7546: no op writes {}, with which the step ends", name_of(o.holds[i]));
     claims_.end(rank, o.reads[i], store_.at(o.reads[i]), o.holds[i]);
   }
   store_.done(o.reads);
@@ -164,7 +164,7 @@ void interpreter::end(const op& o, int rank) {
 void interpreter::compute(const op& o) {
   if (o.row.empty()) {
     if (!o.reads.empty() || !o.writes.empty())
-      throw refusal("RC7547: the op has no row and touches {} tensors; expected 0",
+      throw refusal("RC7547: the op has no row of the table of facts, but uses {} tensors; expected 0",
                     o.reads.size() + o.writes.size());
     return check_unread(o);
   }

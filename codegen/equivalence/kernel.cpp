@@ -24,7 +24,7 @@ segment interpreter::segment_of(const view& v, const access& a, const operand& s
   if (v.accesses.count > 1) {  // each access has whole rows of a matrix, or elements of a vector
     const bool is_matrix = shape.ndim == 2;
     if (v.offset != 0 || (is_matrix && (pitch != shape.cols || count % shape.cols)) || shape.ndim == 0)
-      throw refusal("RC7551: tensor {} lies in several buffers; expected whole rows in each", v.port);
+      throw refusal("RC7551: tensor {} spans several buffers; expected complete rows in each", v.port);
     s = is_matrix ? segment{{0, count / shape.cols, shape.cols, pitch}, elements / shape.cols, 0}
                   : segment{{0, 1, count, count}, 0, elements};
   }
@@ -42,12 +42,12 @@ few<segment, 2> interpreter::segments(const op& o, const view& v) const {
   for (const int i : v.accesses) {
     const access& a = accesses[static_cast<std::size_t>(i)];
     if (i != v.accesses.first && accesses[static_cast<std::size_t>(i) - 1].end != a.begin)
-      throw refusal("RC7553: tensor {} lies in several buffers; expected one behind the other", v.port);
+      throw refusal("RC7553: tensor {} spans several buffers; expected them to be contiguous", v.port);
     all.push_back(segment_of(v, a, shape, elements));
     elements += static_cast<std::int64_t>(a.end - a.begin) / size_of(a.type);
   }
   if (v.accesses.count > 1 && elements != shape.rows * shape.cols)
-    throw refusal("RC7554: tensor {} has {} elements and lies in buffers of {}", v.port,
+    throw refusal("RC7554: tensor {} has {} elements, and its buffers have {}", v.port,
                   shape.rows * shape.cols, elements);
   return all;
 }
@@ -202,7 +202,7 @@ void interpreter::kernel(const op& o, const fact& f) {
   if (f.ports[0].is_fp8()) {
     using rounding = specification::rounding;
     if (!model_.rounds(f.ports[0].holds == "e4m3_rows" ? rounding::fp8_rows : rounding::fp8))
-      throw refusal("RC7559: the op rounds to {}, which the recipe does not ask for", f.ports[0].holds);
+      throw refusal("RC7559: the op rounds to {}, but the recipe does not", f.ports[0].holds);
     claims_.note_fp8();
   }
   if (add_tensors(o, f)) return check_call_numbers(o, f);

@@ -90,10 +90,12 @@ void check_first(const op& o, const fact& f) {
     const view& v = o.views[i];
     if (v.first == 0) continue;
     if (!takes_first(f, static_cast<int>(i)))
-      throw refusal("RC7567: tensor {} begins at {}, which the kernel is not told", v.port, v.first);
+      throw refusal(
+          "RC7567: tensor {} begins at index {}, but the kernel takes no first index for it; expected 0",
+          v.port, v.first);
     if (const view* const told = told_port(o, f); told != nullptr && told->first != v.first)
-      throw refusal("RC7756: tensor {} begins at {}; the kernel is told {}, where {} begins", v.port, v.first,
-                    told->first, told->port);
+      throw refusal("RC7756: tensor {} begins at index {}; the kernel gets {}, where {} begins", v.port,
+                    v.first, told->first, told->port);
   }
 }
 
@@ -238,12 +240,11 @@ refusal given_in_part(const view& v) {
 }
 
 void check_bytes(const op& o, std::size_t expected) {
-  if (o.bytes != expected)
-    throw refusal("RC7582: the op is told of {} bytes; expected {}", o.bytes, expected);
+  if (o.bytes != expected) throw refusal("RC7582: the call has {} bytes; expected {}", o.bytes, expected);
 }
 
 refusal not_contiguous() {
-  return refusal("RC7583: the tensors of the op do not lie one behind the other; expected one run of bytes");
+  return refusal("RC7583: the tensors of the op are not contiguous; expected one run of bytes");
 }
 
 /// The number of results of a collective, without scratch.
@@ -305,7 +306,8 @@ void check_reduced_together(const op& o) {
   for (std::size_t i = 0; i < o.reads.size(); ++i)
     if (o.reads[i].begin != o.writes[i].begin || o.reads[i].end != o.writes[i].end)
       throw refusal(
-          "RC7588: an all-reduce of several tensors writes elsewhere than it reads; expected it in place");
+          "RC7588: an all-reduce of several tensors writes to other bytes than it reads; expected it in "
+          "place");
 }
 
 /// Checks that outputs overlap no other buffer. A member's shard may be at its place in the full tensor.
@@ -402,7 +404,9 @@ void check_layout(const op& o, const seat& at) {
   if (o.reads.size() > 1) return check_reduced_together(o);
   const access &from = o.reads[0], &to = o.writes[0];
   if (!is_apart(from, to) && (from.begin != to.begin || from.end != to.end))
-    throw refusal("RC7598: the collective writes over a part of its input; expected it in place, or apart");
+    throw refusal(
+        "RC7598: the collective writes over a part of its input; expected it in place, or to bytes that it "
+        "does not read");
 }
 
 }  // namespace rankc::codegen::algebra

@@ -18,7 +18,7 @@ static void check_wide(const view& v, const access& a, bool may_be_bf16 = false)
 }
 
 static refusal not_given(std::string_view port) {
-  return refusal("RC7611: the optimizer is not given {} where it is expected", port);
+  return refusal("RC7611: the optimizer does not get {} where it is expected", port);
 }
 
 /// Checks that each write belongs to one result, because an op over all parameters reads and writes in no
@@ -45,8 +45,8 @@ static void check_place(const sorted_accesses& reads, const view& v, const acces
   });
   if (met)
     throw refusal(
-        "RC7273: result {}, bytes {} to {}, lies over bytes {} to {} that the op reads; expected "
-        "its own operand, or no operand",
+        "RC7273: result {}, bytes {} to {}, overlaps bytes {} to {} that the op reads; expected exactly the "
+        "bytes of the operand that it replaces, or no overlap",
         v.port, w.begin, w.end, met->begin, met->end);
 }
 

@@ -72,8 +72,9 @@ std::vector<step> steps_from(const program& p, const std::vector<shard>& shards,
       is_shifted &= shifted(own, s.dim, by) == *other;
       if (!is_shifted && s.in_line)
         throw refusal(
-            "RC7620: rank {} has {} and rank {} of its group has {}; expected a shift along one dim", rank,
-            text_of(own), member, text_of(*other));
+            "RC7620: rank {} has {} and rank {} of its group has {}; expected the same shard shifted along "
+            "one dim",
+            rank, text_of(own), member, text_of(*other));
       if (std::find(s.by.begin(), s.by.end(), by) != s.by.end()) continue;  // two ranks with the same shard
       s.ranks.push_back(member);
       s.by.push_back(by);
@@ -101,8 +102,9 @@ box_type all_in_line(const program& p, const std::vector<shard>& shards) {
   }
   for (const shard& s : shards)
     if (!is_in(s.box, expected))
-      throw refusal("RC7622: rank {} has {}; expected a shard that follows from rank {}'s and their groups",
-                    s.ranks[0], text_of(s.box), first);
+      throw refusal(
+          "RC7622: rank {} has {}; expected the shard that rank {}'s shard and their groups determine",
+          s.ranks[0], text_of(s.box), first);
   if (shards.size() != expected.size())
     throw refusal("RC7623: the ranks have {} different shards; expected {}, by their groups", shards.size(),
                   expected.size());
@@ -133,7 +135,7 @@ bool overlap(const box_type& x, const box_type& y) {
 void check_whole(const box_type& all) {
   for (int d = 0; d < all.size(); ++d)
     if (!all[d].is_whole())
-      throw refusal("RC7624: {} of dim {} are on no rank", text_of('w', all[d].at.gaps(all[d].size)), d);
+      throw refusal("RC7624: no rank has {} of dim {}", text_of('w', all[d].at.gaps(all[d].size)), d);
 }
 
 /// Checks that no two boxes have an element in common, and that together they have each row, each column and
@@ -154,8 +156,7 @@ void check_tiles(const std::vector<shard>& shards) {
     elements *= all[d].size;
   }
   check_whole(all);
-  if (held != elements)
-    throw refusal("RC7626: {} of the {} elements are on no rank", elements - held, elements);
+  if (held != elements) throw refusal("RC7626: no rank has {} of the {} elements", elements - held, elements);
 }
 
 }  // namespace
@@ -196,22 +197,22 @@ void claims::check_all() {
     } catch (const refusal& why) {
       throw why.at("parameter " + name);
     }
-  if (leave_loss_.empty()) throw refusal("RC7629: the step leaves the loss on no rank");
+  if (leave_loss_.empty()) throw refusal("RC7629: no rank has the loss at the end of the step");
   for (const int rank : read_targets_)
     if (!leave_loss_.contains(rank))
       throw refusal(
-          "RC7753: rank {} reads targets and leaves no loss; expected the loss on each rank with targets",
+          "RC7753: rank {} reads targets and does not keep the loss; expected the loss on each rank with "
+          "targets",
           program_.number_of(rank));
   for (const int rank : make_loss_)
     if (!leave_loss_.contains(rank))
       throw refusal(
-          "RC7789: rank {} computes a part of the loss and leaves no loss; expected the loss on each rank "
-          "that "
-          "computes a part of it",
+          "RC7789: rank {} computes a part of the loss and does not keep the loss; expected the loss on each "
+          "rank that computes a part of it",
           program_.number_of(rank));
   if (trains_ && leave_norm_.size() < program_.ranks.size())
-    throw refusal("RC7630: the step leaves the norm on {} of {} ranks; expected all", leave_norm_.size(),
-                  program_.ranks.size());
+    throw refusal("RC7630: the norm is on {} of {} ranks at the end of the step; expected all",
+                  leave_norm_.size(), program_.ranks.size());
 }
 
 static std::string kept_text(bool weights, bool moments) {
@@ -245,8 +246,7 @@ std::vector<std::string> claims::sentences() const {
   if (!wide.empty()) in_wide += (wide == "weights and moments" ? ", " : " and ") + wide;
   all.push_back(in_wide + " are kept in f32 or f64");
   if (!narrow.empty()) all.push_back(narrow + " are kept in bf16 alone, as the recipe says");
-  if (fp8_linears_)
-    all.push_back("linear layers take operands that are rounded to eight bits, as the recipe says");
+  if (fp8_linears_) all.push_back("linear layers take operands that are rounded to fp8, as the recipe says");
   if (bf16_reductions_) all.push_back("gradients go between ranks in bf16, as the recipe says");
   if (trained < model_.parameters().size())
     all.push_back(fmt::format("{} frozen parameters are as they were", model_.parameters().size() - trained));

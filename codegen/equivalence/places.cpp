@@ -33,7 +33,7 @@ class places {
         place& known = of_[static_cast<std::size_t>(w.value)];
         if (known.rank == rank)
           throw refusal(
-              "RC7270: rank {}: \"{}\" writes value {} to byte {}, and another write has it at byte {}; "
+              "RC7270: rank {}: \"{}\" writes value {} to byte {}, and another write puts it at byte {}; "
               "expected one write of a value",
               rank, o.name, w.value, w.begin, known.begin);
         known = {rank, w.begin};
@@ -61,9 +61,8 @@ class places {
 void check_tails(int rank, const rank_program& p) {
   const byte_ranges tails = tails_of(p);
   if (!tails.empty() && tails.rbegin()->second > p.arena_bytes)
-    throw refusal(
-        "RC7757: rank {}: a kernel of the optimizer or the norm goes on to byte {}; the arena has {}", rank,
-        tails.rbegin()->second, p.arena_bytes);
+    throw refusal("RC7757: rank {}: a kernel of the optimizer or the norm reaches byte {}; the arena has {}",
+                  rank, tails.rbegin()->second, p.arena_bytes);
   for (const op& o : p.ops)
     for (std::size_t w = 0; w < o.writes.size(); ++w) {
       const bool is_reduced = o.kind == op_kind::collective && o.writes[w].replaces >= 0;

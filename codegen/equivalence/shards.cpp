@@ -28,7 +28,9 @@ bool is_alike(const holding& x, const holding& y) {
 /// Refuses to concatenate expert slots, because each rank has them in a different order.
 void refuse_slots(const part& p) {
   if (p.is_arranged())
-    throw refusal("RC7641: the members of the collective have expert slots, each in an order of its own");
+    throw refusal(
+        "RC7641: the members of the collective have expert slots in different orders, so these cannot be "
+        "concatenated");
 }
 
 }  // namespace

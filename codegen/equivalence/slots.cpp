@@ -14,7 +14,7 @@ namespace {
 const holding& only(const content& c, const char* what) {
   if (c.pieces.size() != 1 || c.pieces[0].holds.any ||
       c.pieces[0].at.rows * c.pieces[0].at.cols != c.elements() || c.pieces[0].holds.box.size() != 2)
-    throw refusal("RC7650: a member of the exchange gives {} that are not all of one known matrix", what);
+    throw refusal("RC7650: a member of the exchange has {} that are not one complete, known matrix", what);
   return c.pieces[0].holds;
 }
 
@@ -85,8 +85,8 @@ std::int64_t picks_of(const holding& slots, const counted& by, const slabs& as) 
         slots.box[0].size, as.tokens);
   if (const std::int64_t most = most_slots(picks, by, as); as.rows < most)
     throw refusal(
-        "RC7656: the slabs of the exchange have {} rows; expected {}, the most slots that {} tokens can have "
-        "at a member's experts",
+        "RC7656: the slabs of the exchange have {} rows; expected at least {}, the maximum number of slots "
+        "that {} tokens can have at the experts of one member",
         as.rows, most, by.tokens.size());
   return picks;
 }
@@ -114,7 +114,7 @@ static const holding& only(const operand& o, const char* what) {
   const bool is_one = o.tiles.size() == 1 && o.tiles[0].rows == o.rows && o.tiles[0].cols == o.cols;
   if (!is_one || o.tiles[0].holds->any || o.tiles[0].holds->box.size() != 2 ||
       o.tiles[0].holds->sum.size() != 1)
-    throw refusal("RC7658: the op is given {} that are not all of one known matrix", what);
+    throw refusal("RC7658: the op has {} that are not one complete, known matrix", what);
   return *o.tiles[0].holds;
 }
 
@@ -125,7 +125,7 @@ void own_slots(std::vector<operand>& ports, const model& m, workspace& space) {
                           !offsets.box[1].is_arranged() && offsets.box[1].is_whole();
   if (order.is_zero() || !are_of_all || m.arrangement(offsets.sum[0].of) != order)
     throw refusal(
-        "RC7659: the op is given places and offsets that do not give one order of all experts' slots");
+        "RC7659: the op has places and offsets that do not determine one order of the slots of all experts");
   runs tokens = places.box[0].at, counted(0, places.box[0].size);
   check_counts_tokens(offsets);
   if (!offsets.is_whole()) counted = offsets.sum[0].over[0].done;
@@ -133,7 +133,7 @@ void own_slots(std::vector<operand>& ports, const model& m, workspace& space) {
   const std::int64_t experts = offsets.box[1].size;
   const interval own{ports[1].first, ports[1].first + ports[1].cols};
   if (own.begin < 0 || own.end > experts)
-    throw refusal("RC7660: the op is told of experts {}..{}; there are {}", own.begin, own.end - 1, experts);
+    throw refusal("RC7660: the call has experts {}..{}; there are {}", own.begin, own.end - 1, experts);
   const term own_order = hasher(hash_of::slots_of_experts)
                          << order << static_cast<word>(own.begin) << static_cast<word>(own.end);
   holding &places_of_own = space.make(), &offsets_of_own = space.make();
@@ -170,7 +170,7 @@ std::vector<content> send_to_experts(const std::vector<const content*>& given,
     if (!h.box[0].at.to_units(picks_of(h, by, as), own) || !(set = own).sort(twice) || !(set == by.tokens))
       refuse_counted(by.tokens, own);
     if (h.box[0].arranged != by.order)
-      throw refusal("RC7661: a member sends expert slots in another order than its offsets give");
+      throw refusal("RC7661: a member sends expert slots in an order that differs from its offsets");
     all.append(h.box[0].at);
   }
   std::vector<content> made;
@@ -197,7 +197,9 @@ std::vector<content> send_from_experts(const std::vector<const content*>& given,
       throw refusal("RC7662: the members of the exchange send back slots of different tokens");
     if (h.box[0].arranged !=
         order_of_received(by.order, experts_of(*by.offsets, static_cast<std::int64_t>(m), as), as))
-      throw refusal("RC7663: a member sends back slots in another order than it received them in");
+      throw refusal(
+          "RC7663: a member sends slots back in an order that differs from the order in which it received "
+          "them");
     const std::int64_t picks = picks_of(h, by, as), slots = by.tokens.size() * picks,
                        width = given[m]->pieces[0].at.cols;
     holding back = h;
@@ -243,7 +245,7 @@ std::vector<content> gather_offsets(const std::vector<const content*>& given, co
     const holding& h = only(*c, "offsets");
     if (!h.box[1].is_arranged())
       throw refusal(
-          "RC7665: a member gathers offsets that do not give the order of the slots that it received");
+          "RC7665: a member gathers offsets that do not determine the order of the slots that it received");
     if (!(h.box[1] == all.box[1])) throw different_choices();
     if (c != given[0]) add_of_member(all, h);
   }

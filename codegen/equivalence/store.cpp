@@ -72,7 +72,7 @@ void store::count_parts(const content& c) {
   const std::int64_t parts = parts_of(c);
   parts_ += parts;
   if (parts > most_parts_)
-    throw refusal("RC7748: the op leaves a sum of {} parts; expected at most {}: reduce a sum before adding",
+    throw refusal("RC7748: the op writes a sum of {} parts; expected at most {}: reduce a sum before adding",
                   parts + 1, most_parts_ + 1);
   if (parts_ > most_parts_at_once)
     throw refusal(

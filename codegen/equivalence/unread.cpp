@@ -34,13 +34,15 @@ void check_view(const view& v, bool has_units) {
     throw refusal("RC7722: tensor {} has units of {} elements, which the row does not take; expected 1",
                   v.port, v.unit);
   if (v.balances.any() && v.port != "balanced_weight")
-    throw refusal("RC7723: tensor {} is balanced at rate {}; expected that of a router's bias only", v.port,
-                  v.balances.rate);
+    throw refusal(
+        "RC7723: tensor {} is updated by expert load at rate {}; expected this for a router's bias only",
+        v.port, v.balances.rate);
 }
 
 void check_begins_at_0(const view& v) {
   if (v.first != 0)
-    throw refusal("RC7725: tensor {} begins at {}, which the op is not told; expected 0", v.port, v.first);
+    throw refusal("RC7725: tensor {} begins at index {}, but the op takes no first index; expected 0", v.port,
+                  v.first);
 }
 
 bool has_units(const port& p) {
@@ -85,13 +87,13 @@ void check_unread(const op& o, const fact& f) {
 
 void check_unread(const op& o) {
   if (!o.given.empty())
-    throw refusal("RC7752: the op calls no kernel of a row and names {} sizes and numbers; expected 0",
+    throw refusal("RC7752: the op calls no kernel of a row and has {} sizes and numbers; expected 0",
                   o.given.size());
   if (o.kind == op_kind::collective) return check_collective(o);
   check_attributes(o, false, false, false, false);
   const bool is_of_views = o.row == "sum_squares" || is_update(o);
   if (!is_of_views && !o.views.empty())
-    throw refusal("RC7726: the op calls no kernel and names {} tensors; expected 0", o.views.size());
+    throw refusal("RC7726: the op calls no kernel and has {} tensors; expected 0", o.views.size());
   for (const view& v : o.views) {
     check_view(v, false);
     check_begins_at_0(v);
@@ -108,8 +110,8 @@ void check_unread(const codegen::holding& h) {
       (!has_name && !h.name.empty()) || (!is_rotary && has_positions) || (!has_box && !h.box.empty());
   if (says_more)
     throw refusal(
-        "RC7728: the {} of the step has name \"{}\", {} box dims, {} positions, dim {} and theta {}; "
-        "expected only those that its kind takes",
+        "RC7728: the {} of the step has name \"{}\", {} box dims, {} positions, dim {} and theta {}; some of "
+        "these do not belong to its kind",
         holding_names[static_cast<int>(h.kind)], h.name, h.box.size(), h.positions, h.dim, h.theta);
 }
 

@@ -113,8 +113,8 @@ void check_by_rows(const program& p, findings& wrong) {
       for (int w : ops[i].waits)
         if (under_way.count(w))
           wrong.add(
-              "RC7036: rank {}: op \"{}\" waits for op \"{}\", at whose end the row-pipelined pair that it "
-              "belongs to is still at work: it may wait for the last op of the pair instead",
+              "RC7036: rank {}: op \"{}\" waits for op \"{}\", which is in a row-pipelined pair; the pair is "
+              "not done when that op ends: wait for the last op of the pair instead",
               r, ops[i].name, ops[static_cast<std::size_t>(w)].name);
       for (const access& a : ops[i].reads)
         if (gone.count(a.value))
@@ -127,8 +127,8 @@ void check_by_rows(const program& p, findings& wrong) {
       const auto by = static_cast<std::size_t>(ops[i].by_rows);
       if (by > 2 || (gathers ? i + by >= ops.size() : i < by)) {
         wrong.add(
-            "RC7038: rank {}: op \"{}\" is row-pipelined with the op {} places away: its product must be 1 "
-            "or 2 places away, after an all_gather and before a reduce_scatter",
+            "RC7038: rank {}: op \"{}\" is row-pipelined with the op {} places away; its GEMM must be 1 or 2 "
+            "places away, after an all_gather or before a reduce_scatter",
             r, ops[i].name, ops[i].by_rows);
         continue;
       }

@@ -32,8 +32,8 @@ void add_other_message(const op_table& table, int a, int b, const std::string& c
                        findings& wrong) {
   const op &x = *table.ops[a], &y = *table.ops[b];
   wrong.add(
-      "RC7060: rank {}: op \"{}\" (message {}, {} bytes) meets op \"{}\" (message {}, {} bytes) of rank {} "
-      "on communicator \"{}\": name, message, kind and the bytes of each tensor must agree",
+      "RC7060: rank {}: op \"{}\" (message {}, {} bytes) is paired with op \"{}\" (message {}, {} bytes) of "
+      "rank {} on communicator \"{}\": name, message, kind and the bytes of each tensor must be equal",
       table.rank[a], x.name, x.message, x.bytes, y.name, y.message, y.bytes, table.rank[b], communicator);
 }
 
@@ -53,8 +53,10 @@ void match_channels(const op_table& table, const channels& all, std::vector<int>
       leader[r] = s;
       if (!same_message(*table.ops[s], *table.ops[r])) add_other_message(table, s, r, name, wrong);
       else if (!same_values(table.ops[s]->reads, table.ops[r]->writes))
-        wrong.add("RC7061: rank {}: op \"{}\" sends other values than op \"{}\" of rank {} receives", from,
-                  table.ops[s]->name, table.ops[r]->name, to);
+        wrong.add(
+            "RC7061: rank {}: op \"{}\" sends values that differ from those that op \"{}\" of rank {} "
+            "receives",
+            from, table.ops[s]->name, table.ops[r]->name, to);
     }
     if (c.sends.size() == c.receives.size()) continue;
     const int lone = c.sends.size() > both ? c.sends[both] : c.receives[both];

@@ -47,8 +47,8 @@ class pair_of_members {
     for (std::size_t i = 0; i < x.size(); ++i)
       if (x[i].begin != y[i].begin)
         return wrong_.add(
-            "RC7243: rank {}: op \"{}\" has an operand at byte {}, and at byte {} on rank {}: members of "
-            "communicator \"{}\" find each other's operands at their own offset",
+            "RC7243: rank {}: op \"{}\" has an operand at byte {}, and at byte {} on rank {}: each member of "
+            "communicator \"{}\" expects the operands of the others at its own offset",
             table_.rank[a_], x_.name, x[i].begin, y[i].begin, table_.rank[b_], group().name);
   }
 
@@ -59,8 +59,8 @@ class pair_of_members {
     for (std::size_t i = 0; i < x.size(); ++i)
       if (behind_first(x, i) != behind_first(y, i))
         return wrong_.add(
-            "RC7241: rank {}: op \"{}\" has tensor {} {} bytes behind its first, and {} bytes on rank {}: "
-            "tensors of one call lie in one order on all members",
+            "RC7241: rank {}: op \"{}\" has tensor {} {} bytes after its first, and {} bytes on rank {}: all "
+            "members must place the tensors of one call in the same order",
             table_.rank[a_], x_.name, i, behind_first(x, i), behind_first(y, i), table_.rank[b_]);
   }
 
@@ -92,8 +92,8 @@ void check_layouts(const program& p, findings& wrong) {
     const auto is_like_first = [&](int r) { return run_alike(p.ranks[c.ranks.front()], p.ranks[r]); };
     if (!c.one_layout && c.members() > 1 && std::all_of(c.ranks.begin(), c.ranks.end(), is_like_first))
       wrong.add(
-          "RC7244: communicator \"{}\" is of arenas with layouts of their own, but its members begin with "
-          "the same tensors at the same bytes and run the same ops",
+          "RC7244: communicator \"{}\" is marked as having arenas with different layouts, but its members "
+          "begin with the same tensors at the same bytes and run the same ops",
           c.name);
   }
 }

@@ -53,11 +53,10 @@ class plain_source : public byte_source {
 }
 
 [[maybe_unused, noreturn]] void refuse_kind(const fs::path& file, const char* kind, const char* package) {
-  throw failure(
-      1,
-      "RC8132: the file {} is compressed by {}, and this rankc was built without it; decompress the "
-      "file, or install {} and build again",
-      file, kind, package);
+  throw failure(1,
+                "RC8132: the file {} is compressed with {}, and this rankc was built without it; decompress "
+                "the file, or install {} and build again",
+                file, kind, package);
 }
 
 constexpr std::size_t block = 1 << 18;

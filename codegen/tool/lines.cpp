@@ -200,8 +200,8 @@ std::string answer_line(std::string_view text, const answerer& answer) {
   const json line = is_too_long ? json() : json::parse(text, nullptr, false);
   if (is_too_long)
     refuse(said,
-           "RC8047: the line has more than {} bytes, and what follows is not read; write one JSON object on "
-           "each line",
+           "RC8047: the line has more than {} bytes, so neither it nor the rest of the input is read; write "
+           "one JSON object on each line",
            longest_line);
   else if (line.is_object()) answer(line, members, said);
   else if (line.is_discarded())

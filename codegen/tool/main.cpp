@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
       "check a certificate that a plan's generator wrote: 0 proven, 1 refused, 3 not compared with a model");
   verifying->add_option("file", file, "the certificate")->required();
   std::optional<std::uint64_t> seed;
-  verifying->add_option("--seed", seed, "repeat a check: the seed that it printed; default: drawn anew");
+  verifying->add_option("--seed", seed, "repeat a check with the seed that it printed (default: a new seed)");
   CLI::App* explaining = app.add_subcommand("explain", "print the long form of a rule, or list all");
   explaining->add_option("rule", id, "such as RC201, rc201 or 201");
   tokens_options tokenizing;

@@ -86,9 +86,8 @@ std::string why_none(const plan_question& q, long long candidates) {
   const auto gigabytes = [](double bytes) { return bytes / 1e9; };
   if (candidates == 0)
     return fmt::format(
-        "{} GPUs cannot share out {} sequence{}: tp is at most the {} ranks of a node, each pipeline rank "
-        "needs a microbatch, and all "
-        "other ranks as many sequences; {}",
+        "{} GPUs cannot split {} sequence{}: tp is at most the {} ranks of a node, each pipeline rank needs "
+        "a microbatch, and all data-parallel ranks need equal numbers of sequences; {}",
         q.gpus, q.recipe.global_batch, q.recipe.global_batch == 1 ? "" : "s", q.machines.ranks_per_node,
         nearest_with_choices(q));
   plan_question unlimited = q;

@@ -21,19 +21,19 @@ constexpr rule_text texts[]{
      "parallel_dims{.world = 8, .dp_replicate = infer, .tp = 3}",
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
     {103, "every axis above 1 is lowered in this version",
-     "groups of ranks that exchange heads hand on keys and values; experts on an axis of their own are "
-     "whole, and weights beside them are sharded.",
+     "Between groups of ranks that exchange heads, keys and values pass around a ring. With expert_layout = "
+     "independent, etp is 1 and cp_weights is shard.",
      "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that used "
      "them would compile to something else than it says. Groups that exchange heads and gather keys and "
-     "values are among them. Where ep is above 1, ranks of tp share out the tokens (sequence_parallel), with "
+     "values are among them. Where ep is above 1, tp shards the tokens (sequence_parallel), with "
      "expert_layout=independent etp is 1 and cp_weights is shard, and else with cp_weights=replicate experts "
-     "are spread over all ranks of a stage; where ep is 1, tp shares out the columns of experts, and etp is "
-     "1 or tp.",
+     "are spread over all ranks of a stage; where ep is 1, tp shards the columns of experts, and etp is 1 or "
+     "tp.",
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2}",
      "Use dp_replicate, dp_shard, cp, tp, ep, etp, pp and ulysses, this one for all of cp or with a ring: "
      "parallel_dims{.world = 4, .cp = 4, .ulysses = 2, .cp_attention = cp_attention::ring}."},
     {104, "a degree is at least 1", "world and every degree are at least 1, or `infer`.",
-     "An axis of size 1 means that nothing is split along it; size 0 would mean no ranks at all.",
+     "An axis of size 1 shards nothing; size 0 would mean no ranks at all.",
      "parallel_dims{.world = 4, .tp = 0, .pp = 4}", "Write 1, or leave the axis out: 1 is the default."},
     {105, "at most one degree is inferred",
      "Of all degrees one at most is `infer`: ep, etp and ulysses too, which take all of their ranks that "
@@ -92,7 +92,7 @@ constexpr rule_text texts[]{
     {114, "weights are gathered ahead",
      "prefetch is at least 0: the number of layers (reshard::after_layer) or stages (reshard::after_stage) "
      "whose weights are gathered while one is computed.",
-     "Each takes memory of its own. With 0 a layer waits for its weights; with 1 they arrive beside the "
+     "Each of them takes memory. With 0 a layer waits for its weights; with 1 their all-gather overlaps the "
      "layer before it.",
      "parallel_dims{.world = 2, .dp_shard = 2, .prefetch = -1}",
      "Leave it out for 1; write 0 where memory is short, 2 where a small layer hides too little of a "
@@ -133,7 +133,7 @@ constexpr rule_text texts[]{
     {204, "key-value heads serve equal numbers of query heads", "kv_heads divides heads.",
      "In grouped-query attention, heads / kv_heads query heads share one key and one value head.",
      "models::llama{.heads = 8, .kv_heads = 3, ...}", "Take a divisor of heads: for 8 that is 1, 2, 4 or 8."},
-    {205, "rotary positions turn pairs",
+    {205, "rotary positions rotate pairs of elements",
      "head_dim, or hidden / heads, is even in models with rotary positions.",
      "A rotation acts on two elements of a head at a time; with an odd size one would be left over.",
      "models::llama{.hidden = 60, .heads = 4, ...}",
@@ -147,7 +147,7 @@ constexpr rule_text texts[]{
      "models::gpt2{.vocab = 64, .vocab_used = 65, ...}",
      "Make vocab as large as vocab_used, or larger: the next multiple that tp divides."},
     {208, "expert parallelism has experts to place", "ep above 1 comes with a model of experts.",
-     "Without experts there is nothing that the ranks of an ep group could hold apart.",
+     "Without experts there is nothing for the ranks of an ep group to shard.",
      "parallel_dims{.world = 8, .dp_shard = 8, .ep = 4} for a model with experts = 0",
      "Take ep = 1; the ranks stay data-parallel."},
     {209, "every ep rank has the same number of experts", "ep divides experts.",
@@ -180,8 +180,8 @@ constexpr rule_text texts[]{
      "a block that returns linear(positions, w) and drops x",
      "Use the input, most often by adding it: x + f(x)."},
     {214, "a parameter that layers share is used alike",
-     "Layers that the model hands one parameter_handle have one parameter. They stand alone, and use it on "
-     "values of one placement.",
+     "Layers with the same parameter_handle share one parameter. These layers are not repeated, and use it "
+     "on values of one placement.",
      "They read and update the same elements, and their gradients are one sum. Between two pipeline stages "
      "one message a step keeps them equal.",
      "repeat{4, block{gain}} where gain is a parameter_handle",
@@ -192,13 +192,13 @@ constexpr rule_text texts[]{
     {216, "a sequence divides among the ranks that share it",
      "seq is a multiple of cp * lcm(2, tp) where rings share it in zig-zag order, of cp * tp where only "
      "Ulysses does; without sequence parallelism tp counts as 1.",
-     "A ring rank has one part of the head and one of the tail of a sequence, so that causal attention costs "
-     "all ranks alike; each part is sharded over tp between its regions.",
+     "A ring rank has one chunk from the front of a sequence and its counterpart from the back, so causal "
+     "attention costs the same on every rank; each chunk is sharded over tp between its regions.",
      "seq = 1000 on parallel_dims{.world = 16, .cp = 4, .tp = 4, .sequence_parallel = true}",
      "Take the next multiple of 16, 1008; or pad the sequences."},
     {217, "stage_layers gives every layer a stage",
      "stage_layers has one number for each of the pp * stages_per_rank stages, and they sum to layers. Each "
-     "is at least 1, or 0 on the first stage beside the embedding, and on the last beside the head.",
+     "is at least 1, or 0 on the first stage, which has the embedding, and on the last, which has the head.",
      "A layer without a stage is not computed, and a stage without a layer only passes messages on.",
      "plan{.dims = parallel_dims{.world = 4, .pp = 4}, ..., .stage_layers = stage_layers{5, 4, 4, 4}}, of 16 "
      "layers",
@@ -229,31 +229,31 @@ constexpr rule_text texts[]{
      "An id past the end would be read from another tensor, or give no loss at all.",
      "a model with vocab = 64 whose embedding has dim{\"vocab\", 32}",
      "Make the table as large as vocab, or say how many tokens are used: vocab_used."},
-    {224, "names are plain, and of one thing",
+    {224, "names are identifiers, and each names one thing",
      "Layers, parameters and dims have names of letters, digits, '_', '-' and '.'. Two layers that stand "
      "alone have no parameter of one name, and none has a name like layers.3.norm that a repeated layer's "
      "parameter has.",
      "Names stand in checkpoints, generated text and messages; of two tensors of one name a checkpoint would "
      "keep one.",
      "two layers that stand alone, each with parameter(\"norm\", ...)",
-     "Take another name; to share a parameter on purpose, hand one parameter_handle to both layers."},
+     "Take another name; to share a parameter on purpose, pass one parameter_handle to both layers."},
     {225, "every op has a kernel",
      "Layers are written in the ops of rankc/ops.hpp, and in rows of your own: an op_row with ports, a "
      "typing rule, a dual, its operations, a kernel for each target and the header that declares them. Its "
-     "name is no other row's of the layer and none of rankc's. With cp above 1 no kernel of your own is "
-     "told of rows or seq: a rank has chunks of sequences.",
+     "name is no other row's of the layer and none of rankc's. With cp above 1 no kernel of your own takes "
+     "rows or seq: a rank has chunks of sequences.",
      "A plan that compiles must build and run; certificates tell rows apart by their names.",
      "t.apply(my_op, {x}, {}, placement_rules::elementwise(true))", "Write it in ops that there are."},
     {226, "replicas hold the same parameters",
      "Over dp_replicate, dp_shard and cp a parameter is typed as the same on every rank, and its gradient is "
      "a sum over the tokens; layers convert nothing over dp_replicate and dp_shard. That ranks keep a shard "
-     "each is no matter of the layers. Experts that are spread over ep are trained.",
+     "each is no matter of the layers. Experts that are sharded over ep are trained.",
      "Gradients are summed over these ranks as a whole; what is not a sum over tokens would count several "
      "times.",
      "a parameter sharded over dp_replicate", "Shard over tp, or set dp_replicate=1."},
     {227, "repeated layers fill the stages",
-     "A pipeline of several stages needs repeat{count, layer} in the model: the stages share out the "
-     "repeated layers.",
+     "A pipeline of several stages needs repeat{count, layer} in the model: the repeated layers are split "
+     "into the stages.",
      "Layers that stand alone stay with the repeated layer before them, so that without any there is one "
      "stage.",
      "a model of an embedding, one block and a head on pp=2", "Write repeat{count, layer}, or take pp=1."},
@@ -261,7 +261,7 @@ constexpr rule_text texts[]{
      "A dim is sharded in contiguous parts; one with order = shard_order::zig_zag is typed, and is not "
      "sharded in this version. all_gather and reduce_scatter are along the tokens.",
      "Which elements a rank has decides what attention, positions and gathers do with them. A collective of "
-     "NCCL puts the members' parts one behind the other, which are whole rows.",
+     "NCCL concatenates the members' parts, which must be complete rows.",
      "a parameter sharded over tp along dim{\"ffn\", 64, 1, \"\", shard_order::zig_zag}; "
      "all_gather(x, axis::tp, \"ffn\") of rows of ffn features",
      "Leave the order out; gather tokens, or multiply by a weight that is sharded along the same features."},
@@ -299,8 +299,7 @@ constexpr rule_text texts[]{
      "training{.optimizer = adamw{.eps = 0}, ...}", "Take 1e-8, the default."},
     {237, "steps are counted from 0",
      "warmup_steps and decay_steps are at least 0. decay_steps counts from the end of the warm-up, so that "
-     "it may be the smaller one. The pieces of lr_schedule have at least 0 steps, and stand in the place of "
-     "the two.",
+     "it may be the smaller one. The pieces of lr_schedule have at least 0 steps, and replace these two.",
      "The learning rate rises over the first and falls over the second; with decay_steps = 0 it does not "
      "fall.",
      "training{.warmup_steps = -1, ...}", "Write 0 for none."},
@@ -309,19 +308,20 @@ constexpr rule_text texts[]{
      "less that is NaN or infinite.",
      "models::llama{.theta = 0, ...}",
      "Leave it out: 500000 is the default, 10000 that of the first Llamas."},
-    {239, "what is recomputed is there",
-     "recompute is of the repeated layers of a plan that trains: full, or of the ops of some kinds that they "
-     "have, in every so many-th of them, from 1 to their number.",
+    {239, "recompute applies to ops that the plan has",
+     "recompute applies to the repeated layers of a plan that trains: to all of their ops (full), or to the "
+     "ops of some kinds that they have. With every = n it applies to each n-th repeated layer, n from 1 to "
+     "their number.",
      "Backward repeats what forward does not keep. Where that is nothing, a plan takes the memory that "
      "recompute was to save.",
      "training{.recompute = {.full = true, .every = 0}, ...}",
      "Write {.full = true}, or {.attention = true, .activations = true, .norms = true} or some of these; "
      ".every = 2 for half of the layers. An op of your own is of a kind by its row's family."},
-    {240, "rows that tp shares out divide over dp_shard",
+    {240, "rows that tp shards divide by dp_shard",
      "Where tp shards the rows of a parameter, the rows of each tp rank are a multiple of dp_shard, of "
      "dp_shard * cp where cp_weights is shard. Rows that tp does not shard may be any number: the last "
-     "shards end in padding. Of experts, the rows of each ep rank are a multiple of the ranks that share "
-     "these out, dp_shard * cp * tp / (ep * etp), times dp_replicate where expert_layout is "
+     "shards end in padding. Of experts, the rows of each ep rank are a multiple of the ranks that shard "
+     "these, dp_shard * cp * tp / (ep * etp), times dp_replicate where expert_layout is "
      "folded_over_replicas.",
      "Every rank keeps as many rows, so that one program with constant shapes serves all; padding between "
      "the parts of two tp ranks has no place in the tensor.",
@@ -339,40 +339,42 @@ constexpr rule_text texts[]{
      "A moment is worked out in the type of the gradients and rounded once when it is kept. What is wider "
      "than a gradient says no more of it.",
      "training{.moments = f64, ...}",
-     "Leave it out, or write .moments = bf16; .rounding = stochastic beside that keeps what rounding to "
+     "Leave it out, or write .moments = bf16; .rounding = stochastic then keeps updates that rounding to "
      "nearest loses where beta2 is above 0.996."},
-    {243, "what is kept in bf16 alone is there, and rounded by chance",
-     "master_weights = false is of plans in bf16, with rounding = stochastic; that is of weights without a "
-     "master copy and of moments in bf16, and rounding_seed is of that.",
+    {243, "bf16 weights without a master copy are rounded stochastically",
+     "master_weights = false needs a plan in bf16 and rounding = stochastic. rounding = stochastic needs "
+     "weights without a master copy, or moments in bf16; rounding_seed needs rounding = stochastic.",
      "bf16 has 8 bits: a weight that takes an update of less than a 512th of itself and is rounded to the "
      "nearest stays as it was, step after step. Rounded up or down by chance it is right on average.",
      "training{.master_weights = false, ...}",
      "Write .master_weights = false, .rounding = stochastic; or leave both out."},
     {244, "gradients are reduced in f32 or sent in bf16",
      "reductions is f32 (f64 in a plan in f64) or, in a plan in bf16, bf16.",
-     "A rank's own sum over its microbatches is in f32. In bf16 half as many bytes go over dp, and each sum "
-     "of two ranks is rounded; over tp, between the holders of shared weights, and for the norm and the loss "
-     "it stays f32.",
+     "A rank's own sum over its microbatches is in f32. In bf16 half as many bytes are sent over dp, and "
+     "each sum of two ranks is rounded; over tp, between the holders of shared weights, and for the norm and "
+     "the loss it stays f32.",
      "training{.precision = f32, .reductions = bf16, ...}", "Leave it out, or write .precision = bf16 too."},
-    {245, "products of low rank have a rank, a scale and a place",
+    {245, "LoRA has a rank, a scale and targets",
      "Where lora is set, its rank is at least 1, its alpha is finite and above 0, and its targets name a "
      "parameter or more.",
-     "Beside x w^T stands alpha / rank x a^T b^T, with rank rows of a: without these numbers it is nothing.",
+     "A target returns x w^T + alpha / rank x a^T b^T, where a has `rank` rows. Without these numbers the "
+     "second term is not defined.",
      "training{.lora = {.rank = 0, .alpha = 16, .targets = {\"wq\"}}, ...}",
      "Write .lora = {.rank = 8, .alpha = 16, .targets = {\"wq\", \"wv\"}}."},
-    {246, "a recipe names parameters that are there",
+    {246, "a recipe names parameters that the model has",
      "Each name in frozen, lora.targets and lora.trained is that of a parameter as its layer declares it: "
      "\"wq\", which is that of all repetitions.",
      "A name that nothing has would train, or leave as it is, something else than was meant.",
      "training{.frozen = {\"layers.3.wq\"}, ...}",
      "Take a name that the sentence lists; `gpt_rankc describe` counts what is trained."},
-    {247, "lora is beside products", "A target of lora is read by linear alone, in every layer that has it.",
+    {247, "a LoRA target is read only by linear",
+     "A target of lora is read only by linear, in every layer that has it.",
      "w + alpha / rank b a is what an adapted weight stands for. Another op that reads it - an embedding of "
      "the same table, a norm - would go on reading w.",
      "models::gpt2 with a tied head and training{.lora = {.rank = 8, .alpha = 16, .targets = {\"wte\"}}, "
      "...}",
      "Take targets that the sentence lists, or give the head a table of its own."},
-    {248, "a parameter is trained or kept",
+    {248, "a parameter is either trained or frozen",
      "A name in lora.trained is in neither lora.targets nor frozen, and no layer freezes it.",
      "A target stays as it is, and its parts of low rank are trained in its place; of two opposite wishes "
      "neither is taken.",
@@ -390,9 +392,9 @@ constexpr rule_text texts[]{
     {251, "rotary positions are slowed by a rule and its numbers",
      "rope_scaling has a rule where its factor is not 1, and a factor of at least 1; that of llama3 has 0 < "
      "low_freq_factor < high_freq_factor, and original_positions of at least 1.",
-     "linear divides every angle by factor. llama3 does so to those that turn less than low_freq_factor "
-     "times in original_positions, to those that turn more than high_freq_factor times not at all, and to "
-     "the others in part.",
+     "linear divides every angle by factor. llama3 divides those that turn less than low_freq_factor times "
+     "in original_positions, keeps those that turn more than high_freq_factor times, and interpolates "
+     "between.",
      "models::llama{.rope_scaling = {.factor = 8}, ...}",
      "Write {.by = rope_scaling::llama3, .factor = 8}, or leave it out: a Llama 3 from before 3.1 has none."},
     {253, "layers without experts are the model's",
@@ -402,28 +404,27 @@ constexpr rule_text texts[]{
      "models::qwen3_moe{.layers = 4, .mlp_only_layers = {4}, ...}",
      "Count layers from 0: {3} is the last of four. Regular patterns are decoder_sparse_step's."},
     {256, "losses of routers have coefficients, routers and a head that takes them",
-     "router_losses.balance and router_losses.z are at least 0 and at most 1e6; expert_load is of a batch, "
-     "not of router_losses.local. A model that says routers() keeps their statistics once in each of so many "
-     "layers, and its last layer takes the losses of them. In bf16 a layer hands on an even number of "
-     "numbers.",
+     "router_losses.balance and router_losses.z are at least 0 and at most 1e6; expert_load counts a batch, "
+     "so router_losses.local is false with it. A model with routers() keeps their statistics once in each of "
+     "the layers that it declares, and its last layer takes the losses of them. In bf16 a layer passes an "
+     "even number of elements to the next.",
      "Statistics go from layer to layer with the residual stream and become losses in the last one, so that "
      "the loss of all layers is that of one rank on any layout. A layer less, or one that takes no losses, "
      "would make another loss than is said.",
      "models::qwen3_moe{.router_losses = {.balance = -0.01}, ...}",
      "Take 0 for none; in a layer of your own call keep_statistics on the router's logits and choice, and "
      "add_router_losses in the head."},
-    {258, "experts take so many picks of whole groups",
-     "capacity is at least 0 and at most 1e6, of 2 or more experts, and above 0 where overflow is fail; "
-     "capacity_group is at least 0. A group lies whole on one rank: it divides the positions of a sequence "
-     "that a rank has in line, which cp halves into two parts for each rank, and sequence_parallel shares "
-     "out.",
+    {258, "the capacity of experts is counted in groups that are on one rank",
+     "capacity is 0 to 1e6, and above 0 where overflow is fail. A capacity needs at least 2 experts. "
+     "capacity_group is at least 0. A group is on one rank: it divides the contiguous positions of a "
+     "sequence on a rank. With cp a rank has two chunks, and sequence_parallel shards them over tp.",
      "Of each group of consecutive positions an expert takes ceil(capacity * group * top_k / experts) picks, "
      "in their order, and drops the rest. Ranks that had parts of a group would each drop other picks than "
      "one rank does.",
      "models::mixtral{.capacity = 1.25, ...} with seq = 4096 and cp = 2",
      "Take a group that divides the positions, as .capacity_group = 1024; 0 is a whole sequence, which cp = "
      "1 has on one rank."},
-    {259, "documents end with a token, and attention is told of them",
+    {259, "documents end with a token, and attention takes their starts",
      "end_of_document is -1, or a token of the vocabulary that is used. Where it is a token, attention and "
      "learned positions of every layer are given the layer_context's starts.",
      "The token says where documents begin in each sequence. A layer that attended to all of a sequence "
@@ -439,15 +440,15 @@ constexpr rule_text texts[]{
      "no multiple of it.",
      "cross_entropy(logits, c.input(\"targets\"), axis::tp, 1.0 / (c.rows * c.seq)) with dp_replicate = 2",
      "Take c.loss_scale, 1 / tokens of a step, times what no layout changes."},
-    {261, "linear layers in eight bits are there, and the GPU multiplies them",
-     "linears = fp8 is of plans in which a linear layer of a repeated layer, a router's aside, has on each "
-     "rank multiples of 16 of tokens, of inputs and of outputs, and of clusters whose GPU has products of "
-     "e4m3 and e5m2; linears = fp8_rows of GPUs of Hopper, or of no named one.",
+    {261, "fp8 applies to a linear layer, and the GPU has fp8 tensor cores",
+     "linears = fp8 needs a linear layer of a repeated layer, other than a router, with multiples of 16 of "
+     "tokens, inputs and outputs on each rank. The cluster's GPU has GEMMs of e4m3 and e5m2; for linears = "
+     "fp8_rows it is a Hopper GPU, or not named.",
      "Tensor cores take eight-bit operands 16 at a time. Layers of other sizes stay in the plan's precision, "
      "and a plan of such layers alone would train as if the word were not there.",
      "training{.linears = fp8, ...} with models::gpt2{.hidden = 100, ...}",
      "Take sizes that divide, as .hidden = 112; or leave linears out."},
-    {264, "an optimizer updates each element alone",
+    {264, "an optimizer updates each element independently",
      "The row of the recipe's optimizer has granularity::element.",
      "STEP gives a rank the elements of its shards, in ranges without the shapes of parameters, and gathers "
      "nothing. An optimizer of whole matrices, such as Muon, needs both.",
@@ -534,23 +535,23 @@ constexpr rule_text texts[]{
      R"({"schedule": "gpipe", "pp": 2, "microbatches": 0})",
      "Take 1 or more. The bubble of GPipe and 1F1B is (pp - 1) / (microbatches + pp - 1): take several times "
      "pp."},
-    {302, "every action is in its place, once",
+    {302, "every action is on the rank of its stage, and occurs once",
      "An action's stage and microbatch exist, the stage is on the rank that has the action, and no action is "
-     "there twice. An OVERLAP is of two computations that follow each other. What is for inference alone has "
-     "no REDUCE_GRAD and no STEP.",
+     "there twice. An OVERLAP joins two consecutive computations. A schedule for inference has no "
+     "REDUCE_GRAD and no STEP.",
      "A second forward would overwrite what the backward needs; a second backward would count a gradient "
      "twice.",
      R"({"ranks": [["0F0", "0F0", "0B0"]], "stage_to_rank": [0]})",
      "Drop the second one, or give it the microbatch that it was meant for."},
     {303, "no action is missing",
      "Every stage runs the forward of every microbatch; in training also the backward, as B, or as I and W. "
-     "A schedule that says any REDUCE_GRAD or STEP says both of every stage, on each rank that has it; what "
-     "a plan's schedule leaves unsaid of them is added.",
+     "A schedule with any REDUCE_GRAD or STEP has both for every stage, on each rank that has the stage; in "
+     "a plan the missing ones are added.",
      "A missing backward leaves its microbatch out of the gradient, and a missing REDUCE_GRAD or STEP leaves "
      "ranks with different weights; nothing at run time would say so.",
      R"({"ranks": [["0F0", "0F1", "0B0"]], "stage_to_rank": [0], "microbatches": 2})",
      "Add the action that the sentence names."},
-    {304, "nothing waits for ever",
+    {304, "the schedule has no deadlock",
      "On each rank an action comes after what it needs; and over all ranks no ring of waits exists, messages "
      "included. A message is not buffered: it starts when both its ends are reached, and not before the "
      "earlier ones of its queue. rankc's runtime has a queue for each peer and direction; \"queues\" in a "
@@ -598,9 +599,9 @@ constexpr rule_text texts[]{
      R"("stage_to_rank": [0, 1]})",
      "Move the receives, or the sends, into one order."},
     {310, "a stage is whole while it computes, and reduced and stepped once",
-     "Where UNSHARD and RESHARD are there for a stage, they take turns, every computation lies between them, "
-     "and RESHARD is the last. On each rank a stage's gradients are reduced once, after the last of them, "
-     "and its STEP comes once, after all else of the stage.",
+     "UNSHARD and RESHARD of a stage alternate, every computation lies between them, and RESHARD is the "
+     "last. On each rank a stage's gradients are reduced once, after the last of them, and its STEP comes "
+     "once, after all else of the stage.",
      "A sharded stage has no whole weights to compute with; gradients added after the reduction are lost on "
      "other ranks, and what follows a step would mix old weights and new ones.",
      R"({"ranks": [["0UNSHARD", "0F0", "0RESHARD", "0B0", "0REDUCE_GRAD"]], "stage_to_rank": [0]})",
@@ -634,7 +635,7 @@ constexpr rule_text texts[]{
      "plan{.model = ..., .dims = ..., .recipe = ..., .cluster = ...}",
      "Write .schedule = schedules::one_f_one_b{.microbatches = 4}, or schedules::gpipe{.microbatches = 1} on "
      "one rank."},
-    {315, "a schedule says its counts, its placement and its order",
+    {315, "a schedule has its counts, its placement and its order",
      "A schedule has int microbatches and stages_per_rank, a static std::string_view name, and const "
      "functions rank_of_stage(stage, pp) and actions(pp, rank, emit) or table(pp).",
      "Each rank's program is made from them.", "plan{.schedule = clusters::cpu, ...}",
@@ -653,8 +654,8 @@ constexpr rule_text texts[]{
      "a text of two lines for pp=2 in which both stages are on the first",
      "Take fewer ranks, or more stages."},
     {401, "what every rank needs fits into its memory",
-     "The arena of each rank, weights, gradients, optimizer state, activations and buffers, with what CUDA "
-     "and NCCL take beside it on a GPU, is at most the cluster's memory.",
+     "The arena of each rank, weights, gradients, optimizer state, activations and buffers, plus the memory "
+     "of CUDA and NCCL on a GPU, is at most the cluster's memory.",
      "Every byte of every rank is placed before the program is written, so that running out of memory is "
      "found here. With #include <rankc/peak_bytes.hpp>, static_assert(fits<plan>) finds it while compiling, "
      "for the cluster's GPUs.",

@@ -89,7 +89,8 @@ request read(const json& line, report& out) {
   r.completes = f.flag("complete").value_or(false);
   r.gathers = f.whole("gather");
   if (r.gathers && *r.gathers < 1)
-    refuse(out, "RC8091: gather is {}; a rank gathers the weights of at least 1 stage at once", *r.gathers);
+    refuse(out, "RC8091: gather is {}; a rank must be able to gather the weights of at least 1 stage at once",
+           *r.gathers);
   r.memory_limit = f.number("memory_limit");
   if (r.memory_limit && *r.memory_limit < r.sizes.memory_limit)
     r.sizes.memory_limit = static_cast<int>(*r.memory_limit);

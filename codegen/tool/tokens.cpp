@@ -34,13 +34,13 @@ void refuse_companions(const tokens_options& o) {
                               weights = std::filesystem::path(o.out).replace_extension(".weights");
   if (!writes_mask(o) && exists(mask))
     throw runtime::failure(2,
-                           "RC8145: {} would be read as the mask of --out {}, which gets none; remove it, or "
-                           "give another --out",
+                           "RC8145: {} would be read as the mask of --out {}, but no mask is written; remove "
+                           "it, or give another --out",
                            mask, o.out);
   if (exists(weights))
     throw runtime::failure(2,
-                           "RC6269: {} would be read as the weights of --out {}, which gets none; remove it, "
-                           "or give another --out",
+                           "RC6269: {} would be read as the weights of --out {}, but no weights are written; "
+                           "remove it, or give another --out",
                            weights, o.out);
 }
 
@@ -68,8 +68,8 @@ void check_options(const tokens_options& o, const text_encoder& by) {
       throw runtime::failure(1, "RC8116: {} needs --model, because bytes have no {} token; leave out {}",
                              option, name, option);
     throw runtime::failure(1,
-                           "RC8111: the model {} has no {} token; leave out {}, or for a tokenizer.json put "
-                           "its tokenizer_config.json next to it",
+                           "RC8111: the model {} has no {} token; leave out {}; if it is a tokenizer.json, "
+                           "put its tokenizer_config.json next to it",
                            o.model, name, option);
   };
   check(o.begins, "--bos", "begin-of-sentence", by.begin);
@@ -78,8 +78,8 @@ void check_options(const tokens_options& o, const text_encoder& by) {
     throw runtime::failure(2, "RC8146: --loss {} is unknown; give assistant or all", o.loss);
   if (o.pack > 0 && o.end_of_document.empty())
     throw runtime::failure(2,
-                           "RC8147: --pack {} needs --end-of-document TOKEN, which follows each example and "
-                           "fills up sequences; the plan names it as .end_of_document",
+                           "RC8147: --pack {} needs --end-of-document TOKEN, which is written after each "
+                           "example and fills the rest of a sequence; the plan has it as .end_of_document",
                            o.pack);
 }
 
@@ -106,7 +106,8 @@ std::string write_packed(const tokens_options& o, int filler, token_writer& to, 
   if (n.cut > 0)
     note << "note: "
          << runtime::say(
-                "RC8150: {} of {} examples are longer than --pack {} and lose their ends, {} tokens in all",
+                "RC8150: {} of {} examples are longer than --pack {} and are cut: {} tokens in all are "
+                "dropped",
                 n.cut, n.examples, o.pack, n.lost)
          << "\n";
   const auto room = static_cast<double>(n.sequences) * o.pack;

@@ -10,7 +10,7 @@ void add_conversations(CLI::App& command, tokens_options& to) {
       "--chat", to.chat,
       "the files are JSON lines of conversations, {\"messages\": [{\"role\": \"user\", \"content\": TEXT}, "
       "...]}, written by the chat template of a family: " +
-          chat_templates() + ". FILE.mask next to FILE.bin says which tokens are labels");
+          chat_templates() + ". FILE.mask next to FILE.bin marks the tokens that are labels");
   for (const char* const other : {"--eos", "--bos", "--field"}) chat->excludes(command.get_option(other));
   CLI::Option* const loss = command.add_option("--loss", to.loss,
                                                "the labels of a conversation: assistant, its turns with the "

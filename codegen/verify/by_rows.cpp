@@ -73,11 +73,10 @@ void check_by_rows(const step& d) {
     for (int i = 0; i < static_cast<int>(all.size()); ++i) {
       for (int before : all[i].waits)
         if (open.count(before))
-          refuse(
-              d, {rank, i},
-              "RC7195: certificate, rank {}: op \"{}\" waits for op {}, at whose end the row-pipelined pair "
-              "that it belongs to is still at work",
-              before);
+          refuse(d, {rank, i},
+                 "RC7195: certificate, rank {}: op \"{}\" waits for op {}, which is in a row-pipelined pair "
+                 "that is not done when that op ends",
+                 before);
       for (const access& x : all[i].reads)
         if (gone.count(x.value))
           refuse(d, {rank, i},

@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   CLI::Option* shows =
       app.add_flag("--format", shows_format, "print the fields of a certificate, and check none");
   app.add_option("file", file, "a certificate that a plan's generator wrote")->excludes(shows);
-  app.add_option("--seed", seed, "repeat a check: the seed that it printed; default: drawn anew");
+  app.add_option("--seed", seed, "repeat a check with the seed that it printed (default: a new seed)");
   try {
     app.parse(argc, argv);
     refuse_empty_values(app);

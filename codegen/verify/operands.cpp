@@ -50,11 +50,10 @@ void check_pair(const step& d, id a, id b, bool one_layout) {
       const auto behind_first = static_cast<std::int64_t>(here - (x.*of)[0].begin),
                  there_behind_first = static_cast<std::int64_t>(there - (y.*of)[0].begin);
       if (behind_one_pointer.count(x.does) && behind_first != there_behind_first)
-        refuse(
-            d, a,
-            "RC7251: certificate, rank {}: op \"{}\" has tensor {} {} bytes behind its first, and {} on rank "
-            "{}: the tensors of one call must lie in one order",
-            i, behind_first, there_behind_first, b.rank);
+        refuse(d, a,
+               "RC7251: certificate, rank {}: op \"{}\" has tensor {} {} bytes after its first, and {} on "
+               "rank {}: all members must place the tensors of one call in the same order",
+               i, behind_first, there_behind_first, b.rank);
     }
 }
 
@@ -85,8 +84,8 @@ void check_layout(const step& d, const communicator& g) {
             beginning_of(d, r) == first && same_names(d, r, g.ranks[0]);
   if (alike)
     refuse(
-        "RC7262: certificate: communicator \"{}\" is of arenas with layouts of their own, but its members "
-        "begin with the same tensors at the same bytes and run the same ops",
+        "RC7262: certificate: communicator \"{}\" is marked as having arenas with different layouts, but its "
+        "members begin with the same tensors at the same bytes and run the same ops",
         g.name);
 }
 

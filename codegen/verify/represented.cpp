@@ -41,8 +41,8 @@ class world_checker {
     for (const listed_axis& a : d_.mesh) {
       if (a.size < 1 || a.listed < std::min(a.size, 2) || a.listed > a.size)
         refuse(
-            "RC7255: certificate: axis {} of the world lists {} of its {} indices; expected 2 or more, or "
-            "all",
+            "RC7255: certificate: axis {} of the world lists {} of its {} indices; expected at least 2, or "
+            "all of them",
             a.name, a.listed, a.size);
       ranks = std::min<std::int64_t>(ranks * a.size, std::int64_t{d_.world} + 1);
     }
@@ -110,8 +110,8 @@ class world_checker {
       if (axis < (i == 0 ? 0 : g.along[i - 1] + 1) || axis >= static_cast<int>(d_.mesh.size()) ||
           !is_cut(static_cast<std::size_t>(axis)))
         refuse(
-            "RC7258: certificate: communicator \"{}\" leaves out members along axis {}: these axes must "
-            "rise, and be listed in part",
+            "RC7258: certificate: communicator \"{}\" leaves out members along axis {}: such axes must be in "
+            "ascending order, and the world must list only a part of their indices",
             g.name, axis);
       size *= d_.mesh[static_cast<std::size_t>(axis)].size;
     }
@@ -162,8 +162,8 @@ class world_checker {
     if (!std::equal(w.communicators.begin(), w.communicators.end(), found->communicators.begin(),
                     found->communicators.end(), is_like))
       refuse(
-          "RC7260: certificate, rank {}: the communicators of rank {} of the world are not those of rank {}, "
-          "which it is to be like",
+          "RC7260: certificate, rank {}: the communicators of rank {} of the world differ from those of rank "
+          "{}, which represents it",
           rank, w.number, base);
   }
 

@@ -317,8 +317,8 @@ class schedule_checker {
       for (const auto& [rank, ops] : q.of_side)
         if (n < ops.size()) who.push_back(ops[n]);
       if (who.size() != sides)
-        refuse(who[0], "RC7180: certificate, rank {}: op \"{}\" meets {} of its {} partners", who.size() - 1,
-               sides - 1);
+        refuse(who[0], "RC7180: certificate, rank {}: op \"{}\" is paired with {} of its {} partners",
+               who.size() - 1, sides - 1);
       for (const id& other : who) check_meeting(who[0], other);
       if (q.pair) check_values(who[0], who[1]);
       result_.add(who);
@@ -336,8 +336,8 @@ class schedule_checker {
         first_bytes(x) != first_bytes(y) || x.does != y.does || x.in_bf16 != y.in_bf16 ||
         x.by_rows != y.by_rows)
       refuse(a,
-             "RC7181: certificate, rank {}: op \"{}\" meets op \"{}\" of rank {}: name, message, kind and "
-             "the bytes of each tensor must agree",
+             "RC7181: certificate, rank {}: op \"{}\" is paired with op \"{}\" of rank {}: name, message, "
+             "kind and the bytes of each tensor must be equal",
              y.name, b.rank);
     if (x.position != y.position)
       refuse(a,

@@ -265,8 +265,8 @@ void call_recorder::refuse(const hashed_call& found) const {
   for (const hashed_operand& o : found.operands) list(begins, o.begin);
   for (const int w : found.waits) list(waits, static_cast<std::size_t>(w) + 1);
   throw failure(1,
-                "RC5145: rank {} does not run the {} step that was proven: {}{} of {} is another one{}{} in "
-                "{} on lane {}, with operands at {}{}{}; generate the program again",
+                "RC5145: rank {} does not make the calls of the {} step that was proven: {}{} of {} "
+                "differs{}{} in {} on lane {}, with operands at {}{}{}; generate the program again",
                 index_, proven_.trains ? "training" : "evaluation", which, calls_, proven_.calls,
                 is_one ? ", " : ", the last of them ", found.name, action_,
                 lanes_[static_cast<std::size_t>(found.lane) % lanes_.size()].name, begins,
@@ -281,12 +281,11 @@ void call_recorder::finish() {
   places.deterministic = about_.deterministic;
   const std::uint64_t all = hash_of(hash_of(hash_, queues_), places);
   if (calls_ == proven_.calls && all == proven_.hash) return;
-  throw failure(
-      1,
-      "RC5146: rank {} does not run the {} step that was proven: after call {} of {}, in {}, it ends "
-      "in another way, its tables name other places, or its target or `deterministic` is another; generate "
-      "the program again",
-      index_, proven_.trains ? "training" : "evaluation", calls_, proven_.calls, action_);
+  throw failure(1,
+                "RC5146: rank {} does not make the calls of the {} step that was proven: after call {} of "
+                "{}, in {}, the step ends differently, or the offsets in its tables, its target or "
+                "`deterministic` differ; generate the program again",
+                index_, proven_.trains ? "training" : "evaluation", calls_, proven_.calls, action_);
 }
 
 }  // namespace rankc::runtime

@@ -73,7 +73,7 @@ void embedded::check_labels(std::span<const std::int32_t> labels,
     if (about.ignores_label_of(tokens[i]) && labels[i] != about.ignored_label)
       throw failure(1,
                     "RC6260: element {} of targets is {}, and its token ends a document; this plan ignores "
-                    "labels across documents: give {}",
+                    "the labels of such tokens: give {}",
                     i, labels[i], about.ignored_label);
 }
 

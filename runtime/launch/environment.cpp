@@ -187,8 +187,8 @@ std::string note_of_unused_place(const environment& get, const std::string& laun
   for (const family& f : families)
     if (from.is_complete(f))
       return say(
-          "RC5372: --launch {} is given, so this process starts all ranks, and {}={} and {}={} are not "
-          "used; leave --launch out to start one rank in each process of {}, or unset both",
+          "RC5372: --launch {} is given, so this process starts all ranks, and {}={} and {}={} are ignored; "
+          "leave --launch out to start one rank in each process of {}, or unset both",
           launch, f.rank, from.text(f.rank), f.world, from.text(f.world), f.name);
   return "";
 }

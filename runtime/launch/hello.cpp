@@ -45,8 +45,8 @@ void list_twice_claimed(std::vector<std::string>& faults, const std::vector<hell
   for (std::size_t i = 0; i < joined.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (joined[i].rank == joined[j].rank)
-        faults.push_back(say("RC5316: {} and {} are the same rank; each rank must be there once",
-                             joined[j].who(), joined[i].who()));
+        faults.push_back(say("RC5316: {} and {} are the same rank; start each rank once", joined[j].who(),
+                             joined[i].who()));
 }
 
 void list_missing(std::vector<std::string>& faults, const std::vector<hello>& joined, int world) {
@@ -58,8 +58,9 @@ void list_missing(std::vector<std::string>& faults, const std::vector<hello>& jo
   for (const auto& [host, count] : arrived)
     hosts += fmt::format("{}{} of {}", hosts.empty() ? "" : ", ", count, host);
   if (missing.size() == 1)
-    faults.push_back(say("RC5317: rank {} has not come; arrived: {}", missing.front(), hosts));
-  else faults.push_back(say("RC5318: ranks {} have not come; arrived: {}", ranks_text(missing), hosts));
+    faults.push_back(say("RC5317: rank {} has not connected; connected: {}", missing.front(), hosts));
+  else
+    faults.push_back(say("RC5318: ranks {} have not connected; connected: {}", ranks_text(missing), hosts));
 }
 
 /// The first pair of lines that differ; empty if the listings are equal.

@@ -40,14 +40,14 @@ on_failed_try note_of_waiting(const launched& place, const limits& times, const 
 std::string note_of_secret(const launched& place) {
   if (place.is_job_named)
     return say(
-        "RC5370: RANKC_SECRET is not set, so ranks of this job are known by its name alone ({}); anybody who "
+        "RC5370: RANKC_SECRET is not set, so only the name of the job ({}) identifies its ranks; anybody who "
         "knows the name and reaches port {} can stop the job: set RANKC_SECRET to 32 random hexadecimal "
         "digits, the same on all ranks",
         place.job, place.port);
   return say(
-      "RC5371: neither RANKC_SECRET nor RANKC_JOB is set, and {} gives this job no name, so the ranks of "
-      "another job that meets at port {} may be taken for ranks of this one: set RANKC_SECRET to 32 random "
-      "hexadecimal digits, the same on all ranks",
+      "RC5371: neither RANKC_SECRET nor RANKC_JOB is set, and {} gives this job no name, so ranks of another "
+      "job at port {} may be taken for ranks of this one: set RANKC_SECRET to 32 random hexadecimal digits, "
+      "the same on all ranks",
       place.family, place.port);
 }
 

@@ -87,12 +87,11 @@ void coordinator::star::look_at_exchanges(deadline now) {
     std::vector<int> missing;
     for (int r = 0; r < world_; ++r)
       if (!e.from.contains(r)) missing.push_back(r);
-    fail(
-        missing.front(), 70,
-        say("RC5349: these ranks did not come to the exchange \"{}\" within {} s, while the others wait: {}. "
-            "Rank {} is {}",
-            name, whole_seconds(limits_.exchange), ranks_text(missing), missing.front(),
-            watch_.work_of(missing.front())));
+    fail(missing.front(), 70,
+         say("RC5349: these ranks did not reach the exchange \"{}\" within {} s, while the others wait: {}. "
+             "Rank {} is {}",
+             name, whole_seconds(limits_.exchange), ranks_text(missing), missing.front(),
+             watch_.work_of(missing.front())));
   }
 }
 

@@ -24,7 +24,8 @@ void coordinator::star::take_hello(connection& c, const frame& f) {
   hello h = unpack_hello(f.body);
   if (phase_ == phase::over) tell_verdict(c, verdict_code_, verdict_, true);
   if (phase_ == phase::running)
-    tell_verdict(c, 75, say("RC5346: {} came after the job started with all its {} ranks", h.who(), world_),
+    tell_verdict(c, 75,
+                 say("RC5346: {} connected after the job had started with all its {} ranks", h.who(), world_),
                  false);
   c.closing = phase_ == phase::over || phase_ == phase::running;
   if (c.closing) return;

@@ -150,9 +150,9 @@ std::string watch::lost_between() const {
       if (theirs == ranks_.end()) continue;
       for (const auto& [communicator, count] : theirs->second.carried)
         if (communicator == s.communicator && count > s.number)
-          add(text,
-              say("RC5350: {} is {} and waits for {}, but {} has done its part; it was lost between them",
-                  who_(rank), text_of(s), s.awaited, who_(other)));
+          add(text, say("RC5350: {} is {} and waits for {}, but {} has completed its part; the message was "
+                        "lost between them",
+                        who_(rank), text_of(s), s.awaited, who_(other)));
     }
   }
   return text;
@@ -172,10 +172,10 @@ std::string watch::waits_of(int root) const {
 // The position of a rank that holds up the others, and the ranks that wait for it.
 std::string watch::hold_up_of(int rank) const {
   const standing& s = ranks_.at(rank);
-  std::string text =
-      s.waits
-          ? say("RC5352: {} is stuck {}, and waits for {}", who_(rank), text_of(s), s.awaited)
-          : say("RC5353: {} is stuck {}, in computation or other code of its own", who_(rank), text_of(s));
+  std::string text = s.waits
+                         ? say("RC5352: {} is stuck {}, and waits for {}", who_(rank), text_of(s), s.awaited)
+                         : say("RC5353: {} is stuck {}, in computation or other code outside communication",
+                               who_(rank), text_of(s));
   if (const std::string waits = waits_of(rank); !waits.empty()) text += "; " + waits;
   return text;
 }

@@ -76,7 +76,7 @@ void array_folder::open(const std::filesystem::path& folder, const input_row& in
   const std::uint64_t samples = file.shape().front();
   if (samples == 0) throw failure(1, "RC6250: {} has no samples", file.name());
   if (!arrays_.empty() && samples != samples_)
-    throw failure(1, "RC6251: {} has {} samples, and {} has {}; expected as many", file.name(), samples,
+    throw failure(1, "RC6251: {} has {} samples, and {} has {}; expected equal numbers", file.name(), samples,
                   arrays_.front().file.name(), samples_);
   samples_ = samples;
   arrays_.push_back({std::move(file), input, count_of_sample(about, input)});

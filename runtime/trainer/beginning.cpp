@@ -108,11 +108,10 @@ beginning begin_run(const description& about, const options& o, console& say) {
   b.state.plan_hash = about.plan_hash;
   if (o.run == options::command::train && o.steps > 0) b.state.last_step = o.steps;
   if (o.data && !o.labels && !b.state.labels.empty())
-    say.line(
-        "note: " +
-        runtime::say("RC6291: the labels of {} are its own tokens, but the run had --labels {}; for other "
-                     "labels give --labels PREFIX",
-                     *o.data, b.state.labels));
+    say.line("note: " +
+             runtime::say("RC6291: --data {} is given without --labels, so its labels are its tokens, but "
+                          "the run had --labels {}; for other labels give --labels PREFIX",
+                          *o.data, b.state.labels));
   set_data(b.state, about, o);
   set_recipe(b.state.train, o, b.state.last_step);
   if (b.from && o.run == options::command::train)
@@ -128,9 +127,10 @@ void set_weights(engine& e, const beginning& b, const options& o, console& say) 
   const std::vector<std::string> started = load_weights(e, b.state.init, o.where, &notes);
   for (const std::string& note : notes) say.line("note: " + note);
   if (!started.empty())
-    say.line(fmt::format(
-        "note: {} has nothing beside its weights; {} parameters of lora start as by hash:1, {} to {}",
-        b.state.init, started.size(), started.front(), started.back()));
+    say.line(
+        fmt::format("note: {} has no LoRA adapters; {} parameters of lora start with the values of --init "
+                    "hash:1, {} to {}",
+                    b.state.init, started.size(), started.front(), started.back()));
 }
 
 std::uint64_t tokens_per_step(const description& about) {

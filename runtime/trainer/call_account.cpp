@@ -15,7 +15,7 @@ namespace rankc::runtime {
 
 namespace {
 
-constexpr const char* columns = "{:<26}{:>8}{:>11}{:>9}{:>12}{:>10}{:>10}{:>14}{:>9}";
+constexpr const char* columns = "{:<26}{:>8}{:>11}{:>9}{:>16}{:>10}{:>10}{:>14}{:>9}";
 constexpr const char* kind_names[]{"products", "attention", "passes over memory", "optimizer",
                                    "communication"};
 
@@ -118,7 +118,7 @@ call_account account_of(const description& about, int rank, std::span<const std:
 }
 
 std::vector<std::string> account_table(const call_account& account) {
-  std::vector<std::string> lines{fmt::format(columns, "", "calls", "ms", "share", "beside, ms", "TFLOP/s",
+  std::vector<std::string> lines{fmt::format(columns, "", "calls", "ms", "share", "overlapped, ms", "TFLOP/s",
                                              "GB/s", "roofline, ms", "reached")};
   std::map<call_kind, sum> kinds;
   for (const measured_calls& c : account.calls) kinds[c.of->kind].add(c);

@@ -104,8 +104,8 @@ std::vector<std::string> notes_of_latest(const fs::path& path, const fs::path& f
     return {say("RC6506: checkpoint {} is used, because the newest is not known: {}", first, f.what())};
   }
   if (name.empty() || path == first || name == first.filename() || step_of(name) == step_of(first)) return {};
-  return {
-      say("RC6500: {} names \"{}\", which is not a checkpoint; {} is used", path / latest_file, name, first)};
+  return {say("RC6500: {} points to \"{}\", which is not a checkpoint; {} is used instead",
+              path / latest_file, name, first)};
 }
 
 /// The checkpoints of a path that every process sees, in the order of the first process.
@@ -171,9 +171,10 @@ open_checkpoint open_newest(const description& about, const fs::path& path, cons
   const std::vector<fs::path> all = seen_by_all(find_checkpoints(path), where);
   if (all.empty()) {
     const fs::path newest = find_checkpoint(path);  // throws for a path without a checkpoint
-    throw failure(
-        65, "RC6503: {} holds no checkpoint that all processes see; this one sees {}. Use shared storage",
-        path, newest);
+    throw failure(65,
+                  "RC6503: {} holds no checkpoint that all processes can read; this one can read {}. Use "
+                  "shared storage",
+                  path, newest);
   }
   std::vector<std::string> notes = notes_of_latest(path, all.front()), faults;
   for (const fs::path& folder : all) {

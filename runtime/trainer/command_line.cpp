@@ -82,30 +82,27 @@ void add_options_of_both(CLI::App& app, options& o, raw_options& raw) {
            "hash:SEED, FILE.safetensors, or a folder: with model.safetensors, of Hugging Face, or a "
            "checkpoint (default hash:1)");
   app.add_option("--seed", raw.seed, "the same as --init hash:S")->check(seed());
-  add_name(
-      app, "--data", o.data,
-      "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
-      "of these, links to files included, or a quoted pattern; "
-      "A:0.7,B:0.3 by weights; arith:SEED, rand:SEED (default arith:1234); arrays:DIR, a folder with a file "
-      "NAME.npy for each input of a model that declares inputs. FILE.mask beside FILE.bin says which "
-      "tokens are labels, and FILE.weights has their weights");
+  add_name(app, "--data", o.data,
+           "a text file, whose bytes are tokens; FILE.bin of llm.c, or of Megatron with its .idx; a folder "
+           "of these, links to files included, or a quoted pattern; A:0.7,B:0.3 by weights; arith:SEED, "
+           "rand:SEED (default arith:1234); arrays:DIR, a folder with a file NAME.npy for each input of a "
+           "model that declares inputs. FILE.mask next to FILE.bin marks the tokens that are labels, "
+           "and FILE.weights has their weights");
   add_name(app, "--labels", o.labels,
-           "PREFIX.bin and PREFIX.idx of Megatron: a label for each token of --data, with which the token "
-           "itself is replaced as a target; the plan's .ignored_label is ignored (default: the tokens)");
-  add_name(
-      app, "--load", o.load,
-      "continue from this checkpoint, with its data and recipe where not given here: each source goes on at "
-      "its next token, new data begins at its beginning, and a note says what changes");
+           "PREFIX.bin and PREFIX.idx of Megatron: a label for each token of --data, which replaces that "
+           "token where it is a target; the plan's .ignored_label is ignored (default: the tokens)");
+  add_name(app, "--load", o.load,
+           "continue from this checkpoint, with its data and recipe where not given here: each source "
+           "continues at its next token, new data begins at its beginning, and a note says what changes");
   add_name(app, "--launch", o.launch,
            "threads: all ranks in this process; processes: one process per rank, on this machine (default: "
            "one rank per process that torchrun, mpirun or srun has started, else threads)");
   add_name(app, "--products", o.where.products,
-           "the file that keeps which algorithm of cuBLASLt does each product on a GPU: read at the start, "
-           "and what is timed anew is "
-           "added; none: time all (default ~/.cache/rankc/products.tsv)");
+           "the file with the fastest cuBLASLt algorithm of each GEMM on a GPU: read at the start; newly "
+           "timed GEMMs are added; none: time all (default ~/.cache/rankc/products.tsv)");
   app.add_option("--peers", raw.peers,
-                 "off: NCCL alone moves data between the GPUs of one process; on: copy engines and kernels "
-                 "that use the other GPUs' memory do, too (default on)");
+                 "off: only NCCL moves data between the GPUs of one process; on: copy engines and "
+                 "peer-memory kernels do, too (default on)");
   app.add_option("--inject", raw.inject,
                  "a fault on purpose, in test builds: "
                  "rank=R,op=N|after|save[,step=S],kill|stop|exit|abort|throw|delay=2s|"
@@ -125,7 +122,8 @@ void add_options_of_training(CLI::App& app, options& o) {
       app, "--shuffle", o.shuffle,
       "order of the windows of files: none, one after the other (default); SEED, drawn for each epoch by a "
       "counter-based generator (Philox); megatron:SEED[:SAMPLES], the order of Megatron's GPTDataset");
-  add_name(app, "--eval-data", o.eval_data, "held-out data, spelt as --data: the run must not train on it");
+  add_name(app, "--eval-data", o.eval_data,
+           "held-out data, in the form of --data: the run must not train on it");
   app.add_option(
          "--eval-fraction", o.eval_fraction,
          "or hold out this share of the end of --data (default 0.05 with --eval-every). A resumed run "
@@ -139,16 +137,14 @@ void add_options_of_training(CLI::App& app, options& o) {
   app.add_option_function<std::string>(
       "--skip-batches", [&o](const std::string& text) { o.skipped = parse_step_range(text); },
       "A:B, leave out the batches of steps A to B: step A trains on the batch after them. For a run that "
-      "goes on "
-      "from a checkpoint of before a NaN or a spike of the loss");
+      "continues from a checkpoint before a NaN or a spike of the loss");
   add_name(app, "--metrics", o.metrics, "one JSON object a step into this file");
   add_name(app, "--tensorboard", o.tensorboard, "event files for TensorBoard into this folder");
   add_name(app, "--trace", o.trace,
            "time the last step, and write what each rank did into this file, for Perfetto and for "
            "the generator's timeline --measured");
-  app.add_option(
-         "--check-replicas", o.check_replicas,
-         "after every N steps compare the weights and moments that several ranks hold alike, bit for bit")
+  app.add_option("--check-replicas", o.check_replicas,
+                 "after every N steps compare, bit for bit, the weights and moments that several ranks hold")
       ->check(whole_number(1));
   auto* save = add_name(app, "--save", o.save,
                         "write a checkpoint into this folder at the end, and where a signal stops the run; "
@@ -156,7 +152,7 @@ void add_options_of_training(CLI::App& app, options& o) {
   app.add_option("--save-every", o.save_every, "and after every N steps")
       ->check(whole_number(1))
       ->needs(save);
-  app.add_option("--keep", o.keep, "of the checkpoints there let the newest N stay (default: all)")
+  app.add_option("--keep", o.keep, "keep only the newest N checkpoints (default: all)")
       ->check(whole_number(1))
       ->needs(save);
 }
@@ -173,9 +169,10 @@ void add_options_of_measuring(CLI::App& app, options& o, raw_options& raw) {
 
 void add_options_of_generation(CLI::App& app, options& o) {
   add_name(app, "--load", o.load, "the checkpoint")->required();
-  auto* prompt = app.add_option("--prompt", o.prompt, "text to go on from (default: a line's end)");
+  auto* prompt =
+      app.add_option("--prompt", o.prompt, "text that the model continues (default: a line break)");
   add_name(app, "--prompt-tokens", o.prompt_tokens,
-           "or the tokens in this file, as numbers; what follows is printed so too")
+           "or the tokens in this file, as numbers; the continuation is printed as numbers too")
       ->excludes(prompt);
   add_name(
       app, "--tokenizer", o.tokenizer,
@@ -192,10 +189,12 @@ void add_options_of_generation(CLI::App& app, options& o) {
       ->needs(chat);
   app.add_option("--tokens", o.tokens, "to generate (default 200)")->check(whole_number(1));
   app.add_option("--temperature", o.temperature,
-                 "0: always the likeliest token; 1: by the model's own chances (default 0.8)")
+                 "0: always the likeliest token; 1: the model's distribution (default 0.8)")
       ->check(non_negative());
-  app.add_option("--top-k", o.top_k, "of the K likeliest tokens (default: of all)")->check(whole_number(1));
-  app.add_option("--seed", o.sampling_seed, "of what is drawn: the same text for the same seed (default 1)")
+  app.add_option("--top-k", o.top_k, "draw from the K likeliest tokens (default: from all)")
+      ->check(whole_number(1));
+  app.add_option("--seed", o.sampling_seed,
+                 "of the random draws: the same text for the same seed (default 1)")
       ->check(seed());
 }
 
@@ -229,7 +228,7 @@ void check(options& o, const raw_options& raw) {
     throw failure(2, "RC6031: --peers {} is unknown; give on or off", raw.peers);
   o.where.maps_peers = raw.peers == "on";
   if (!o.load.empty() && (!o.init.empty() || raw.seed))
-    throw failure(2, "RC6022: --load {} brings the weights; leave out --init and --seed", o.load);
+    throw failure(2, "RC6022: --load {} loads the weights; leave out --init and --seed", o.load);
   if (raw.seed) {
     if (!o.init.empty() && hash_seed(o.init) != raw.seed)
       throw failure(2, "RC6023: --seed {} contradicts --init {}; give one of them", *raw.seed, o.init);
@@ -238,13 +237,12 @@ void check(options& o, const raw_options& raw) {
   if (o.init.empty() && o.load.empty()) o.init = "hash:1";
   hash_seed(o.init);
   if (o.labels && !o.data)
-    throw failure(2, "RC6224: --labels {} needs --data, whose labels they are", *o.labels);
+    throw failure(2, "RC6224: --labels {} needs --data with the tokens of these labels", *o.labels);
   if (o.data) parse_data_spec(*o.data, o.labels.value_or(""));
   if (o.eval_data) parse_data_spec(*o.eval_data);
   if (o.shuffle) parse_shuffle(*o.shuffle);
   if (o.eval_data && o.eval_fraction)
-    throw failure(2, "RC6024: --eval-data {} brings the held-out data; leave out --eval-fraction",
-                  *o.eval_data);
+    throw failure(2, "RC6024: --eval-data {} is the held-out data; leave out --eval-fraction", *o.eval_data);
 }
 
 }  // namespace
@@ -283,14 +281,14 @@ std::optional<options> parse_command_line(const description& about, int argc, co
   auto* generating = app.add_subcommand("generate", "print text from a checkpoint");
   auto* scoring = app.add_subcommand("score", "print log-probabilities of given continuations");
   auto* describe = app.add_subcommand(
-      "describe", "print what the plan is, without starting it, or where the time of its steps goes");
+      "describe", "print the plan without starting it, or the time of each call of a step");
   auto* export_weights =
       app.add_subcommand("export", "write a checkpoint's weights for other programs, without starting it");
   std::int64_t train_steps = 0, eval_steps = 0;
   train
       ->add_option("--steps", train_steps,
-                   "steps of the run in all, those before a loaded checkpoint counted (default 100, or what "
-                   "the checkpoint's run was to take)")
+                   "total steps of the run, those before a loaded checkpoint included (default 100, or the "
+                   "checkpoint's last step)")
       ->check(whole_number(1));
   eval->add_option("--steps", eval_steps,
                    "measure at most N batches (default: each sample once; of data without an end 10 batches)")

@@ -38,7 +38,7 @@ void console::print(const std::string& text) {
   clear();
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return;
   failed_ = true;
-  say_error("{}\n", say("RC6040: standard output cannot be written: {}; the run goes on without it",
+  say_error("{}\n", say("RC6040: standard output cannot be written: {}; the run continues without it",
                         std::strerror(errno)));
   std::clearerr(stdout);
 }

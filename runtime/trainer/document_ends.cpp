@@ -42,8 +42,8 @@ std::string note_without_end(const opened_source& source, int end) {
         "documents begin where the .idx file says",
         end, path, documents);
   return say(
-      "RC6199: the plan's end_of_document, token {}, is not found in {} ({}), so its documents attend "
-      "to each other; append the token to each document where the data is made",
+      "RC6199: the plan's end_of_document, token {}, does not occur in {} ({}), so its documents attend to "
+      "each other; append the token to each document when you make the data",
       end, path,
       source.tokens->has_sequences() ? "at the ends of its first 1024 sequences"
                                      : "in its first 2^20 tokens");

@@ -48,11 +48,11 @@ std::optional<std::string> check_earlier_run(const options& o, const beginning& 
   if (!is_same_run(earlier, b.state))
     throw failure(2,
                   "RC6532: --save {} has checkpoints of another run: plan {}, step {} of {}, saved {}; give "
-                  "this run another folder, or go on with that run: --load {}",
+                  "this run another folder, or continue that run: --load {}",
                   o.save, earlier.plan, earlier.step, earlier.last_step, time_of(there.front()), o.save);
   return say(
       "RC6534: {} has checkpoints of this same run up to step {}; this start replaces them from step {} on; "
-      "--load {} goes on instead",
+      "--load {} continues that run instead",
       o.save, earlier.step, b.state.step + 1, o.save);
 }
 

@@ -61,7 +61,7 @@ class evaluation {
   evaluated_loss loss_of(const read_sample& read, std::uint64_t samples) {
     const auto loss =
         mean_loss(e_, read, samples, [this](std::uint64_t batch) { return loss_of_batch(batch); });
-    if (!loss) throw failure(1, "RC6175: no label of the {} samples counts in the loss", samples);
+    if (!loss) throw failure(1, "RC6175: the {} samples have no label that counts in the loss", samples);
     return *loss;
   }
 

@@ -170,7 +170,7 @@ std::vector<std::string> notes_on_config(const description& about, const hugging
   if (key.empty() || value_of(config, enabled) != true || coefficient == balance) return {};
   return {
       say("RC6642: {}: transformers trains this model with {} {}, and plan {} with a balance loss of {}; "
-          "the plan's is used",
+          "rankc uses the plan's",
           file, key, shown(coefficient), about.name, fmt::format("{}", balance))};
 }
 

@@ -69,8 +69,8 @@ numbered without_layer(const std::string& name) {
 /// Errors: failure (1) that names the first row that is not.
 void check_rows(const description& about, const hugging_face_model& model) {
   const auto refuse = [&](const tensor_rule& r, const char* why) {
-    throw failure(1, "RC6547: plan {}: its model's row of Hugging Face's names for {}, {}, {}", about.name,
-                  r.ours, r.theirs, why);
+    throw failure(1, "RC6547: plan {}: in the hugging_face_format of its model the row {}, {}, {}",
+                  about.name, r.ours, r.theirs, why);
   };
   for (auto r = model.tensors.begin(); r != model.tensors.end(); ++r) {
     if (r->of_experts() && model.experts == 0) refuse(*r, "is of experts (@), but `experts` is 0");

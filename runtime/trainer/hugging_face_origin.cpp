@@ -43,9 +43,10 @@ std::optional<fs::path> find_origin(const description& about, const fs::path& ch
     if (checkpoints.empty()) return std::nullopt;  // a weights file with the plan's names
     at = checkpoints.front();
   }
-  throw failure(
-      1, "RC6523: {} began with a checkpoint, that one with another, and so on, {} times; give --source",
-      checkpoint, longest_chain);
+  throw failure(1,
+                "RC6523: {} began with a checkpoint, which began with another, and so on for {} checkpoints; "
+                "give --source",
+                checkpoint, longest_chain);
 }
 
 hugging_face_origin::hugging_face_origin(const description& about, const hugging_face_model& model,

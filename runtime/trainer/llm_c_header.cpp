@@ -33,7 +33,7 @@ llm_c_header read_llm_c_header(const mapped_file& file) {
   if (form == nullptr)
     throw failure(1,
                   "RC6153: {} begins with {}, but llm.c's files begin with {} (uint16 tokens) or {} "
-                  "(uint32); Megatron's have a .idx file beside them",
+                  "(uint32); Megatron's need a .idx file of the same name in their folder",
                   name, magic, narrow_llm_c.magic, wide_llm_c.magic);
   if (version != form->version)
     throw failure(1, "RC6154: {} has version {}; of files that begin with {}, only version {} can be read",

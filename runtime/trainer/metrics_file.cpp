@@ -34,7 +34,7 @@ class earlier_file {
     if (descriptor_ < 0) fail_to_write(file, 1);
     if (try_lock(descriptor_) != lock::taken) return true;
     close();
-    throw failure(2, "RC6125: --metrics {} is written by another run; give this run a file of its own", file);
+    throw failure(2, "RC6125: --metrics {} is written by another run; give this run another file", file);
   }
 
   /// False if another file got the name before this one was locked.
@@ -104,9 +104,8 @@ metrics_file::metrics_file(const fs::path& file, std::optional<std::int64_t> aft
   }
   if (!is_free) out_.put_in_place();
   else if (!out_.put_in_free_place())
-    throw failure(
-        2, "RC6127: --metrics {} has just been created by another run; give this run a file of its own",
-        file);
+    throw failure(2, "RC6127: --metrics {} has just been created by another run; give this run another file",
+                  file);
   if (!out_.is_locked() && !is_stream(file))
     notes_.push_back(fmt::format(
         "{}: its file system has no locks; a second run that writes it is not noticed", file.string()));
@@ -118,7 +117,7 @@ void metrics_file::write(const step_metrics& m) {
     out_.file().append_whole(json_line(m) + "\n");
   } catch (const failure& f) {
     failed_ = true;
-    say_error("{}; training goes on without it from step {} on\n", f.what(), m.step);
+    say_error("{}; training continues without it from step {} on\n", f.what(), m.step);
   }
 }
 

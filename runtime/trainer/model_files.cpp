@@ -53,7 +53,7 @@ fs::path file_within(const fs::path& folder, const std::string& name, const fs::
                      int exit_code) {
   if (is_plain_name(name)) return folder / name;
   throw failure(exit_code,
-                "RC6588: {} names the file \"{}\"; it may name files of its own folder only, without a path",
+                "RC6588: {} names the file \"{}\"; it may name files in its own folder only, without a path",
                 named_by, name);
 }
 

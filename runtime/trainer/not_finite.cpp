@@ -87,7 +87,7 @@ std::string find_origin(engine& e, const placement& where, const step_input& in,
   if (!first.empty()) return without_order(first);
   if (!is_finite(again->out)) return gradient;
   const std::string fault =
-      say("RC6562: the repeated step gives finite numbers; memory or a processor of a machine is faulty");
+      say("RC6562: the repeated step gives finite numbers, so memory or a processor of a machine is faulty");
   return gradient.empty() ? fault : gradient + "; " + fault;
 }
 

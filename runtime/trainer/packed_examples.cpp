@@ -17,7 +17,7 @@ void note_borders(const std::vector<packed_file>& files, std::uint64_t seq, std:
   if (other != files.end())
     notes.push_back(
         say("RC6222: {} is packed into sequences of {} tokens, but a sequence of this plan has {}, so "
-            "sequences begin inside examples; pack it again by `rankc tokens --pack {}`",
+            "sequences begin inside examples; pack it again with `rankc tokens --pack {}`",
             other->name, other->length, seq, seq));
   const auto shifted = std::find_if(files.begin(), files.end(), [&](const packed_file& f) {
     return f.length == seq && f.first % seq != 0;
@@ -25,8 +25,8 @@ void note_borders(const std::vector<packed_file>& files, std::uint64_t seq, std:
   if (shifted != files.end())
     notes.push_back(
         say("RC6290: {} is packed into sequences of {} tokens, but begins at token {} of its source, so "
-            "sequences begin inside examples; pack the files before it by `rankc tokens --pack {}` too, or "
-            "give it as a source of its own, as in A:0.5,B:0.5",
+            "sequences begin inside examples; pack the files before it with `rankc tokens --pack {}` too, or "
+            "give it as a separate source, as in A:0.5,B:0.5",
             shifted->name, shifted->length, shifted->first, seq));
 }
 
@@ -43,7 +43,7 @@ std::vector<std::string> notes_on_packing(const description& about,
     if (about.end_of_document < 0)
       notes.push_back(
           say("RC6223: the packed examples of {} attend to each other, because this plan has no "
-              ".end_of_document; give it the token with which they were packed",
+              ".end_of_document; set it to the token that --end-of-document had",
               source.from.path));
   }
   return notes;

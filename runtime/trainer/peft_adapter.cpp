@@ -53,11 +53,10 @@ std::string name_in_layers(const std::string& module) {
 }
 
 [[noreturn]] void refuse(const description& about, const std::string& parameter, const std::string& why) {
-  throw failure(
-      1,
-      "RC6524: plan {}: {} has no form in PEFT's adapters, because {}; give --merge, which adds the "
-      "adapters to the weights, or --format safetensors",
-      about.name, parameter, why);
+  throw failure(1,
+                "RC6524: plan {}: {} cannot be written as a PEFT adapter, because {}; give --merge, which "
+                "adds the adapters to the weights, or --format safetensors",
+                about.name, parameter, why);
 }
 
 /// The tensor of a parameter that is not an expert weight.

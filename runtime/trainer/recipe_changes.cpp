@@ -47,15 +47,16 @@ std::vector<std::string> recipe_changes(const description& plan, const run_state
   for (std::size_t i = 0; i < of_plan.size(); ++i) {
     const auto& [name, option, text] = of_plan[i];
     if (text != of_saved_plan[i].text && text != of_now[i].text && of_now[i].text == of_saved[i].text)
-      notes.push_back(say("RC6195: this run keeps the {} {}; the plan has {} now, which {} takes", name,
-                          of_now[i].text, text, fmt::format("{} {}", option, text)));
+      notes.push_back(
+          say("RC6195: this run keeps the {} {} of its checkpoint; the plan has {} now: give {} to take it",
+              name, of_now[i].text, text, fmt::format("{} {}", option, text)));
   }
   if (!saved.plan_train) return notes;
   const plan_optimizer own = optimizer_of(plan), own_before = saved.optimizer.value_or(own);
   if (!own.name.empty() && own.name != own_before.name)
     notes.push_back(
-        say("RC6173: the optimizer is {} now, as in the plan; before the checkpoint it was {}, "
-            "whose moments {} takes over",
+        say("RC6173: the optimizer is {} now, as in the plan; until the checkpoint it was {}, and {} "
+            "continues with its moments",
             own.name, own_before.name, own.name));
   const auto values = plan_values(plan.train, own),
              values_before = plan_values(*saved.plan_train, own_before);

@@ -149,7 +149,7 @@ class resumption {
       set_held_from(source, to);
       move_windows(source.size(), to);
     } else if (const double before = known.is_current ? to.share : 0; before != share) {
-      note(say("RC6185: {} goes on after {} tokens of it; its share is {} and was {}", to.name, to.tokens,
+      note(say("RC6185: {} continues after {} of its tokens; its share is {} and was {}", to.name, to.tokens,
                fmt::format("{}", share), fmt::format("{}", before)));
     }
   }
@@ -175,8 +175,8 @@ class resumption {
                                  static_cast<std::uint64_t>(to.seq)};
     to.place.first_token = before.token(to.place.first_sample);
     to.place.first_sample = 0;
-    note(say("RC6181: {} goes on at its token {}; seq is {} and was {}", to.name, to.place.first_token, seq_,
-             to.seq));
+    note(say("RC6181: {} continues at its token {}; seq is {} and was {}", to.name, to.place.first_token,
+             seq_, to.seq));
   }
 
   /// Computes the first held-out token for older checkpoints, which record only the held-out share.

@@ -20,7 +20,7 @@ const layout& layout_with_logits(const description& about) {
   const layout& where = about.layouts[static_cast<std::size_t>(about.loss_at())];
   if (where.logits.rows > 0) return where;
   throw failure(1,
-                "RC6065: plan {} leaves no logits after a forward, because its last layer is not a cross "
+                "RC6065: plan {} computes no logits in a forward, because its last layer is not a cross "
                 "entropy over a vocabulary",
                 about.name);
 }

@@ -34,7 +34,7 @@ token_stream open_labels(const data_source& from, const token_stream& tokens, in
   if (!tokens.has_sequences() || !labels.has_sequences())
     throw failure(1,
                   "RC6220: --labels {} and --data {} must both be .bin files of Megatron with a .idx file; a "
-                  "mask is beside a .bin of llm.c",
+                  ".bin of llm.c has a mask next to it instead",
                   from.labels, from.path);
   const auto &of_tokens = tokens.pieces(), &of_labels = labels.pieces();
   const auto [t, l] =
@@ -102,7 +102,7 @@ std::vector<opened_source> open_sources(const data_spec& spec, int vocab,
     const token_mask* const mask = source.tokens->first_mask();
     if (mask != nullptr && !ignored)
       throw failure(1,
-                    "RC6219: {} says which labels the loss ignores, but this plan ignores none; give it "
+                    "RC6219: {} marks labels to ignore, but this plan ignores none; set "
                     "training{.ignored_label = -100}, or remove the mask to train on all tokens",
                     mask->name());
     if (!from.labels.empty()) source.labels = open_labels(from, *source.tokens, vocab, ignored);

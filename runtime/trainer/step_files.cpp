@@ -18,7 +18,7 @@ step_files::step_files(const options& o, const run_state& begins, console& say) 
   if (!o.tensorboard.empty()) tensorboard_.emplace(o.tensorboard, begins.step + 1);
   if (tensorboard_ && tensorboard_->had_curves() && o.load.empty())
     say.line("note: " + runtime::say("RC6128: --tensorboard {} has curves of an earlier run, and TensorBoard "
-                                     "shows those of this run in their place; give each run a folder",
+                                     "will show those of this run instead; give each run its own folder",
                                      o.tensorboard));
 }
 

@@ -103,7 +103,7 @@ void tensorboard_file::write_record(const std::string& bytes) {
     out_.append_whole(length + bytes_of(masked_crc32c(length)) + bytes + bytes_of(masked_crc32c(bytes)));
   } catch (const failure& f) {
     failed_ = true;
-    say_error("{}; training goes on without it\n", f.what());
+    say_error("{}; training continues without it\n", f.what());
   }
 }
 

@@ -70,11 +70,10 @@ void token_stream::add_file(const fs::path& file) {
   mapped_file mapped(file);
   if (file.extension() != ".bin") {
     if (const std::string_view by = compression_of(mapped.bytes()); !by.empty())
-      throw failure(
-          1,
-          "RC6214: {} is compressed by {}, and --data reads bytes as they are; decompress it, or make tokens "
-          "of it: rankc tokens --out FILE.bin {}",
-          mapped.name(), by, mapped.name());
+      throw failure(1,
+                    "RC6214: {} is compressed with {}, and --data does not decompress; decompress it, or "
+                    "make tokens from it: rankc tokens --out FILE.bin {}",
+                    mapped.name(), by, mapped.name());
     const auto nul = file.extension() == ".txt" ? std::string_view::npos : mapped.bytes().find('\0');
     if (nul != std::string_view::npos)
       throw failure(
@@ -142,8 +141,8 @@ void token_stream::add_companions(std::uint64_t tokens) {
 void token_stream::add_megatron(mapped_file file, const fs::path& index_file) {
   if (const auto mask = beside_tokens(file.name(), ".mask"))
     throw failure(1,
-                  "RC6215: {} is beside a file of Megatron, and a mask is read beside a .bin of llm.c alone; "
-                  "remove it, and give the labels as --labels PREFIX",
+                  "RC6215: {} is a mask next to a file of Megatron, but only a .bin of llm.c may have a "
+                  "mask; remove it, and give the labels as --labels PREFIX",
                   *mask);
   if (const auto weights = beside_tokens(file.name(), ".weights"))
     throw failure(1,

@@ -16,11 +16,10 @@ token_mask_header header_of(const mapped_file& file) {
   token_mask_header header{};
   if (bytes.size() >= sizeof header) std::memcpy(&header, bytes.data(), sizeof header);
   if (header.magic != token_mask_magic)
-    throw failure(
-        1,
-        "RC6210: {} is not a mask of tokens, which begins with RANKCMSK and has {} bytes before its "
-        "first token; write it by `rankc tokens`, or remove it",
-        file.name(), sizeof header);
+    throw failure(1,
+                  "RC6210: {} is not a mask of tokens, which begins with RANKCMSK and has {} bytes before "
+                  "its first token; write it with `rankc tokens`, or remove it",
+                  file.name(), sizeof header);
   if (header.version != token_mask_version)
     throw failure(1, "RC6211: {} is a mask of version {}; only version {} can be read", file.name(),
                   header.version, token_mask_version);

@@ -137,7 +137,7 @@ void train(const description& about, const install_engine& install, const option
   if (alike && alike->empty())
     throw failure(2,
                   "RC6165: --check-replicas {} has nothing to compare, because no two ranks of this plan "
-                  "hold the same; leave it out",
+                  "hold the same weights; leave it out",
                   o.check_replicas);
   step_files files(o, b.state, say);
   std::optional<trace_file> trace;
@@ -178,7 +178,8 @@ void train(const description& about, const install_engine& install, const option
     files.write(m);
     if (m.is_skipped)
       say.line("note: " +
-               runtime::say("RC6174: no label of step {} counts, so the step has changed nothing", m.step));
+               runtime::say("RC6174: step {} has no label that counts in the loss, so it changed nothing",
+                            m.step));
     if (is_shown(m.step, first, last) || m.eval_loss || ends) say.line(console_line(m, last));
     say.progress(progress_text(
         m.step, last, m.loss,

@@ -12,11 +12,11 @@ namespace {
 std::string note_on_rows(const std::string& source, std::size_t rows, std::size_t in_plan) {
   if (rows > in_plan)
     return say(
-        "RC6641: {} pads its vocabulary to {} rows; the plan has {}, and leaves out the rows after them",
+        "RC6641: {} pads its vocabulary to {} rows and the plan has {}; the rows after these are not loaded",
         source, rows, in_plan);
   return say(
-      "RC6640: {} has {} rows for its vocabulary and the plan has {}; the rows from {} on are zero, and the "
-      "loss counts them as tokens that never occur",
+      "RC6640: {} has {} rows for its vocabulary and the plan has {}; the rows from {} on are set to zero, "
+      "and the softmax of the loss counts them as tokens that never occur",
       source, rows, in_plan, rows);
 }
 

@@ -170,7 +170,7 @@ const std::vector<published_case> verifier_cases{
      "operand x is layers.0: add without features 12..23 of layers.0: linear",
      [](subject& s) { leave_out(s, "all_reduce of down"); }},
     {"V B1b, C5, RB1b, pytorch 144359: a nonlinear op before the all-reduce", llama, 7428,
-     "the op is not linear in it, so it needs the whole",
+     "the op is not linear in it, so it needs the complete value",
      [](subject& s) { leave_out(s, "all_reduce of o_proj"); }},
     {"V B1c, RB2a, Megatron 4092: starts of documents of other tokens on a later stage", packed, 7452,
      "rank 1, 1F0: layers.1: document_attention",
@@ -215,7 +215,7 @@ const std::vector<published_case> verifier_cases{
      [](subject& s) {
        each_rank(s, [&](int r) { s.leave_out(r, first(s, r, "0F0: layers.0", "merge_attention")); });
      }},
-    {"V B6b, Megatron 4382: a ring runs the other way", ring, 7443, "for keys of tokens 8..15",
+    {"V B6b, Megatron 4382: a ring runs the other way", ring, 7443, "the op expects those of tokens 8..15",
      [](subject& s) {
        for (rank_program& r : s.p.ranks)
          for (op& o : r.ops)
@@ -273,7 +273,7 @@ const std::vector<published_case> megatron_cases{
        for (const int r : {2, 3}) first(s, r, "0F0: head: cross_entropy").number *= 2;
      }},
     {"M 4: what backward repeats is gathered over another group", repeating, 7437,
-     "0B0: layers.1: rope: RC7437: the op takes tokens 0..3 and 8..11",
+     "0B0: layers.1: rope: RC7437: the op uses tokens 0..3 and 8..11",
      [](subject& s) { retarget(s, "all_gather of n1 again", "over dp"); }},
     {"M 5: a gather of tokens over another group", gpt, 7501, "reduce_scatter of o_proj",
      [](subject& s) { retarget(s, "all_gather of n1", "over dp"); }},
@@ -289,12 +289,13 @@ const std::vector<published_case> megatron_cases{
     {"M 9: ranks of a context divide their loss by their own count of labels", masked, 7428,
      "operand count is head: count_labels without tokens",
      [](subject& s) { leave_out(s, "number of labels"); }},
-    {"M 9: a masked step without labels is not skipped", masked, 7792, "the norm lacks the number of labels",
+    {"M 9: a masked step without labels is not skipped", masked, 7792,
+     "the norm lacks the term that makes ranks skip a step without labels",
      [](subject& s) { leave_out(s, "no labels"); }},
     {"M 9: ranks of a context divide their loss by their own count of tokens", ring, 7433,
      "0F0: head: cross_entropy", [](subject& s) { multiply(s, "cross_entropy", 3); }},
     {"M 10: a count of all ranks is read as the rank's own", balanced, 7500,
-     "groups 0..0 are in the sum twice",
+     "the sum counts groups 0..0 twice",
      [](subject& s) {
        for (op* o : s.find_all("0F0: head: balance_loss", "balance_loss"))
          read_instead(subject::read_of(*o, "s"), subject::read_of(*o, "whole"));
@@ -311,7 +312,7 @@ const std::vector<published_case> megatron_cases{
            for (holding& h : o->holds)
              if (h.name.starts_with("layers.")) h.name[7] = static_cast<char>(h.name[7] - 2);
      }},
-    {"M 13: sums of gradients over another group", llama, 7500, "are in the sum twice",
+    {"M 13: sums of gradients over another group", llama, 7500, "the sum counts ",
      [](subject& s) { retarget(s, "over dp", "all_reduce of o_proj"); }}};
 
 }  // namespace

@@ -74,7 +74,7 @@ const std::vector<published_case> of_other_systems{
      }},
     {"TV 14, Megatron PR 7186: a reduction before the last microbatch", llama, 7400,
      "\"gradients of layers.0 over dp\" of rank 0 writes over", reduce_early},
-    {"EN: positions begin elsewhere under sequence parallelism", gpt, 7437, "for positions from 64 on",
+    {"EN: positions begin elsewhere under sequence parallelism", gpt, 7437, "as positions from 64 on",
      [](subject& s) {
        for (op* o : s.find_all("embedding: position", "position"))
          for (const char* port : {"x", "y"}) subject::port(*o, port).first += 64;

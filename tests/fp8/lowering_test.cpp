@@ -95,7 +95,7 @@ TEST_CASE("certificates are read again, and say what is rounded") {
     const equivalence found = check(read_certificate(text));
     CHECK_MESSAGE(found.holds, (found.reasons.empty() ? "" : found.reasons.front()));
     CHECK(std::count(found.claims.begin(), found.claims.end(),
-                     "linear layers take operands that are rounded to eight bits, as the recipe says") == 1);
+                     "linear layers take operands that are rounded to fp8, as the recipe says") == 1);
     REQUIRE(text.find(flag) != text.npos);
     for (const std::string instead : {",\"none\"]", other}) {
       std::string changed = text;

@@ -127,9 +127,10 @@ TEST_CASE("the commands: train from a dense file, export, eval") {
   CHECK(command(dense, {"train", "--steps", "2", "--save", base}).starts_with("0 "));
   const std::string trained =
       command(adapted, {"train", "--steps", "3", "--lr", "0.01", "--init", base, "--save", saved});
-  CHECK(trained.find("note: " + base +
-                     " has nothing beside its weights; 40 parameters of lora start as by hash:1, ") !=
-        std::string::npos);
+  CHECK(
+      trained.find("note: " + base +
+                   " has no LoRA adapters; 40 parameters of lora start with the values of --init hash:1, ") !=
+      std::string::npos);
   CHECK(command(adapted, {"export", "--load", saved, "--merge", "--out", merged}) ==
         "0 exported " + merged + "/model.safetensors\n");
   const double expected = loss(command(adapted, {"eval", "--load", saved})),

@@ -108,7 +108,8 @@ TEST_CASE("a program that does not tell ranks that no label counts is refused") 
     subject left_out(plan_of(layout), target::host, dtype::f64);
     for (int r = 0; r < static_cast<int>(left_out.p.ranks.size()); ++r)
       for (op* o : left_out.find(r, "no labels")) left_out.leave_out(r, *o);
-    CHECK(is_refused_as(left_out.reason(), "RC7792: the norm lacks the number of labels"));
+    CHECK(is_refused_as(left_out.reason(),
+                        "RC7792: the norm lacks the term that makes ranks skip a step without labels"));
   }
 }
 

@@ -108,9 +108,8 @@ TEST_CASE("an op that a gradient reaches has a dual, or says that none flows") {
 
 TEST_CASE("parameters are shared where the model hands layers one handle, not by their names") {
   CHECK(refusal(make(repeat{2, mlp{"mlp"}}, norm_alone{})) ==
-        "RC224: parameter 'norm' of layer 'head' has the name of one of layer 'norm_alone'; hand one "
-        "parameter_handle to "
-        "both, or take another name");
+        "RC224: parameter 'norm' of layer 'head' has the name of one of layer 'norm_alone'; pass one "
+        "parameter_handle to both to share it, or take another name");
   CHECK(refusal(make(named_like_a_block{"own"}, repeat{2, mlp{"mlp"}}, gained{"t", gain_of("own")}))
             .starts_with("RC224"));
   CHECK(refusal(make(gained{"t", gain_of("own")}, repeat{2, gained{"r", gain_of("own")}})) ==

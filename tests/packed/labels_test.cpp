@@ -79,8 +79,8 @@ TEST_CASE("an application ignores the label of a token that ends a document") {
   CHECK(here.set_batch(0, tokens, labels, given).ok());
   tokens[15] = 3;
   CHECK(std::string(here.set_batch(0, tokens, labels, given).text) ==
-        "RC6260: element 15 of targets is 2, and its token ends a document; this plan ignores labels across "
-        "documents: give -100");
+        "RC6260: element 15 of targets is 2, and its token ends a document; this plan ignores the labels of "
+        "such tokens: give -100");
   labels[15] = -100;
   CHECK(here.set_batch(0, tokens, labels, given).ok());
 }

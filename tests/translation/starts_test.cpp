@@ -118,11 +118,11 @@ std::vector<alteration> of_eight() {
       {"a rank's rows", in_call("embedding", 0, with("first", "0")), " embedding in "},
       {"a rank's rows as the last rank has them", in_call("embedding", 0, with("first", "128")),
        " embedding in "},
-      {"a table's tokens", matched("(\\.tokens = \\{)", "$1 256 + "), "its tables name other places"},
-      {"a table's norm", matched("(\\.norm = \\{)", "$1 256 + "), "its tables name other places"},
+      {"a table's tokens", matched("(\\.tokens = \\{)", "$1 256 + "), "the offsets in its tables"},
+      {"a table's norm", matched("(\\.norm = \\{)", "$1 256 + "), "the offsets in its tables"},
       {"a table's loss", matched("(\\.reads_targets = true, \\.loss = \\{)", "$1 256 + "),
-       "its tables name other places"},
-      {"the arena", matched("(\\.arena_bytes = )", "$1 1 + "), "its tables name other places"},
+       "the offsets in its tables"},
+      {"the arena", matched("(\\.arena_bytes = )", "$1 1 + "), "the offsets in its tables"},
       {"a program without its proof", matched("\\.proven = proven,", ""),
        "has no proven calls of the training step"},
       {"a rank's tokens", in_call("position", 0, with("first", "0")), " position in "},
@@ -168,15 +168,14 @@ std::vector<alteration> of_parts() {
 
 /// Faults in tables by which the trainer fills the arena, and in the flags of the kernels.
 std::vector<alteration> of_tables(bool has_copy) {
-  const std::string tables = "its tables name other places";
+  const std::string tables = "the offsets in its tables";
   std::vector<alteration> list{
       {"a parameter's element", matched("(\"layers\\.0\\.wq\", [^}]*, )0(, fill)", "$1 16$2"), tables},
       {"a parameter's name", matched("\"layers\\.0\\.wq\"", "\"layers.0.wk\""), tables},
       {"a parameter left out", matched("\\{\"layers\\.0\\.wq\"[^}]*\\},", ""), tables},
       {"the first moments", matched("(\\.first_moment = \\{)", "$1 256 + "), tables},
       {"the weights", matched("(\\.weights = \\{)", "$1 256 + "), tables},
-      {"another order of sums", matched("(\\.deterministic = )false", "$1 true"),
-       "`deterministic` is another"},
+      {"another order of sums", matched("(\\.deterministic = )false", "$1 true"), "`deterministic` differ"},
   };
   if (has_copy) list.push_back({"the working copy", matched("(\\.working_copy = \\{)", "$1 256 + "), tables});
   return list;
@@ -184,7 +183,7 @@ std::vector<alteration> of_tables(bool has_copy) {
 
 /// Faults in the table of rotary positions.
 std::vector<alteration> of_ropes() {
-  const std::string tables = "its tables name other places";
+  const std::string tables = "the offsets in its tables";
   return {
       {"a rotary table", matched("(rope_table [a-z_0-9]*\\[\\]\\{\\{\\{)", "$1 256 + "), tables},
       {"a rotary table's positions", matched("(rope_table [^;]*\\}, )8,", "$1 16,"), tables},
@@ -217,7 +216,7 @@ alteration of_target(const subject& of) {
       }
     }
   };
-  return {"another target", replace, "its target or `deterministic` is another"};
+  return {"another target", replace, "its target or `deterministic` differ"};
 }
 
 /// Changes without a fault, and one that the check of calls cannot see: kernels.hpp passes the members of a

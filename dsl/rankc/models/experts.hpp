@@ -18,9 +18,8 @@ constexpr void check_model_routers(report& out, const model_routers& r) {
                        << "; a coefficient is at least 0 (none) and at most " << most
                        << ": 0.001 and 0.01 are usual";
   if (r.counted && l.any() && l.local)
-    refuse(out, 256) << "expert_load=true with router_losses.local=true, whose sums are of the tokens of one "
-                        "rank; the load is of the "
-                     << "batch: local=false";
+    refuse(out, 256) << "expert_load=true counts choices over the batch, but router_losses.local=true counts "
+                        "those of one rank; take local=false";
 }
 
 /// RC258: the capacity of experts.
@@ -31,18 +30,20 @@ constexpr void check_capacity(report& out, double capacity, int group, const mod
   if (!(capacity >= 0 && capacity <= most))
     refuse(out, 258)
         << "capacity=" << capacity
-        << "; it is a multiple of an even share of the picks: 1 and 1.25 are usual, 0 drops nothing, and "
-        << most << " is the most";
+        << "; it multiplies the equal share of the picks of each expert: 1 and 1.25 are usual, 0 drops "
+           "nothing, and "
+        << most << " is the maximum";
   if (group < 0 || (group > 0 && capacity == 0))
     refuse(out, 258) << "capacity_group=" << group
-                     << (group < 0 ? "" : " with capacity=0, which drops nothing")
-                     << "; a capacity is of groups of 1 token or more, or of whole sequences: 0";
+                     << (group < 0
+                             ? "; it is a number of tokens, at least 1, or 0 for whole sequences"
+                             : " with capacity=0, which drops nothing; leave it out, or set a capacity");
   if (r.overflow == overflow::fail && capacity == 0)
-    refuse(out, 258) << "overflow=fail with capacity=0, which drops nothing; say a capacity, 1.25 as a rule, "
+    refuse(out, 258) << "overflow=fail with capacity=0, which drops nothing; set a capacity, usually 1.25, "
                         "or leave overflow out";
   if (capacity > 0 && experts < 2)
-    refuse(out, 258) << "capacity=" << capacity << " of experts=" << experts
-                     << "; it is of 2 or more that tokens choose from";
+    refuse(out, 258) << "capacity=" << capacity << " with experts=" << experts
+                     << "; a capacity needs at least 2 experts";
   if (capacity > 0 && l.any() && l.local)
     refuse(out, 258)
         << "capacity=" << capacity

@@ -141,8 +141,9 @@ struct qwen3_moe {
   /// RC253: mlp_only_layers names layers that the model does not have, or too many.
   constexpr void check_mlp_only(report& out) const {
     if (mlp_only_layers.count() > layer_list::most)
-      refuse(out, 253) << "mlp_only_layers names " << mlp_only_layers.count() << " layers; it names at most "
-                       << layer_list::most << " (decoder_sparse_step leaves out as many as are regular)";
+      refuse(out, 253) << "mlp_only_layers names " << mlp_only_layers.count()
+                       << " layers; it may name at most " << layer_list::most
+                       << " (decoder_sparse_step can describe more, at regular distances)";
     for (int i = 0; i < mlp_only_layers.count() && i < layer_list::most; ++i)
       if (mlp_only_layers[i] < 0 || mlp_only_layers[i] >= layers)
         refuse(out, 253) << "mlp_only_layers names layer " << mlp_only_layers[i]

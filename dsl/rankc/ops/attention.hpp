@@ -41,7 +41,7 @@ constexpr void scores(complaint& c, const attention_setting& s) {
     c.begin() << "its window is " << s.window << " tokens; expected at least 1, or 0 for no window";
   if (!c.said && s.window > 0 && !s.causal)
     c.begin() << "its window is " << s.window
-              << " tokens and it is not causal; a window is of causal attention: "
+              << " tokens and it is not causal; only causal attention takes a window: "
               << "leave out the window, or causal = false";
   score_number(c, "softcap", s.softcap, "no softcap");
   score_number(c, "scale", s.scale, "1 / sqrt(head dim)");
@@ -49,8 +49,8 @@ constexpr void scores(complaint& c, const attention_setting& s) {
 /// Complains unless `x` has passed exactly `step` ranks of the ring.
 constexpr void check_passed(complaint& c, std::string_view who, const type& x, double step) {
   if (x.shape[0].passed != static_cast<int>(step) && !c.said)
-    c.begin() << who << " has come " << x.shape[0].passed << " ranks around the ring; expected "
-              << static_cast<int>(step) << " at this step";
+    c.begin() << who << " has been shifted by " << x.shape[0].passed << " ranks; expected "
+              << static_cast<int>(step) << " at this step of the ring";
 }
 /// One step of ring attention: a rank's queries attend to the keys that have passed `step` ranks.
 constexpr void ring_attention(complaint& c, types in, type* out, const op& o) {
@@ -66,7 +66,7 @@ constexpr void ring_attention(complaint& c, types in, type* out, const op& o) {
       if (in[i][a] == P) c.found(a, who[i], in[i], any_but_pending, reduce_first);
       else if (a == axis::cp && in[i][a] != V(0) && in[i][a] != heads_in_ring)
         c.found(a, who[i], in[i], "sharded along the tokens (V)",
-                "a ring hands on the shards of its ranks: do not gather it");
+                "a ring shifts the shards of its ranks: do not gather it");
       else if (in[i][a] != in[0][a]) c.found(a, who[i], in[i], "q's placement", "convert it as q is");
       else if (spans_region(a)) whole_sequences(c, who[i], in[i]);
     }

@@ -54,9 +54,7 @@ constexpr void exchange(complaint& c, types in, type* out, const op& o) {
   if (!placement_rules::rows(c, "the value", x) || o.along < 0) return;
   const bool in_groups = o.with.ring > 1;
   const auto shards = [&](int along) { return in_groups && along == 1 ? heads_in_ring : V(along); };
-  if (o.over != axis::cp)
-    c.begin() << "it is over " << name(o.over)
-              << ", whose ranks do not share out sequences; exchange heads over cp";
+  if (o.over != axis::cp) c.begin() << "it is over " << name(o.over) << "; heads are exchanged over cp only";
   else if (x[o.over] != shards(1 - o.along))
     c.found(
         o.over, "the value", x, "sharded along the dim that is put together (V)",
@@ -74,11 +72,10 @@ constexpr void hand_on(complaint& c, types in, type* out, const op& o, int by) {
   out[1] = in[1];
   for (int i = 0; i < 2; ++i)
     if (!placement_rules::rows(c, who[i], in[i])) return;
-  if (o.over != axis::cp)
-    c.begin() << "it is over " << name(o.over) << ", whose ranks do not share out sequences; hand on over cp";
+  if (o.over != axis::cp) c.begin() << "it is over " << name(o.over) << "; a shift is over cp only";
   for (int i = 0; i < 2; ++i)
     if (in[i][o.over] != V(0) && in[i][o.over] != heads_in_ring)
-      c.found(o.over, who[i], in[i], "sharded along the tokens (V)", "there is nothing to hand on");
+      c.found(o.over, who[i], in[i], "sharded along the tokens (V)", "there is nothing to shift");
   if (!c.said && (in[0].shape[0] != in[1].shape[0] || in[0].holds != in[1].holds)) {
     complaint::put_shape(c.begin() << "one value is ", in[0]);
     complaint::put_shape(c.text << " and the other ", in[1]);

@@ -37,7 +37,7 @@ constexpr void check_parts(complaint& c, std::string_view who, const type& x, co
   }
   for (axis a : axes)
     if (x[a] == V(1))
-      c.found(a, who, x, "whole rows, or parts of each head (a rank has not its share of either part)",
+      c.found(a, who, x, "whole rows, or parts of each head (a rank does not have its shard of either part)",
               "all_gather it first");
 }
 constexpr void split_rule(complaint& c, types in, type* out, const op& o) {

@@ -50,10 +50,10 @@ constexpr bool refuse_misplaced(report& out, const action_table& t, int rank, in
     if (home == rank && trains_nothing)
       s << " has " << a << ", but the schedule has forwards alone; leave it out";
     else if (home == rank && !computes(a.kind))
-      s << " overlaps " << a << "; an OVERLAP is of two actions of a microbatch";
+      s << " overlaps " << a << "; an OVERLAP joins two actions of microbatches";
     else if (home == rank)
       s << " overlaps " << a << " with " << (is_second ? "two actions" : "nothing")
-        << "; an OVERLAP is of two actions that follow each other";
+        << "; an OVERLAP joins two consecutive actions";
     else if (exists && t.bidirectional() && computes(a.kind))
       s << " has " << a << ", but stage " << a.stage << " is on rank " << home << " for microbatch "
         << a.microbatch;

@@ -60,7 +60,7 @@ constexpr bool refuse_sharded(report& out, const action_table& t, int rank, std:
     sentence& s = refuse(out, 310) << "rank " << rank << " has " << a << ", but stage " << a.stage << " is "
                                    << (sharded ? "sharded" : "gathered") << " there; ";
     if (computes(a.kind)) s << "put " << action{action_kind::unshard, a.stage, 0} << " before it";
-    else s << "UNSHARD and RESHARD of a stage take turns, so leave it out";
+    else s << "UNSHARD and RESHARD of a stage alternate, so leave it out";
     return true;
   }
   for (int stage = 0; stage < t.stages(); ++stage)
@@ -88,7 +88,7 @@ constexpr bool refuse_unsaid(report& out, const action_table& t) {
       if (const action a{k % 2 ? action_kind::step : action_kind::reduce_grad, k / 2, 0};
           t.has_stage(r, a.stage) && !said[r][k]) {
         refuse(out, 303) << "rank " << r << " never runs " << a
-                         << "; a schedule that says any REDUCE_GRAD or STEP says both of "
+                         << "; a schedule with any REDUCE_GRAD or STEP needs both for "
                          << "every stage, on each rank that has it";
         return true;
       }

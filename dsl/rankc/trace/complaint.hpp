@@ -43,7 +43,7 @@ struct complaint {
   /// Appends e.g. "hidden=32".
   static constexpr sentence& put_dim(sentence& s, const dim& d) {
     s << d.name << "=" << d.size << (d.order == shard_order::zig_zag ? " in zig-zag order" : "");
-    return d.passed ? s << " come " << d.passed << " ranks around the ring" : s;
+    return d.passed ? s << " shifted by " << d.passed << " ranks" : s;
   }
   /// Appends e.g. "(tokens=64, hidden=32)".
   static constexpr void put_shape(sentence& s, const type& t) {

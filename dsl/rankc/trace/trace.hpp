@@ -143,7 +143,7 @@ struct trace {
                   << "'; it has one name";
     if (!c.said && !is_made(x.v.id))
       c.begin() << "the value is "
-                << (find_parameter(x.v.id) >= 0 ? "a parameter, which has a name" : "handed to the layer")
+                << (find_parameter(x.v.id) >= 0 ? "a parameter, which has a name" : "an input of the layer")
                 << "; name what an op made";
     if (c.said) refuse(c);
     names.push_back({name, x.v.id, x.from});
@@ -302,9 +302,8 @@ struct trace {
     for (const type& x : in) {
       for (int d = 0; d < x.ndim; ++d)
         if (x.shape[d].passed && !c.said)
-          c.begin()
-              << "the value's " << x.shape[d].name << " have come " << x.shape[d].passed
-              << " ranks around the ring; expected the rank's own (shift and ring_attention take others')";
+          c.begin() << "the value's " << x.shape[d].name << " have been shifted by " << x.shape[d].passed
+                    << " ranks; expected the rank's own (shift and ring_attention take others')";
       if (x[axis::cp].outer >= 0 && o.kind->converts == conversion::none)
         c.found(axis::cp, "the value", x, "the rank's own tokens",
                 "all_to_all it back first (shift and ring_attention take such)");

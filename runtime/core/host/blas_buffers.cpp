@@ -50,8 +50,8 @@ void reserve_blas_buffers(int threads) {
   for (void* buffer : buffers) blas_memory_free(buffer);
   if (static_cast<int>(buffers.size()) < threads)
     throw failure(70,
-                  "RC5025: install: {} threads need {} bytes each for OpenBLAS, and the process cannot have "
-                  "them: {}; raise the limit, or start one process for each rank",
+                  "RC5025: install: {} threads need {} bytes each for OpenBLAS, and the process may not "
+                  "allocate them: {}; raise the limit, or start one process for each rank",
                   threads, buffer_bytes, has);
 }
 

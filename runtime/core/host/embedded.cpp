@@ -96,7 +96,7 @@ class embedded_rank final : public engine {
         });
       });
       if (s.ok()) continue;
-      wires_->fail(70, place(r) + ": " + say("RC5043: the application gave no thread: {}", s.text));
+      wires_->fail(70, place(r) + ": " + say("RC5043: the application started no thread: {}", s.text));
       beside.count_down();
     }
     run_part(views[0], bodies[views[0].row->pp]);
@@ -124,8 +124,8 @@ std::shared_ptr<fabric> wires_of(const program& p, const surroundings& s) {
   if (s.communications != nullptr) return std::make_shared<fabric>(about, *s.communications, s.rank);
   if (about.world() == 1) return std::make_shared<fabric>(about);
   throw failure(1,
-                "RC5044: the plan {} has {} ranks; give each rank the meeting place of this process, or "
-                "communications of your own",
+                "RC5044: the plan {} has {} ranks; give each rank the meeting_place of this process "
+                "(surroundings::others), or a carriage of the application (surroundings::communications)",
                 about.name, about.world());
 }
 
@@ -133,11 +133,10 @@ std::unique_ptr<engine> made(const program& p, const surroundings& s) {
   check(p);
   const std::size_t threads = count_threads(layout_of(p.about, s.rank));
   if (threads > 1 && !s.beside)
-    throw failure(
-        1,
-        "RC5045: rank {} of the plan {} computes on {} lanes at once; give it a thread for each but "
-        "the first (surroundings::beside), or use a plan without overlap",
-        s.rank, p.about.name, threads);
+    throw failure(1,
+                  "RC5045: rank {} of the plan {} computes on {} lanes concurrently; surroundings::beside "
+                  "must run each lane but the first on its own thread, or use a plan without overlap",
+                  s.rank, p.about.name, threads);
   check_calls<rank>(p, s.rank);
   return std::make_unique<embedded_rank>(p, s, wires_of(p, s));
 }

@@ -172,8 +172,9 @@ void host_engine::make_ranks() try {
   std::size_t bytes = 0;
   for (int index = 0; index < about_.world(); ++index)
     if (!where_.is_one_rank() || where_.rank == index) bytes += arena_bytes(index);
-  throw failure(70, "RC5026: install: the arenas need {} bytes of memory, which the process cannot have: {}",
-                bytes, memory_text());
+  throw failure(
+      70, "RC5026: install: the arenas need {} bytes of memory, and the process may not allocate them: {}",
+      bytes, memory_text());
 }
 
 /// Gives OpenBLAS an equal share of the machine's cores for each lane, if the memory limits allow these

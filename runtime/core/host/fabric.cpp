@@ -267,7 +267,7 @@ void fabric::fail_locked(int code, std::string cause) {
 }
 
 void fabric::throw_if_failed() const {
-  if (cause_) throw failure(77, "RC5049: stopped, because the step has failed: {}", cause_->what());
+  if (cause_) throw failure(77, "RC5049: this rank stopped, because the step failed: {}", cause_->what());
 }
 
 }  // namespace rankc::runtime::host

@@ -39,12 +39,12 @@ std::string fabric::mismatch(const op& a, const op& b) const {
   const std::string one = place(a.rank, a.step, a.action), other = place(b.rank, b.step, b.action);
   if (a.plan_hash != b.plan_hash)
     return say(
-        "RC5051: communicator {}: {}: {} of plan {} meets {}: {} of plan {}; all ranks must run one plan",
+        "RC5051: communicator {}: {}: {} of plan {} is paired with {}: {} of plan {}; all ranks must run one "
+        "plan",
         where, one, describe(a), a.plan_hash, other, describe(b), b.plan_hash);
   return say(
-      "RC5052: communicator {}: {}: {} meets {}: {}; the two must agree on message, size and type, and a "
-      "send "
-      "must meet a receive",
+      "RC5052: communicator {}: {}: {} is paired with {}: {}; both must have the same message, size and "
+      "type, and a send needs a receive",
       where, one, describe(a), other, describe(b));
 }
 
@@ -80,7 +80,7 @@ std::string fabric::standstill() {
     if (each.blocked && !each.idle) waits += (waits.empty() ? "" : "; ") + awaited_by(each);
   }
   if (all_ending)
-    return say("RC5053: orphan: the step ends with communication that was never met: {}", waits);
+    return say("RC5053: orphan: the step ends, and this communication has no partner: {}", waits);
   return say("RC5054: deadlock: every rank waits: {}", waits);
 }
 

@@ -18,11 +18,10 @@ const lane_row& row_of(const lane& on) { return on.of->where->lanes[static_cast<
 // Only the thread of lane 0 orders lanes. Another thread uses only its own lane, for collectives.
 void refuse_in_action(const lane& on, const char* what) {
   if (on.of->computes_on != 0)
-    throw failure(
-        70,
-        "RC5057: \"{}\" is called by an action on lane {}; an action may compute, and use collectives "
-        "of its own lane",
-        what, (*on.of)[on.of->computes_on].name());
+    throw failure(70,
+                  "RC5057: \"{}\" is called by an action on lane {}; an action may compute, and call "
+                  "collectives of its own lane only",
+                  what, (*on.of)[on.of->computes_on].name());
 }
 
 // The part of a communication that depends on the caller: communicator and place in it.
@@ -34,8 +33,8 @@ op begin_op(const lane& on, op_kind kind, over what_over, message what) {
   });
   if (found == links.end())
     throw failure(70,
-                  "RC5058: \"{}\" is over {} on lane {}, which has no such communicator; only those of the "
-                  "rank's row in the plan can be used",
+                  "RC5058: \"{}\" communicates over {} on lane {}, where this rank has no communicator; it "
+                  "can use only those that the plan gives the lane",
                   what.name, name(what_over), on.name());
   const std::span<const int> ranks =
       r.about->communicators[static_cast<std::size_t>(found->communicator)].ranks;

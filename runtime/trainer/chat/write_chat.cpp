@@ -56,8 +56,8 @@ class chat_writer {
   chat_text take() {
     if (!system_.empty())
       throw failure(1,
-                    "RC6722: {}: the template {} writes a system message into the user's turn after it, "
-                    "and there is none",
+                    "RC6722: {}: the template {} puts a system message into the user's message after it, and "
+                    "no user message follows",
                     name_, form_.name);
     return std::move(to_);
   }
@@ -70,10 +70,10 @@ class chat_writer {
   bool is_system_turn(std::size_t i, const chat_message& message) {
     if (form_.system == system_place::anywhere) return true;
     if (i > 0)
-      throw failure(1,
-                    "RC6723: {}: message {} is a system message; the template {} has one as the first "
-                    "message alone",
-                    name_, i, form_.name);
+      throw failure(
+          1,
+          "RC6723: {}: message {} is a system message; in the template {} only the first message may be one",
+          name_, i, form_.name);
     if (form_.system == system_place::first) return !message.content.empty();
     system_ = message.content + std::string(form_.joins_system);
     return false;
@@ -83,8 +83,8 @@ class chat_writer {
     const bool is_assistant = &turn == &form_.assistant();
     if (form_.alternates && is_assistant != after_user_)
       throw failure(1,
-                    "RC6724: {}: message {} is of {}; in the template {} user and assistant take turns, and "
-                    "the user begins",
+                    "RC6724: {}: message {} has the role {}; in the template {} user and assistant "
+                    "alternate, and the user begins",
                     name_, i, turn.role, form_.name);
     after_user_ = !is_assistant;
   }

@@ -62,9 +62,8 @@ void tokenizer::refuse_other_bytes(std::string_view piece, std::span<const std::
   if (bytes != (normalizes_ ? normal_form_c(piece).size() : piece.size()))
     throw failure(
         1,
-        "RC6705: the tokenizer adds to its text or removes from it (add_prefix_space, Removed, lstrip "
-        "or rstrip), so the tokens of a part of the text cannot be told; --chat needs one that keeps "
-        "the text");
+        "RC6705: the tokenizer adds text or removes it (add_prefix_space, Removed, lstrip or rstrip), so the "
+        "tokens of a part of a text depend on the rest; --chat needs a tokenizer that keeps the text");
 }
 
 void tokenizer::encode_piece(std::string_view text, std::vector<std::int32_t>& to) {

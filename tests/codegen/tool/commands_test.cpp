@@ -355,7 +355,7 @@ TEST_CASE("the program's exit codes: 0 done, 1 refused, 2 usage") {
       "--seq 1024 --global-batch 8 --top 1";
   CHECK(run("search" + sizes).out.starts_with("a model on 2 GPUs h200 of 141 GB: "));
   CHECK(run("search --model llama3-8b" + sizes).code == 2);
-  CHECK(run("explain RC304").out.starts_with("RC304: nothing waits for ever\n"));
+  CHECK(run("explain RC304").out.starts_with("RC304: the schedule has no deadlock\n"));
   for (const char* id : {"304", "rc304"}) CHECK(run("explain " + std::string(id)) == run("explain RC304"));
   for (const char* id : {"RC1", "1", "RC", "rc", "R304", "304x"})
     CHECK(run("explain " + std::string(id)).code == 1);

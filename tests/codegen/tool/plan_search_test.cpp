@@ -207,9 +207,9 @@ TEST_CASE("where there is no plan, the rule and what is legal are named") {
   const json answer = search(line_of(64, 1));
   CHECK(answer["candidates"] == 0);
   CHECK(answer["why"] ==
-        "64 GPUs cannot share out 1 sequence: tp is at most the 8 ranks of a node, each pipeline rank needs "
-        "a microbatch, and all other ranks as "
-        "many sequences; set global_batch=8, or gpus=8");
+        "64 GPUs cannot split 1 sequence: tp is at most the 8 ranks of a node, each pipeline rank needs "
+        "a microbatch, and all data-parallel ranks need equal numbers of sequences; set global_batch=8, or "
+        "gpus=8");
 }
 
 TEST_CASE("GPUs in domains that do not divide, odd numbers of GPUs, of layers and of sequences") {

@@ -52,8 +52,8 @@ inline constexpr plan local_load{.model = counting(fault(true, false)),
                                  .schedule = one_microbatch,
                                  .recipe = recipe,
                                  .cluster = clusters::cpu};
-// error: RC256: expert_load=true with router_losses.local=true, whose sums are of the tokens of one rank; the
-//        load is of the batch: local=false
+// error: RC256: expert_load=true counts choices over the batch, but router_losses.local=true counts those of
+//        one rank; take local=false
 static_assert(valid<local_load>);
 
 inline constexpr plan odd_number_before_f32{
@@ -71,8 +71,8 @@ inline constexpr plan odd_number_before_f32{
     .schedule = one_microbatch,
     .recipe = training{.seq = 9, .global_batch = 1, .precision = bf16},
     .cluster = clusters::cpu};
-// error: RC256: layer 'embedding' hands on 297 numbers of bf16, and the statistics of routers, in f32, behind
-//        them; take an even number of tokens or of features
+// error: RC256: layer 'embedding' passes 297 numbers in bf16 to the next layer, and the statistics of routers
+//        follow them in f32; take an even number of tokens or of features
 static_assert(valid<odd_number_before_f32>);
 
 // ---- users' layers
@@ -141,8 +141,8 @@ struct with_statistics : layer {
   }
 };
 inline constexpr auto another_number_of_routers = layered<around<with_statistics, models::head, fault(3, 2)>>;
-// error: RC256: the model says that it has routers in 3 layers, and 2 keep their statistics; say .layers = 2,
-//        or call keep_statistics once in each
+// error: RC256: the model declares routers in 3 layers, but 2 keep their statistics; set .layers = 2, or call
+//        keep_statistics once in each
 static_assert(valid<another_number_of_routers>);
 
 struct head_without_losses {

@@ -26,21 +26,20 @@ constexpr auto planned(const models::mixtral& model, const parallel_dims& dims =
 }
 
 inline constexpr auto negative = planned(limited(fault(-1.0, 1.25), 0));
-// error: RC258: capacity=-1; it is a multiple of an even share of the picks: 1 and 1.25 are usual, 0 drops
-//        nothing, and 1000000 is the most
+// error: RC258: capacity=-1; it multiplies the equal share of the picks of each expert: 1 and 1.25 are usual,
+//        0 drops nothing, and 1000000 is the maximum
 static_assert(valid<negative>);
 
 inline constexpr auto group_of_none = planned(limited(fault(0.0, 1.0), 8));
-// error: RC258: capacity_group=8 with capacity=0, which drops nothing; a capacity is of groups of 1 token or
-//        more, or of whole sequences: 0
+// error: RC258: capacity_group=8 with capacity=0, which drops nothing; leave it out, or set a capacity
 static_assert(valid<group_of_none>);
 
 inline constexpr auto negative_group = planned(limited(1, fault(-8, 8)));
-// error: RC258: capacity_group=-8; a capacity is of groups of 1 token or more, or of whole sequences: 0
+// error: RC258: capacity_group=-8; it is a number of tokens, at least 1, or 0 for whole sequences
 static_assert(valid<negative_group>);
 
 inline constexpr auto one_expert = planned(limited(1, 0, fault(1, 2)));
-// error: RC258: capacity=1 of experts=1; it is of 2 or more that tokens choose from
+// error: RC258: capacity=1 with experts=1; a capacity needs at least 2 experts
 static_assert(valid<one_expert>);
 
 inline constexpr auto local_losses =
@@ -50,25 +49,25 @@ inline constexpr auto local_losses =
 static_assert(valid<local_losses>);
 
 inline constexpr auto failing_without = planned(limited(0, 0, 4, {}, fault(overflow::fail, overflow::drop)));
-// error: RC258: overflow=fail with capacity=0, which drops nothing; say a capacity, 1.25 as a rule, or leave
+// error: RC258: overflow=fail with capacity=0, which drops nothing; set a capacity, usually 1.25, or leave
 //        overflow out
 static_assert(valid<failing_without>);
 
 // ---- groups that ranks would shard
 
 inline constexpr auto part_of_a_sequence = planned(limited(1, fault(12, 8)));
-// error: RC258: experts take so many picks of each 12 positions in line, and of seq=16; a group is to lie
-//        whole on one rank: take capacity_group=8 or capacity_group=16
+// error: RC258: a capacity group of 12 positions must be contiguous on one rank and divide seq=16: take
+//        capacity_group=8 or capacity_group=16
 static_assert(valid<part_of_a_sequence>);
 
 inline constexpr auto sequences_over_cp = planned(limited(1, fault(0, 4)), {.world = 2, .cp = 2});
-// error: RC258: experts take so many picks of each 16 positions in line, and of seq=16 a rank of cp=2 has two
-//        runs; a group is to lie whole on one rank: take capacity_group=2 or capacity_group=4
+// error: RC258: a capacity group of 16 positions must be contiguous on one rank and divide seq=16, of which a
+//        rank of cp=2 has two chunks: take capacity_group=2 or capacity_group=4
 static_assert(valid<sequences_over_cp>);
 
 inline constexpr auto sequences_over_tp =
     planned(limited(1, fault(0, 4)),
             {.world = 16, .dp_replicate = 2, .dp_shard = 2, .tp = 4, .ep = 4, .sequence_parallel = true});
-// error: RC258: experts take so many picks of each 16 positions in line, and of seq=16 tp=4 shares out
-//        (sequence_parallel); a group is to lie whole on one rank: take capacity_group=2 or capacity_group=4
+// error: RC258: a capacity group of 16 positions must be contiguous on one rank and divide seq=16, which is
+//        sharded over tp=4 (sequence_parallel): take capacity_group=2 or capacity_group=4
 static_assert(valid<sequences_over_tp>);

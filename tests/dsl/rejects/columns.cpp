@@ -147,8 +147,8 @@ inline constexpr plan whole_columns_over_etp{
     .schedule = one_microbatch,
     .recipe = recipe,
     .cluster = clusters::cpu};
-// error: RC226: columns.cpp:@whole@: parameter 'up': it is invariant (I) over etp=2; of experts that are
-//        spread over ep this version shards the columns over it, and of other parameters nothing
+// error: RC226: columns.cpp:@whole@: parameter 'up': it is invariant (I) over etp=2; with experts sharded
+//        over ep, this version shards their columns over etp, and no other parameter
 static_assert(valid<whole_columns_over_etp>);
 
 constexpr models::mixtral four_experts{.layers = 4,
@@ -179,9 +179,8 @@ inline constexpr auto columns_over_other_ranks_than_tp =
 static_assert(valid<columns_over_other_ranks_than_tp>);
 inline constexpr auto columns_of_tokens_that_ranks_repeat =
     over_ranks(with_tp, [](parallel_dims& d) { d.sequence_parallel = false; });
-// error: RC103: ep=2 with tp=2 and whole tokens on each of its ranks is not lowered in this version, for each
-//        would send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or
-//        tp=1
+// error: RC103: ep=2 with tp=2 and without sequence_parallel is not lowered in this version, because each
+//        rank of tp would send the same tokens to the experts: set sequence_parallel=true, or tp=1
 static_assert(valid<columns_of_tokens_that_ranks_repeat>);
 inline constexpr auto columns_of_three = over_ranks(
     {.world = 6, .dp_shard = 6, .ep = 2, .etp = 3}, [](parallel_dims&) {},

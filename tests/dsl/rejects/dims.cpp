@@ -56,7 +56,7 @@ static_assert(valid<rc105_two_inferred>);
 
 inline constexpr auto rc106_sequence_parallel_without_tp =
     meshed({.world = 2, .pp = 2, .sequence_parallel = fault(true, false)});
-// error: RC106: sequence_parallel=true with tp=1 shards nothing: take sequence_parallel=false
+// error: RC106: sequence_parallel=true has no effect with tp=1: take sequence_parallel=false
 static_assert(valid<rc106_sequence_parallel_without_tp>);
 
 inline constexpr auto rc107_rings = meshed({.world = fault(4, 1), .cp = fault(4, 1), .ulysses = fault(3, 1)});
@@ -82,7 +82,7 @@ struct two_views {
 };
 inline constexpr two_views rc109_unequal_axes{fault(4, 2)};
 // error: RC109: axis pp of the dense view has size 2 and stride 4, and of the expert view 4 and 2; an axis of
-//        both has the same groups
+//        both views must have the same groups
 static_assert(valid<rc109_unequal_axes>);
 
 inline constexpr auto rc110_cluster_too_small = meshed({.world = 4, .pp = 4}, cluster{fault(1, 2), 2, 0, 0});

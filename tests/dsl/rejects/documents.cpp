@@ -70,14 +70,15 @@ constexpr auto planned(Layer layer) {
 }
 
 inline constexpr auto attention_to_all = planned(own_attention{fault(false, true)});
-// error: RC259: attention of layer 'own' is of whole sequences, and end_of_document says that they are of
-//        documents; give it the layer_context's starts, or call self_attention and position with the context
+// error: RC259: attention of layer 'own' takes no starts of documents, but end_of_document packs documents
+//        into sequences; give it the layer_context's starts, or call self_attention and position with the
+//        context
 static_assert(valid<attention_to_all>);
 
 inline constexpr auto positions_of_all = planned(own_positions{fault(false, true)});
-// error: RC259: position of layer 'positions' is of whole sequences, and end_of_document says that they are
-//        of documents; give it the layer_context's starts, or call self_attention and position with the
-//        context
+// error: RC259: position of layer 'positions' takes no starts of documents, but end_of_document packs
+//        documents into sequences; give it the layer_context's starts, or call self_attention and position
+//        with the context
 static_assert(valid<positions_of_all>);
 
 inline constexpr auto told_of_targets = planned(own_attention{true, fault(true, false)});

@@ -243,8 +243,8 @@ inline constexpr auto too_many_dense_layers = sparse<[](models::qwen3_moe& m) {
   m.mlp_only_layers = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
   m.ffn = 64;
 }>;
-// error: RC253: mlp_only_layers names 17 layers; it names at most 16 (decoder_sparse_step leaves out as many
-//        as are regular)
+// error: RC253: mlp_only_layers names 17 layers; it may name at most 16 (decoder_sparse_step can describe
+//        more, at regular distances)
 static_assert(valid<too_many_dense_layers>);
 
 // ---- experts over ranks
@@ -403,9 +403,8 @@ inline constexpr auto experts_over_more_than_a_replica = over_ranks(four_ranks, 
 static_assert(valid<experts_over_more_than_a_replica>);
 inline constexpr auto whole_tokens_on_tp =
     over_ranks(with_tp, [](parallel_dims& d) { d.sequence_parallel = false; });
-// error: RC103: ep=4 with tp=2 and whole tokens on each of its ranks is not lowered in this version, for each
-//        would send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or
-//        tp=1
+// error: RC103: ep=4 with tp=2 and without sequence_parallel is not lowered in this version, because each
+//        rank of tp would send the same tokens to the experts: set sequence_parallel=true, or tp=1
 static_assert(valid<whole_tokens_on_tp>);
 inline constexpr auto whole_weights_on_cp = over_ranks(with_cp, [](parallel_dims& d) {
   d.dp_replicate = 2;
@@ -413,8 +412,8 @@ inline constexpr auto whole_weights_on_cp = over_ranks(with_cp, [](parallel_dims
   d.cp_weights = cp_weights::replicate;
   d.ep = 2;
 });
-// error: RC103: cp_weights=replicate with ep=2 and dp_replicate=2 is not lowered in this version, for ranks
-//        of cp have other experts and replicas the same: set cp_weights=shard, or
+// error: RC103: cp_weights=replicate with ep=2 and dp_replicate=2 is not lowered in this version, because
+//        ranks of cp have different experts and replicas have the same: set cp_weights=shard, or
 //        expert_layout=folded_over_replicas
 static_assert(valid<whole_weights_on_cp>);
 inline constexpr auto six_experts_on_four_ranks = over_ranks(

@@ -175,7 +175,7 @@ struct taken_apart : layer {
 };
 inline constexpr auto heads_dealt_out_where_they_are_sharded = layered<taken_apart<1>>;
 // error: RC210: gates.cpp:@taken_apart@: split: the value is sharded along heads (V) over tp; expected whole
-//        rows, or parts of each head (a rank has not its share of either part): all_gather it first
+//        rows, or parts of each head (a rank does not have its shard of either part): all_gather it first
 static_assert(valid<heads_dealt_out_where_they_are_sharded>);
 inline constexpr auto parts_that_are_too_small = layered<taken_apart<2>>;
 // error: RC210: gates.cpp:@taken_apart@: split: left=16 in units of 4 and right=12 in units of 4 do not make

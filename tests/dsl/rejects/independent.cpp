@@ -130,8 +130,8 @@ inline constexpr plan own_slots_of_own_tokens{.model = around<owning<mistake::no
                                               .schedule = one_microbatch,
                                               .recipe = recipe,
                                               .cluster = clusters::cpu};
-// error: RC210: independent.cpp:@enters@: replicate: it is of tokens that all ranks of ep=2 have, and each
-//        has its own; exchange slots of tokens (to_experts), or take expert_layout=independent
+// error: RC210: independent.cpp:@enters@: replicate: it needs the same tokens on all ranks of ep=2, and each
+//        has different ones; exchange slots of tokens (to_experts), or take expert_layout=independent
 static_assert(valid<own_slots_of_own_tokens>);
 inline constexpr plan an_exchange_of_the_same_tokens{.model = around<exchanging>{},
                                                      .dims = fault(apart, folded),
@@ -139,7 +139,7 @@ inline constexpr plan an_exchange_of_the_same_tokens{.model = around<exchanging>
                                                      .recipe = recipe,
                                                      .cluster = clusters::cpu};
 // error: RC210: independent.cpp:@shares@: share_offsets: it sends tokens over ep=2, whose ranks have the same
-//        (expert_layout=independent); take own_slots, and sum up what is combined of them
+//        tokens (expert_layout=independent); take own_slots, and all-reduce the combined result
 static_assert(valid<an_exchange_of_the_same_tokens>);
 
 /// The same on tp ranks, between layers that shard the tokens over tp. If faulty, each rank has all tokens.
@@ -176,8 +176,8 @@ inline constexpr plan an_exchange_of_whole_tokens{
     .schedule = one_microbatch,
     .recipe = recipe,
     .cluster = clusters::cpu};
-// error: RC210: independent.cpp:@shares@: share_offsets: it sends tokens over ep=2, and of its ranks those of
-//        tp=2 have the same; expected a part on each, as sequence_parallel has it (V): let the layers before
+// error: RC210: independent.cpp:@shares@: share_offsets: it sends tokens over ep=2, and the 2 ranks of tp
+//        have the same tokens; expected a shard on each, as with sequence_parallel (V): let the layers before
 //        leave tp (leave_tp), or take tp=1
 static_assert(valid<an_exchange_of_whole_tokens>);
 
@@ -212,9 +212,8 @@ static_assert(valid<whole_weights_on_cp>);
 inline constexpr auto whole_tokens_on_tp =
     over_ranks({.world = 4, .tp = 2, .ep = 2, .sequence_parallel = true, .expert_layout = independent},
                [](parallel_dims& d) { d.sequence_parallel = false; });
-// error: RC103: ep=2 with tp=2 and whole tokens on each of its ranks is not lowered in this version, for each
-//        would send the same tokens to experts, which compute them tp times: set sequence_parallel=true, or
-//        tp=1
+// error: RC103: ep=2 with tp=2 and without sequence_parallel is not lowered in this version, because each
+//        rank of tp would send the same tokens to the experts: set sequence_parallel=true, or tp=1
 static_assert(valid<whole_tokens_on_tp>);
 inline constexpr auto rows_over_three_ranks =
     over_ranks({.world = 6, .dp_replicate = 3, .ep = 2, .expert_layout = independent}, [](parallel_dims& d) {

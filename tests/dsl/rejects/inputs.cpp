@@ -61,8 +61,8 @@ static_assert(valid<rc266_documents_without_tokens>);
 inline constexpr auto rc266_limit_of_numbers = modelled(
     encoder{std::array{features_of(), labels_of(),
                        named_input{.name = "weights", .holds = element::wide, .below = fault(3, 0)}}});
-// error: RC266: the model declares the input 'weights' with below=3; below is of element::index: 1 or more,
-//        or 0 for any index
+// error: RC266: the model declares the input 'weights' with below=3; only element::index takes below: at
+//        least 1, or 0 for any index
 static_assert(valid<rc266_limit_of_numbers>);
 
 inline constexpr auto rc266_whole_sequences_of_sequences = modelled(encoder{std::array{

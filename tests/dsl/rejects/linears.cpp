@@ -23,12 +23,12 @@ inline constexpr auto rc261_sizes_of_a_rank =
 static_assert(valid<rc261_sizes_of_a_rank>);
 
 inline constexpr auto rc261_gpu = narrowed(32, 64, fault(clusters::a100<1>, clusters::h100<1>));
-// error: RC261: linears=fp8, and an a100 multiplies no numbers of eight bits; leave it out, or take
-//        clusters::h100, h200, b200 or gb200
+// error: RC261: linears=fp8, but an a100 has no fp8 tensor cores; leave it out, or take clusters::h100, h200,
+//        b200 or gb200
 static_assert(valid<rc261_gpu>);
 
 inline constexpr auto rc261_gpu_of_rows =
     narrowed(32, 64, fault(clusters::b200<1>, clusters::h200<1>), {}, fp8_rows);
-// error: RC261: linears=fp8_rows, and on a b200 cuBLASLt has no products with a scale for each row; take
+// error: RC261: linears=fp8_rows, but cuBLASLt has no GEMM with a scale for each row on a b200; take
 //        linears=fp8
 static_assert(valid<rc261_gpu_of_rows>);

@@ -38,15 +38,15 @@ constexpr auto planned(const auto& model, const parallel_dims& dims, int microba
 
 inline constexpr auto mean_of_replicas =
     planned(ending_in<head<tokens_of_rank>>{}, {.world = 2, .dp_replicate = 2}, 1);
-// error: RC260: layer 'mine' takes a loss times 0.015625 on these ranks, and times 7.8125e-3 on one device; a
-//        loss is a mean over all tokens of a step on every layout: take it times loss_scale of the
+// error: RC260: layer 'mine' multiplies its loss by 0.015625 on these ranks, and by 7.8125e-3 on one device;
+//        a loss is a mean over all tokens of a step on every layout: multiply it by loss_scale of the
 //        layer_context, 7.8125e-3
 static_assert(valid<mean_of_replicas>);
 
 inline constexpr auto mean_of_microbatches =
     planned(ending_in<head<tokens_of_microbatch, 2>>{}, {.world = 2, .tp = 2}, 4);
-// error: RC260: layer 'mine' takes a loss times 0.03125 on these ranks, and times 7.8125e-3 on one device; a
-//        loss is a mean over all tokens of a step on every layout: take it times loss_scale of the
+// error: RC260: layer 'mine' multiplies its loss by 0.03125 on these ranks, and by 7.8125e-3 on one device; a
+//        loss is a mean over all tokens of a step on every layout: multiply it by loss_scale of the
 //        layer_context, 7.8125e-3
 static_assert(valid<mean_of_microbatches>);
 

@@ -72,8 +72,8 @@ static_assert(valid<rc204_heads_over_kv_heads>);
 inline constexpr models::llama odd_heads{
     .layers = 1, .hidden = fault(28, 32), .heads = 4, .kv_heads = 2, .ffn = 64, .vocab = 64};
 inline constexpr auto rc205_odd_head_dim = modelled(odd_heads);
-// error: RC205: head_dim=7 is odd, but rotary positions turn pairs of elements: take hidden=24 or hidden=32,
-//        or heads=2 or heads=14
+// error: RC205: head_dim=7 is odd, but rotary positions rotate pairs of elements: take hidden=24 or
+//        hidden=32, or heads=2 or heads=14
 static_assert(valid<rc205_odd_head_dim>);
 
 inline constexpr models::gpt2 no_ffn{.layers = 1, .hidden = 32, .heads = 4, .ffn = fault(0, 1), .vocab = 64};

@@ -60,8 +60,8 @@ inline constexpr plan kernel_of_sequences{.model = model<of_sequences>{},
                                           .schedule = one_microbatch,
                                           .recipe = recipe,
                                           .cluster = clusters::cpu};
-// error: RC225: ops.cpp:1: mine: its kernel is told of sequences, and with cp=2 a rank has chunks of them;
-//        take a kernel of tokens, or cp=1
+// error: RC225: ops.cpp:1: mine: its kernel takes rows or seq, and with cp=2 a rank has chunks of sequences;
+//        write a kernel that takes neither, or take cp=1
 static_assert(valid<kernel_of_sequences>);
 
 inline constexpr op_row homeless = like_gelu([](op_row& r) {
@@ -131,7 +131,7 @@ inline constexpr op_row twin = [] {
   return row;
 }();
 inline constexpr auto two_ops_of_one_name = modelled<twin>;
-// error: RC225: ops.cpp:1: mine: another op_row of the layer has this name; give each a name of its own
+// error: RC225: ops.cpp:1: mine: another op_row of the layer has this name; give one of them another
 static_assert(valid<two_ops_of_one_name>);
 
 inline constexpr op_row call = like_gelu([](op_row& r) { r.name = "mine(x)"; });

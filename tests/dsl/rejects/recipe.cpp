@@ -79,8 +79,8 @@ inline constexpr auto rc237_schedule_said_twice = trained({.seq = 8,
                                                            .global_batch = 4,
                                                            .warmup_steps = fault(5, 0),
                                                            .lr_schedule = {lr::warm_up(5), lr::cosine(20)}});
-// error: RC237: lr_schedule says the learning rate in pieces, and warmup_steps, decay_steps or min_lr say it
-//        too; take one of them
+// error: RC237: lr_schedule and warmup_steps, decay_steps or min_lr both set the learning rate; take one of
+//        them
 static_assert(valid<rc237_schedule_said_twice>);
 
 inline constexpr auto rc237_piece_of_negative_steps =
@@ -124,8 +124,9 @@ static_assert(valid<rc251_no_rule>);
 
 inline constexpr auto rc251_bounds_that_meet = slowed(
     {.by = rope_scaling::llama3, .factor = 8, .low_freq_factor = fault(4.0, 1.0), .high_freq_factor = 4});
-// error: RC251: rope_scaling has low_freq_factor=4 and high_freq_factor=4; what turns less often than the
-//        first is slowed, and more often than the second is not: 0 < the first < the second, as 1 and 4
+// error: RC251: rope_scaling has low_freq_factor=4 and high_freq_factor=4; rotations below the first, in
+//        turns over original_positions, are slowed, and those above the second are not: 0 < the first < the
+//        second, as 1 and 4
 static_assert(valid<rc251_bounds_that_meet>);
 
 inline constexpr auto rc251_no_positions =
@@ -147,13 +148,13 @@ static_assert(valid<rc250_norms_that_divide_by_zero>);
 constexpr auto recomputing(recomputation r) { return trained({.seq = 8, .global_batch = 4, .recompute = r}); }
 
 inline constexpr auto rc239_every_zeroth = recomputing({.full = true, .every = fault(0, 1)});
-// error: RC239: recompute.every=0; of the repeated layers every so many-th recomputes: it is at least 1, and
-//        1 is all of them
+// error: RC239: recompute.every=0; with every=N each N-th repeated layer recomputes: it is at least 1, and 1
+//        is each of them
 static_assert(valid<rc239_every_zeroth>);
 
 inline constexpr auto rc239_none_of_them = recomputing({.norms = true, .every = fault(2, 1)});
-// error: RC239: recompute.every=2, and of the model's repeated layers there is 1, so that none recomputes;
-//        every is at most that
+// error: RC239: recompute.every=2, but the model has 1 repeated layer, so that none recomputes; every is at
+//        most that
 static_assert(valid<rc239_none_of_them>);
 
 inline constexpr auto rc239_every_second_nothing = recomputing({.every = fault(2, 1)});
@@ -162,7 +163,7 @@ inline constexpr auto rc239_every_second_nothing = recomputing({.every = fault(2
 static_assert(valid<rc239_every_second_nothing>);
 
 inline constexpr auto rc239_twice = recomputing({.full = true, .norms = fault(true, false)});
-// error: RC239: recompute.full is everything, and recompute.norms is set besides; take one of them
+// error: RC239: recompute.full recomputes everything, so recompute.norms has no effect; take one of them
 static_assert(valid<rc239_twice>);
 
 inline constexpr plan rc239_no_backward{
@@ -197,8 +198,8 @@ constexpr auto recomputing_adding(auto middle, recomputation r) {
               .cluster = clusters::cpu};
 }
 inline constexpr auto rc239_nothing_repeated = recomputing_adding(doubled{}, {.full = fault(true, false)});
-// error: RC239: the model has no repeated layers, and they are what recompute is of; write repeat{count,
-//        layer}, or leave it out
+// error: RC239: the model has no repeated layers, and only these recompute; write repeat{count, layer}, or
+//        leave recompute out
 static_assert(valid<rc239_nothing_repeated>);
 
 inline constexpr auto rc239_no_such_op =
@@ -305,7 +306,8 @@ inline constexpr auto rc243_seed_of_nothing = trained({.seq = 8,
                                                        .moments = bf16,
                                                        .rounding = fault(nearest, stochastic),
                                                        .rounding_seed = 7});
-// error: RC243: rounding_seed=7 is of stochastic rounding; leave it out, or take rounding=stochastic
+// error: RC243: rounding_seed=7 has an effect only with stochastic rounding; leave it out, or take
+//        rounding=stochastic
 static_assert(valid<rc243_seed_of_nothing>);
 
 inline constexpr auto rc244_wide_reductions =
@@ -316,7 +318,7 @@ static_assert(valid<rc244_wide_reductions>);
 
 inline constexpr auto rc244_nothing_to_round =
     trained({.seq = 8, .global_batch = 4, .precision = fault(f32, bf16), .reductions = bf16});
-// error: RC244: reductions=bf16, and a plan in f32 sends its gradients as they are; leave it out, or take
+// error: RC244: reductions=bf16, but a plan in f32 reduces its gradients in f32; leave it out, or take
 //        precision=bf16
 static_assert(valid<rc244_nothing_to_round>);
 
@@ -330,19 +332,19 @@ static_assert(valid<rc245_rank_of_zero>);
 
 inline constexpr auto rc245_alpha_of_nothing =
     trained(adapted({.rank = 8, .alpha = fault(0.0, 8.0), .targets = queries}));
-// error: RC245: lora.alpha=0; it is above 0 and finite in f32: products of low rank are multiplied by alpha /
-//        rank, and twice the rank is usual
+// error: RC245: lora.alpha=0; it is above 0 and finite in f32: the product of the adapters is multiplied by
+//        alpha / rank, and twice the rank is usual
 static_assert(valid<rc245_alpha_of_nothing>);
 
 inline constexpr auto rc245_alpha_of_no_number =
     trained(adapted({.rank = 8, .alpha = fault(nan, 8.0), .targets = queries}));
-// error: RC245: lora.alpha=nan; it is above 0 and finite in f32: products of low rank are multiplied by alpha
-//        / rank, and twice the rank is usual
+// error: RC245: lora.alpha=nan; it is above 0 and finite in f32: the product of the adapters is multiplied by
+//        alpha / rank, and twice the rank is usual
 static_assert(valid<rc245_alpha_of_no_number>);
 
 inline constexpr auto rc245_no_targets =
     trained(adapted({.rank = 8, .alpha = 8, .targets = fault(parameter_names{}, queries)}));
-// error: RC245: lora.targets is empty; name the parameters that lora is beside: wq and wv are usual
+// error: RC245: lora.targets is empty; name the weights that get adapters: wq and wv are usual
 static_assert(valid<rc245_no_targets>);
 
 inline constexpr auto rc246_target_misspelt =
@@ -368,14 +370,14 @@ static_assert(valid<rc246_empty_name>);
 
 inline constexpr auto rc247_target_is_a_gain =
     trained(adapted({.rank = 8, .alpha = 8, .targets = {"wq", fault("norm1", "wk")}}));
-// error: RC247: lora.targets names 'norm1', which layer_norm reads; lora is beside weights that linear alone
+// error: RC247: lora.targets names 'norm1', which layer_norm reads; LoRA adapts weights that only linear
 //        reads: wq, wk, wv, wo, w1, w2
 static_assert(valid<rc247_target_is_a_gain>);
 
 inline constexpr auto rc247_target_is_a_tied_table =
     trained(adapted({.rank = 8, .alpha = 8, .targets = {fault("wte", "w2")}}));
-// error: RC247: lora.targets names 'wte', which embedding reads; lora is beside weights that linear alone
-//        reads: wq, wk, wv, wo, w1, w2
+// error: RC247: lora.targets names 'wte', which embedding reads; LoRA adapts weights that only linear reads:
+//        wq, wk, wv, wo, w1, w2
 static_assert(valid<rc247_target_is_a_tied_table>);
 
 inline constexpr auto rc248_target_is_trained =

@@ -59,7 +59,7 @@ static_assert(valid<rc302_weights_twice>);
 
 inline constexpr auto rc302_overlap_with_nothing = scheduled(
     by_hand{{{{F, 0, 0}, {B, 0, 0, fault(true, false)}, none, none}, {{F, 1, 0}, {B, 1, 0}, none, none}}});
-// error: RC302: rank 0 overlaps 0B0 with nothing; an OVERLAP is of two actions that follow each other
+// error: RC302: rank 0 overlaps 0B0 with nothing; an OVERLAP joins two consecutive actions
 static_assert(valid<rc302_overlap_with_nothing>);
 
 inline constexpr auto rc302_stage_of_another_rank = scheduled(by_hand{

@@ -10,7 +10,7 @@ inline constexpr plan three_faults{.model = odd_heads,
                                    .recipe = training{.seq = 8, .global_batch = fault(0, 4)},
                                    .cluster = clusters::cpu};
 // error: RC101: pp(2) * tp(2) is not world=8: take pp=4, or tp=4, or world=4, or dp_replicate=infer. RC205:
-//        head_dim=7 is odd, but rotary positions turn pairs of elements: take hidden=24 or hidden=32, or
+//        head_dim=7 is odd, but rotary positions rotate pairs of elements: take hidden=24 or hidden=32, or
 //        heads=2 or heads=14. RC220: global_batch=0; a step has at least 1 sequence: take global_batch=1 or
 //        global_batch=2
 static_assert(valid<three_faults>);

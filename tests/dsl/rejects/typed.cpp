@@ -497,8 +497,8 @@ struct widening : layer {
   }
 };
 inline constexpr auto rc211_repeated_layer_of_another_shape = layered<widening>;
-// error: RC211: layer 'mine' is repeated, but it makes (tokens=32, ffn=64) of (tokens=32, hidden=32); its
-//        result must be like its input
+// error: RC211: layer 'mine' is repeated, but its result is (tokens=32, ffn=64) and its input (tokens=32,
+//        hidden=32); both must have the same shape and type
 static_assert(valid<rc211_repeated_layer_of_another_shape>);
 
 struct left_pending : layer {
@@ -574,8 +574,8 @@ struct tied : ending_in<tied_head> {
   }
 };
 inline constexpr auto rc224_two_handles_of_one_name = modelled<tied<tie::same_name>>;
-// error: RC224: parameter 'wte' of layer 'mine' has the name of one of layer 'embedding'; hand one
-//        parameter_handle to both, or take another name
+// error: RC224: parameter 'wte' of layer 'mine' has the name of one of layer 'embedding'; pass one
+//        parameter_handle to both to share it, or take another name
 static_assert(valid<rc224_two_handles_of_one_name>);
 inline constexpr auto rc214_handle_in_a_repeated_layer = modelled<tied<tie::in_repeated>>;
 // error: RC214: parameter 'gain' of layer 'mine' is that of a handle, but the layer is repeated; layers that
@@ -657,8 +657,8 @@ inline constexpr auto scale_that_f32_rounds_to_zero = on_chunks<scored<2>>;
 static_assert(valid<scale_that_f32_rounds_to_zero>);
 
 inline constexpr auto window_of_full_attention = on_chunks<scored<3>>;
-// error: RC210: typed.cpp:@scored@: attention: its window is 4 tokens and it is not causal; a window is of
-//        causal attention: leave out the window, or causal = false
+// error: RC210: typed.cpp:@scored@: attention: its window is 4 tokens and it is not causal; only causal
+//        attention takes a window: leave out the window, or causal = false
 static_assert(valid<window_of_full_attention>);
 
 template <int Which>
@@ -725,8 +725,7 @@ struct exchanges_over_tp : layer {
   }
 };
 inline constexpr auto exchange_over_tp = layered<exchanges_over_tp>;
-// error: RC210: typed.cpp:@exchanges_over_tp@: all_to_all: it is over tp, whose ranks do not share out
-//        sequences; exchange heads over cp
+// error: RC210: typed.cpp:@exchanges_over_tp@: all_to_all: it is over tp; heads are exchanged over cp only
 static_assert(valid<exchange_over_tp>);
 
 struct turned_after_exchange : layer {
@@ -758,8 +757,8 @@ struct half_sequences : layer {
   }
 };
 inline constexpr auto attention_within_half_sequences = on_chunks<half_sequences>;
-// error: RC210: typed.cpp:@half_sequences@: attention: it is of sequences of 4 tokens, and the ranks of cp=2
-//        share out sequences of seq=8; take these, or cp=1
+// error: RC210: typed.cpp:@half_sequences@: attention: its sequences have 4 tokens, and the ranks of cp=2
+//        shard sequences of seq=8; take these, or cp=1
 static_assert(valid<attention_within_half_sequences>);
 
 /// The same with ring attention.
@@ -780,7 +779,7 @@ struct gathered_for_a_ring : layer {
 };
 inline constexpr auto ring_of_gathered_keys = on_ring<gathered_for_a_ring>;
 // error: RC210: typed.cpp:@gathered_for_a_ring@: ring_attention: k is replicated (R) over cp; expected
-//        sharded along the tokens (V): a ring hands on the shards of its ranks: do not gather it
+//        sharded along the tokens (V): a ring shifts the shards of its ranks: do not gather it
 static_assert(valid<ring_of_gathered_keys>);
 
 struct handed_on_gathered : layer {
@@ -794,7 +793,7 @@ struct handed_on_gathered : layer {
 };
 inline constexpr auto shift_of_gathered_rows = on_ring<handed_on_gathered>;
 // error: RC210: typed.cpp:@handed_on_gathered@: shift: the first value is replicated (R) over cp; expected
-//        sharded along the tokens (V): there is nothing to hand on
+//        sharded along the tokens (V): there is nothing to shift
 static_assert(valid<shift_of_gathered_rows>);
 
 struct handed_on_over_tp : layer {
@@ -805,8 +804,7 @@ struct handed_on_over_tp : layer {
   }
 };
 inline constexpr auto shift_over_tp = layered<handed_on_over_tp>;
-// error: RC210: typed.cpp:@handed_on_over_tp@: shift: it is over tp, whose ranks do not share out sequences;
-//        hand on over cp
+// error: RC210: typed.cpp:@handed_on_over_tp@: shift: it is over tp; a shift is over cp only
 static_assert(valid<shift_over_tp>);
 
 struct of_two_ranks : layer {
@@ -819,9 +817,8 @@ struct of_two_ranks : layer {
   }
 };
 inline constexpr auto shift_of_tokens_of_two_ranks = on_ring<of_two_ranks>;
-// error: RC210: typed.cpp:@of_two_ranks@: shift_back: one value is (tokens=32 come 1 ranks around the ring,
-//        heads=32) and the other (tokens=32, heads=32); expected two with the same tokens, as keys and values
-//        have
+// error: RC210: typed.cpp:@of_two_ranks@: shift_back: one value is (tokens=32 shifted by 1 ranks, heads=32)
+//        and the other (tokens=32, heads=32); expected two with the same tokens, as keys and values have
 static_assert(valid<shift_of_tokens_of_two_ranks>);
 
 struct turned_on_the_way : layer {
@@ -835,8 +832,8 @@ struct turned_on_the_way : layer {
   }
 };
 inline constexpr auto positions_of_another_rank = on_ring<turned_on_the_way>;
-// error: RC210: typed.cpp:@turned_on_the_way@: rope: the value's tokens have come 1 ranks around the ring;
-//        expected the rank's own (shift and ring_attention take others')
+// error: RC210: typed.cpp:@turned_on_the_way@: rope: the value's tokens have been shifted by 1 ranks; expected
+//        the rank's own (shift and ring_attention take others')
 static_assert(valid<positions_of_another_rank>);
 
 struct residual_of_another : layer {
@@ -849,7 +846,7 @@ struct residual_of_another : layer {
 };
 inline constexpr auto sum_with_another_rank = on_ring<residual_of_another>;
 // error: RC210: typed.cpp:@residual_of_another@: add: the left operand is (tokens=32, heads=32) and the right
-//        operand (tokens=32 come 1 ranks around the ring, heads=32); expected two of one shape
+//        operand (tokens=32 shifted by 1 ranks, heads=32); expected two of one shape
 static_assert(valid<sum_with_another_rank>);
 
 struct another_ring : layer {
@@ -861,8 +858,8 @@ struct another_ring : layer {
   }
 };
 inline constexpr auto ring_of_another_size = on_ring<another_ring>;
-// error: RC210: typed.cpp:@another_ring@: ring_attention: it is of a ring of 4 ranks; rings of this plan have
-//        2 (cp / ulysses with cp_attention=ring): take the layer_context's ring
+// error: RC210: typed.cpp:@another_ring@: ring_attention: its ring has 4 ranks; rings of this plan have 2 (cp
+//        / ulysses with cp_attention=ring): take the layer_context's ring
 static_assert(valid<ring_of_another_size>);
 
 struct handed_out : layer {
@@ -874,8 +871,8 @@ struct handed_out : layer {
   }
 };
 inline constexpr auto nothing_reads_what_comes = on_ring<handed_out>;
-// error: RC210: typed.cpp:@handed_out@: shift_back: no op of the layer reads what comes around the ring; put
-//        one behind it
+// error: RC210: typed.cpp:@handed_out@: shift_back: no op of the layer reads what arrives around the ring;
+//        add an op that uses it
 static_assert(valid<nothing_reads_what_comes>);
 
 /// The same with Ulysses pairs in a ring.
@@ -1069,7 +1066,7 @@ struct names_its_input : layer {
   }
 };
 inline constexpr auto name_of_an_input = layered<names_its_input>;
-// error: RC210: typed.cpp:@named_input@: as 'residual': the value is handed to the layer; name what an op
+// error: RC210: typed.cpp:@named_input@: as 'residual': the value is an input of the layer; name what an op
 //        made
 static_assert(valid<name_of_an_input>);
 
@@ -1192,7 +1189,8 @@ struct adds_result : head<false> {
   }
 };
 inline constexpr auto rc212_result_added = modelled<ending_in<adds_result>>;
-// error: RC212: layer 'mine' adds the loss that is its result, which counts already; return it alone
+// error: RC212: layer 'mine' adds its result as a loss, but a result that is a loss counts already; only
+//        return it
 static_assert(valid<rc212_result_added>);
 
 // ---- orders of sharded dims

@@ -176,8 +176,8 @@ TEST_CASE("one dropped, repeated or moved is refused by its rule") {
 
 TEST_CASE("each refusal names the rank, the item and what is legal") {
   CHECK(refusal("0F0,0B0,0REDUCE_GRAD,0STEP\n1F0,1B0,1REDUCE_GRAD") ==
-        "RC303: rank 1 never runs 1STEP; a schedule that says any REDUCE_GRAD or STEP says both of every "
-        "stage, on each rank that has it");
+        "RC303: rank 1 never runs 1STEP; a schedule with any REDUCE_GRAD or STEP needs both for every stage, "
+        "on each rank that has it");
   CHECK(refusal("0F0,0F1,0B0,0REDUCE_GRAD,0B1,0STEP") ==
         "RC310: rank 0 has 0B1 behind 0REDUCE_GRAD, which comes once, after the last gradient of the stage: "
         "put it behind 0B1");
@@ -200,11 +200,11 @@ TEST_CASE("each refusal names the rank, the item and what is legal") {
   CHECK(refusal("0UNSHARD,0F0,0RESHARD,0B0") ==
         "RC310: rank 0 has 0B0, but stage 0 is sharded there; put 0UNSHARD before it");
   CHECK(refusal("0UNSHARD,0F0,0UNSHARD,0B0,0RESHARD") ==
-        "RC310: rank 0 has 0UNSHARD, but stage 0 is gathered there; UNSHARD and RESHARD of a stage take "
-        "turns, so leave it out");
+        "RC310: rank 0 has 0UNSHARD, but stage 0 is gathered there; UNSHARD and RESHARD of a stage "
+        "alternate, so leave it out");
   CHECK(refusal("0UNSHARD,0F0,0B0") == "RC310: rank 0 leaves stage 0 gathered; put 0RESHARD behind 0B0");
   CHECK(refusal("0F0,OVERLAP(0F1,0UNSHARD),0B0,0B1,0RESHARD") ==
-        "RC302: rank 0 overlaps 0UNSHARD; an OVERLAP is of two actions of a microbatch");
+        "RC302: rank 0 overlaps 0UNSHARD; an OVERLAP joins two actions of microbatches");
   action_table forwards = parsed("0F0,0F1");
   forwards.actions.push_back({step, 0, 0});
   ++forwards.begin.back();

@@ -106,7 +106,7 @@ TEST_CASE("an OVERLAP is of two actions of one rank that do not need each other"
         "data: F after F of the "
         "stage before, B after B of the stage after");
   CHECK(refusal(on_one_rank({{F, 0, 0}, {B, 0, 0, true}}, 1, 1)) ==
-        "302: rank 0 overlaps 0B0 with nothing; an OVERLAP is of two actions that follow each other");
+        "302: rank 0 overlaps 0B0 with nothing; an OVERLAP joins two consecutive actions");
   CHECK(refusal(on_one_rank({{F, 0, 0, true}, {F, 0, 1, true}, {F, 0, 2}}, 1, 3))
             .starts_with("302: rank 0 overlaps 0F1 with two"));
   CHECK(refusal(on_one_rank({{F, 0, 0, true}, {F, 0, 0}}, 1, 1)).starts_with("302: rank 0 runs 0F0, but"));

@@ -247,7 +247,7 @@ TEST_CASE("signals: a file past the limit costs what a full disk costs") {
     const said unwritten = said_in(told.err);
     CHECK(unwritten.id == 5005);
     CHECK(unwritten.arguments.at(0) == metrics);
-    CHECK(unwritten.arguments.at(1).starts_with("File too large; training goes on without it from step "));
+    CHECK(unwritten.arguments.at(1).starts_with("File too large; training continues without it from step "));
   }
   const scratch files;
   REQUIRE(run(files, program + " train --steps 1 --save " + files.path("save")).code == 0);

@@ -38,20 +38,20 @@ TEST_CASE("an account is the mean of its steps, of one rank, apart by lanes") {
   CHECK(a.calls[2].ms == 0);
   CHECK(a.calls[2].beside == Approx(3.51));
   CHECK(account_table(a) ==
-        std::vector<std::string>{"                             calls         ms    share  beside, ms   "
+        std::vector<std::string>{"                             calls         ms    share  overlapped, ms   "
                                  "TFLOP/s      GB/s  roofline, ms  reached",
-                                 "products                         2      4.000   50.0 %           -     "
+                                 "products                         2      4.000   50.0 %               -     "
                                  "0.500       0.5         0.500   12.5 %",
-                                 "  multiply                       2      4.000   50.0 %           -     "
+                                 "  multiply                       2      4.000   50.0 %               -     "
                                  "0.500       0.5         0.500   12.5 %",
-                                 "communication                    1          -        -       3.510         "
-                                 "-       2.3             -        -",
-                                 "  all_reduce                     1          -        -       3.510         "
-                                 "-       2.3             -        -",
-                                 "passes over memory               1          -        -           -         "
-                                 "-         -             -        -",
-                                 "  add                            1          -        -           -         "
-                                 "-         -             -        -",
+                                 "communication                    1          -        -           3.510     "
+                                 "    -       2.3             -        -",
+                                 "  all_reduce                     1          -        -           3.510     "
+                                 "    -       2.3             -        -",
+                                 "passes over memory               1          -        -               -     "
+                                 "    -         -             -        -",
+                                 "  add                            1          -        -               -     "
+                                 "    -         -             -        -",
                                  "no call                                 2.000   25.0 %"});
   const auto answer = nlohmann::json::parse(account_json(7.5, std::vector{a}));
   CHECK(answer["step_ms"] == 7.5);

@@ -62,7 +62,7 @@ TEST_CASE("other files have the token somewhere, and each source without it has 
   program.about.end_of_document = '\n';
   const outcome done = run(program, {"train", "--steps", "1", "--data", with + ":0.5," + without + ":0.5"});
   CHECK(done.code == 0);
-  CHECK(done.out.find("note: RC6199: the plan's end_of_document, token 10, is not found in " + without +
+  CHECK(done.out.find("note: RC6199: the plan's end_of_document, token 10, does not occur in " + without +
                       " (in its first 2^20 tokens)") != std::string::npos);
-  CHECK(done.out.find("not found in " + with) == std::string::npos);
+  CHECK(done.out.find("does not occur in " + with) == std::string::npos);
 }

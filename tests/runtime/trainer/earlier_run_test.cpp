@@ -76,7 +76,7 @@ TEST_CASE("the same command starts again, with a note, and a resumed run goes on
             "note: RC6534: " + save +
             " has checkpoints of this same run up to step 4; this start replaces them from step 1 on; "
             "--load " +
-            save + " goes on instead\n") != again.out.npos);
+            save + " continues that run instead\n") != again.out.npos);
   CHECK(files_in(save) == before);
   for (const std::string& load : {save, save + "/step_000002", save + "/step_000002/"}) {
     CAPTURE(load);

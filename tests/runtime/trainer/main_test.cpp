@@ -131,7 +131,7 @@ TEST_CASE("a metrics file that cannot be written is told once, and training goes
   const outcome done = run(program, {"train", "--steps", "3", "--metrics", "/dev/full"});
   CHECK(done.code == 0);
   CHECK(said_in(done.err) ==
-        said{5005, {"/dev/full", "No space left on device; training goes on without it from step 1 on"}});
+        said{5005, {"/dev/full", "No space left on device; training continues without it from step 1 on"}});
 }
 
 TEST_CASE("mfu counts the flops of all ranks' peak") {

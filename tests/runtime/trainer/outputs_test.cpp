@@ -215,7 +215,7 @@ TEST_CASE("devices and pipes are written as they are") {
   const outcome full = train(program, "2", "/dev/full");
   CHECK(full.code == 0);
   CHECK(said_in(full.err) ==
-        said{5005, {"/dev/full", "No space left on device; training goes on without it from step 1 on"}});
+        said{5005, {"/dev/full", "No space left on device; training continues without it from step 1 on"}});
 }
 
 TEST_CASE("a FIFO without a reader is refused, and one with a reader is written") {

@@ -504,12 +504,14 @@ TEST_CASE("changes of a plan's recipe on resume are noted") {
   program.about.train.warmup_steps = 4;
   const watched edited = trained(program, {"--load", save, "--steps", "3"});
   CHECK(has(edited,
-            "RC6195: this run keeps the learning rate 0.01; the plan has 0.5 now, which --lr 0.5 takes"));
+            "RC6195: this run keeps the learning rate 0.01 of its checkpoint; the plan has 0.5 now: give "
+            "--lr 0.5 to take it"));
   CHECK(has(edited,
-            "RC6195: this run keeps the largest gradient norm 3; the plan has 7 now, which --clip 7 takes"));
+            "RC6195: this run keeps the largest gradient norm 3 of its checkpoint; the plan has 7 now: give "
+            "--clip 7 to take it"));
   CHECK(has(edited,
-            "RC6195: this run keeps the schedule warmup:3,cosine:10:0.001; the plan has "
-            "warmup:4,cosine:10:0.001 now, which --lr-schedule warmup:4,cosine:10:0.001 takes"));
+            "RC6195: this run keeps the schedule warmup:3,cosine:10:0.001 of its checkpoint; the plan has "
+            "warmup:4,cosine:10:0.001 now: give --lr-schedule warmup:4,cosine:10:0.001 to take it"));
   CHECK(said_in(edited.out, 6196) == said{6196, {"beta2", "0.5", "0.95"}});
   CHECK_FALSE(has(edited, "weight decay"));
   CHECK_FALSE(

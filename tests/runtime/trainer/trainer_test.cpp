@@ -83,8 +83,9 @@ TEST_CASE("a step in which no label counts is noted, and later steps and checkpo
   CHECK(count_of("loss") == 5);
   CHECK(count_of("grad_norm") == 5);
   CHECK(count_of("lr") == 6);
-  CHECK(first.out.find("note: RC6174: no label of step 3 counts, so the step has changed nothing\n") !=
-        std::string::npos);
+  CHECK(
+      first.out.find("note: RC6174: step 3 has no label that counts in the loss, so it changed nothing\n") !=
+      std::string::npos);
   const auto json_of = [&](const char* step) { return nlohmann::json::parse(contents(save + step)); };
   CHECK(json_of("/step_000004/run.json").at("skipped") == 1);
   REQUIRE(run(program, {"train", "--load", save + "/step_000004"}, skips).code == 0);
@@ -115,7 +116,7 @@ TEST_CASE("held-out data without labels that count costs a note, and the run goe
   CHECK(std::filesystem::exists(save + "/step_000002"));
   const outcome eval = run(program, {"eval", "--load", save, "--data", held});
   CHECK(eval.code == 1);
-  CHECK(eval.err.find("RC6175: no label of the ") != std::string::npos);
+  CHECK(eval.err.find("RC6175: the ") != std::string::npos);
 }
 
 TEST_CASE("a run is told how it ended and what may come next") {

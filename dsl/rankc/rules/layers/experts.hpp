@@ -32,16 +32,16 @@ constexpr void check_behind(report& out, const trace& t, std::string_view layer,
   long long numbers = 1;
   for (int i = 0; i < y.ndim; ++i) numbers *= y.shape[i].size / shards(y, i, resolve(given));
   if (numbers % 2)
-    refuse(out, 256) << "layer '" << layer << "' hands on " << numbers
-                     << " numbers of bf16, and the statistics of routers, in f32, behind "
-                     << "them; take an even number of tokens or of features";
+    refuse(out, 256) << "layer '" << layer << "' passes " << numbers
+                     << " numbers in bf16 to the next layer, and the statistics of routers follow them in "
+                        "f32; take an even number of tokens or of features";
 }
 /// RC256: the number of layers that keep router statistics is the number that the model declares.
 constexpr void check_routers(report& out, const router_statistics& s, int layers) {
   if (s.any() && layers != s.of.layers)
-    refuse(out, 256) << "the model says that it has routers in " << s.of.layers << " layers, and " << layers
-                     << " keep their statistics; "
-                     << "say .layers = " << layers << ", or call keep_statistics once in each";
+    refuse(out, 256) << "the model declares routers in " << s.of.layers << " layers, but " << layers
+                     << " keep their statistics; set .layers = " << layers
+                     << ", or call keep_statistics once in each";
 }
 constexpr int count_routers(const trace& t) {
   int n = 0;
@@ -61,13 +61,14 @@ constexpr void check_limits(report& out, const trace& t, const parallel_dims& d,
     if (whole % group == 0) continue;
     offers found;
     found.add("capacity_group", find_nearest(group, whole, [&](int n) { return whole % n == 0; }));
-    sentence& s = refuse(out, 258) << "experts take so many picks of each " << group
-                                   << " positions in line, and of seq=" << seq_of_plan;
-    if (d.cp > 1) s << " a rank of cp=" << d.cp << " has two runs";
+    sentence& s =
+        refuse(out, 258) << "a capacity group of " << group
+                         << " positions must be contiguous on one rank and divide seq=" << seq_of_plan;
+    if (d.cp > 1) s << ", of which a rank of cp=" << d.cp << " has two chunks";
     if (d.sequence_parallel)
-      s << (d.cp > 1 ? ", which" : "") << " " << name(region_axis) << "=" << region_ranks(d)
-        << " shares out (sequence_parallel)";
-    s << "; a group is to lie whole on one rank" << found.view();
+      s << (d.cp > 1 ? ", sharded over " : ", which is sharded over ") << name(region_axis) << "="
+        << region_ranks(d) << " (sequence_parallel)";
+    s << found.view();
     return;
   }
 }
@@ -122,8 +123,8 @@ constexpr void check_expert_columns(report& out, const trace& t, const parallel_
     complaint::put(c.begin() << "it is ", w.holds, w.holds[axis::etp]);
     refuse(out, 226)
         << c.text.view() << " over etp=" << d.etp
-        << "; of experts that are spread over ep this version shards the columns over it, and of "
-        << "other parameters nothing";
+        << "; with experts sharded over ep, this version shards their columns over etp, and no other "
+           "parameter";
     return;
   }
 }
@@ -147,17 +148,17 @@ constexpr void check_tokens_of_experts(report& out, const trace& t, const parall
     if (!of_region && (repeats_tokens(d) ? !exchanges : !repeats)) continue;
     complaint c{o.kind->name, {}, o.from};
     if (of_region)
-      c.begin() << "it sends tokens over ep=" << d.ep << ", and of its ranks those of " << name(region_axis)
-                << "=" << region_ranks(d) << " have the same; expected a part on each, as "
-                << "sequence_parallel has it (V): let the layers before leave " << name(region_axis)
+      c.begin() << "it sends tokens over ep=" << d.ep << ", and the " << region_ranks(d) << " ranks of "
+                << name(region_axis) << " have the same tokens; expected a shard on each, as with "
+                << "sequence_parallel (V): let the layers before leave " << name(region_axis)
                 << " (leave_tp), or take " << name(region_axis) << "=1";
     else if (exchanges)
       c.begin() << "it sends tokens over ep=" << d.ep
-                << ", whose ranks have the same (expert_layout=independent); take own_slots, and sum up what "
-                   "is combined of them";
+                << ", whose ranks have the same tokens (expert_layout=independent); take own_slots, and "
+                   "all-reduce the combined result";
     else
-      c.begin() << "it is of tokens that all ranks of ep=" << d.ep
-                << " have, and each has its own; exchange slots of tokens (to_experts), or take "
+      c.begin() << "it needs the same tokens on all ranks of ep=" << d.ep
+                << ", and each has different ones; exchange slots of tokens (to_experts), or take "
                    "expert_layout=independent";
     refuse(out, 210) << c.text.view();
     return;

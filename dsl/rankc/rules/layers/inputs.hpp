@@ -31,7 +31,7 @@ constexpr void check_input_form(report& out, const named_input& input) {
         << " in fp8; take element::index, element::wide or element::real (the plan's precision)";
   else if (input.below < 0 || (input.below > 0 && input.holds != element::index))
     refuse_input(out, input) << " with below=" << input.below
-                             << "; below is of element::index: 1 or more, or 0 for any index";
+                             << "; only element::index takes below: at least 1, or 0 for any index";
   else if (input.whole_sequences && input.extent != input_extent::token)
     refuse_input(out, input) << " with whole_sequences and without a row for each token; leave out "
                                 "whole_sequences or extent";

@@ -51,9 +51,9 @@ constexpr void check_shards(report& out, const trace& t, const parallel_dims& gi
 constexpr void refuse_repeat(report& out, std::string_view layer, const type& x, const type& y) {
   sentence& s = refuse(out, 211) << "layer '" << layer << "' is repeated, but ";
   if (!placement_rules::same_shape(x, y) || x.holds != y.holds) {
-    complaint::put_shape(s << "it makes ", y);
-    complaint::put_shape(s << " of ", x);
-    s << "; its result must be like its input";
+    complaint::put_shape(s << "its result is ", y);
+    complaint::put_shape(s << " and its input ", x);
+    s << "; both must have the same shape and type";
     return;
   }
   const char* separator = "";
@@ -111,7 +111,8 @@ constexpr bool check_layer(report& out, const trace& t, std::string_view layer, 
     const bool is_loss = made >= 0 && t.values[made].ndim == 0;
     if (!is_loss || (made == t.result) != t.is_side_loss(made)) continue;
     sentence& s = refuse(out, 212) << "layer '" << layer << "' ";
-    if (made == t.result) s << "adds the loss that is its result, which counts already; return it alone";
+    if (made == t.result)
+      s << "adds its result as a loss, but a result that is a loss counts already; only return it";
     else s << "makes a loss that does not count; return it, or add it with add_loss";
     return false;
   }
@@ -181,7 +182,7 @@ constexpr void check_row_name(complaint& c, const op_row& row, const std::vector
     if (!c.said && is_alike(known)) c.begin() << "one of rankc's ops has this name; give the op_row another";
   for (const op_row* seen : of_user)
     if (!c.said && is_alike(seen))
-      c.begin() << "another op_row of the layer has this name; give each a name of its own";
+      c.begin() << "another op_row of the layer has this name; give one of them another";
 }
 
 /// RC225: the row of a user's op has all that lowering needs. A test checks rankc's own rows.
@@ -196,8 +197,8 @@ constexpr void check_kernels(report& out, const trace& t, const parallel_dims& d
     check_row(c, *o.kind, false);
     check_row_name(c, *o.kind, seen);
     if (!c.said && d.cp > 1 && (o.kind->takes("rows") || o.kind->takes("seq")))
-      c.begin() << "its kernel is told of sequences, and with cp=" << d.cp
-                << " a rank has chunks of them; take a kernel of tokens, or cp=1";
+      c.begin() << "its kernel takes rows or seq, and with cp=" << d.cp
+                << " a rank has chunks of sequences; write a kernel that takes neither, or take cp=1";
     if (c.said) refuse(out, 225) << c.text.view();
   }
 }

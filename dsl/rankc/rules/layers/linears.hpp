@@ -32,13 +32,12 @@ constexpr void check_linears(report& out, const training& r, const cluster& mach
   if (r.linears == linear_precision::plain) return;
   const std::string_view name = linear_precision_names[static_cast<int>(r.linears)];
   if (machines.gpu == "a100")
-    refuse(out, 261)
-        << "linears=" << name
-        << ", and an a100 multiplies no numbers of eight bits; leave it out, or take clusters::h100, h200"
-        << (r.linears == fp8 ? ", b200 or gb200" : "");
+    refuse(out, 261) << "linears=" << name
+                     << ", but an a100 has no fp8 tensor cores; leave it out, or take clusters::h100, h200"
+                     << (r.linears == fp8 ? ", b200 or gb200" : "");
   if (r.linears == fp8_rows && (machines.gpu == "b200" || machines.gpu == "gb200"))
-    refuse(out, 261) << "linears=fp8_rows, and on a " << machines.gpu
-                     << " cuBLASLt has no products with a scale for each row; take linears=fp8";
+    refuse(out, 261) << "linears=fp8_rows, but cuBLASLt has no GEMM with a scale for each row on a "
+                     << machines.gpu << "; take linears=fp8";
   if (!any)
     refuse(out, 261) << "linears=" << name
                      << ", and no linear layer of a repeated layer has multiples of 16 of tokens, inputs and "

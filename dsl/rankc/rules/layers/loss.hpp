@@ -43,11 +43,11 @@ constexpr void check_loss(report& out, const auto& layer, const trace& t, const 
   if (!whole.said.empty() || here.size() != there.size()) return;
   for (std::size_t i = 0; i < here.size(); ++i)
     if (here[i] != there[i]) {
-      refuse(out, 260) << "layer '" << layer.name << "' takes a loss times " << here[i]
-                       << " on these ranks, and times " << there[i]
-                       << " on one device; a loss is a mean over all tokens of a step on every layout: take "
-                          "it times loss_scale of the "
-                       << "layer_context, " << one.loss_scale;
+      refuse(out, 260) << "layer '" << layer.name << "' multiplies its loss by " << here[i]
+                       << " on these ranks, and by " << there[i]
+                       << " on one device; a loss is a mean over all tokens of a step on every layout: "
+                          "multiply it by loss_scale of the layer_context, "
+                       << one.loss_scale;
       return;
     }
 }

@@ -61,7 +61,7 @@ class parameter_book {
       if (both_alone)
         refuse(out, 224) << "parameter '" << p.as.name << "' of layer '" << p.layer
                          << "' has the name of one of layer '" << e.layer
-                         << "'; hand one parameter_handle to both, or take another name";
+                         << "'; pass one parameter_handle to both to share it, or take another name";
       else if (one_repeated)
         refuse(out, 224) << "parameter '" << (p.repeated ? e.as.name : p.as.name) << "' of layer '"
                          << (p.repeated ? e.layer : p.layer)

@@ -19,8 +19,8 @@ constexpr void check_documents(report& out, const trace& t, std::string_view lay
     const op& o = t.ops[i];
     if (has_starts(*o.kind) || (!ops::is_attention(*o.kind) && o.kind != &ops::position)) continue;
     refuse(out, 259) << o.kind->name << " of layer '" << layer
-                     << "' is of whole sequences, and end_of_document says that they are of "
-                     << "documents; give it the layer_context's starts, or call self_attention and position "
+                     << "' takes no starts of documents, but end_of_document packs documents into "
+                     << "sequences; give it the layer_context's starts, or call self_attention and position "
                         "with the context";
     return;
   }
@@ -40,8 +40,8 @@ constexpr void check_sequences(report& out, const trace& t, const parallel_dims&
         seq >= 1 && (takes_rows ? static_cast<long long>(o.with.rows) * seq == tokens : tokens % seq == 0);
     complaint c{o.kind->name, {}, o.from};
     if (fills && d.cp > 1 && seq != seq_of_plan)
-      c.begin() << "it is of sequences of " << seq << " tokens, and the ranks of cp=" << d.cp
-                << " share out sequences of seq=" << seq_of_plan << "; take these, or cp=1";
+      c.begin() << "its sequences have " << seq << " tokens, and the ranks of cp=" << d.cp
+                << " shard sequences of seq=" << seq_of_plan << "; take these, or cp=1";
     if (!fills && takes_rows) c.begin() << o.with.rows << " sequences of " << seq << " tokens are not";
     else if (!fills) c.begin() << "sequences of " << seq << " tokens do not divide";
     if (!fills)
@@ -88,13 +88,13 @@ constexpr void check_rings(report& out, const trace& t, const parallel_dims& d) 
     if (!shifts && !(ops::is_attention(*o.kind) && o.kind->of_rings)) continue;
     complaint c{o.kind->name, {}, o.from};
     if (o.with.ring != ring_ranks(d))
-      c.begin() << "it is of a ring of " << o.with.ring << " ranks; rings of this plan have " << ring_ranks(d)
+      c.begin() << "its ring has " << o.with.ring << " ranks; rings of this plan have " << ring_ranks(d)
                 << " (cp / ulysses with cp_attention=ring): take the layer_context's ring";
     for (int made : {o.out[0], o.out[1]})
       if (shifts && !c.said &&
           !is_read(made, forward ? 0 : t.forward_ops, forward ? t.forward_ops : t.ops.size()))
-        c.begin() << "no op of the layer reads " << (forward ? "what comes" : "the gradient that comes back")
-                  << " around the ring; put one behind it";
+        c.begin() << "no op of the layer reads " << (forward ? "what arrives" : "the gradient that arrives")
+                  << " around the ring; add an op that uses it";
     if (!c.said) continue;
     refuse(out, 210) << c.text.view();
     return;

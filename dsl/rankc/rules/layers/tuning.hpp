@@ -81,7 +81,7 @@ class tuning {
     const declared& d = *find(name);
     if (d.reader.empty()) return;
     sentence& s = refuse(out, 247) << "lora.targets names '" << name << "', which " << d.reader
-                                   << " reads; lora is beside weights that linear alone reads: ";
+                                   << " reads; LoRA adapts weights that only linear reads: ";
     put_names(s, true);
   }
   /// RC248: a parameter of lora.trained is neither adapted nor frozen.

@@ -80,7 +80,7 @@ inline constexpr rule dims_rules[]{
     // RC106
     {106, [](const setting& s) { return !s.dims.sequence_parallel || ranks_along(s.dims, region_axis) != 1; },
      [](sentence& t, const setting&) {
-       t << "sequence_parallel=true with " << name(region_axis) << "=1 shards nothing";
+       t << "sequence_parallel=true has no effect with " << name(region_axis) << "=1";
      },
      [](search& a) {
        a.vary(row(region_axis).degree);
@@ -164,7 +164,7 @@ constexpr bool check_shared_axes(report& out, const view& dense, const view& exp
   const int dense_size = a->size, expert_size = b->size;
   refuse(out, 109) << "axis " << name(a->axis) << " of the dense view has size " << dense_size
                    << " and stride " << a->stride << ", and of the expert view " << expert_size << " and "
-                   << b->stride << "; an axis of both has the same groups";
+                   << b->stride << "; an axis of both views must have the same groups";
   return false;
 }
 

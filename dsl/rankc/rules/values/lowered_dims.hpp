@@ -35,15 +35,15 @@ constexpr void check_experts_lowered(report& out, const parallel_dims& d) {
     refuse(out, 103) << "expert_layout=independent with cp_weights=replicate and cp=" << d.cp
                      << " is not lowered in this version: set cp_weights=shard, or expert_layout=folded";
   else if (of_region > 1 && !d.sequence_parallel)
-    refuse(out, 103)
-        << "ep=" << d.ep << " with " << region << "=" << of_region
-        << " and whole tokens on each of its ranks is not lowered in this version, for each would "
-        << "send the same tokens to experts, which compute them " << region
-        << " times: set sequence_parallel=true, or " << region << "=1";
+    refuse(out, 103) << "ep=" << d.ep << " with " << region << "=" << of_region
+                     << " and without sequence_parallel is not lowered in this version, because each rank of "
+                     << region
+                     << " would send the same tokens to the experts: set sequence_parallel=true, or "
+                     << region << "=1";
   else if (replicates_over_cp(d) && d.dp_replicate > 1 && !spreads_experts_over_replicas(d))
     refuse(out, 103) << "cp_weights=replicate with ep=" << d.ep << " and dp_replicate=" << d.dp_replicate
-                     << " is not lowered in this version, for ranks of cp "
-                     << "have other experts and replicas the same: set cp_weights=shard, or "
+                     << " is not lowered in this version, because ranks of cp "
+                     << "have different experts and replicas have the same: set cp_weights=shard, or "
                         "expert_layout=folded_over_replicas";
   for (const axis_row& r : axis_rows)
     if (holds_replicas(r) && r.id != axis::dp_replicate && d.*r.degree > 1 &&

@@ -79,7 +79,7 @@ inline constexpr rule model_rules[]{
      },
      [](sentence& t, const setting& s) {
        t << "head_dim=" << s.model.elements_of_head()
-         << " is odd, but rotary positions turn pairs of elements";
+         << " is odd, but rotary positions rotate pairs of elements";
      },
      [](search& a) {
        if (a.written().model.head_dim) a.vary(&model_sizes::head_dim);
@@ -223,11 +223,11 @@ constexpr void check_rope_scaling(report& out, const rope_scaling& s) {
                      << " and no rule; say .by = rope_scaling::linear or rope_scaling::llama3";
   if (s.by != rope_scaling::llama3) return;
   if (!(s.low_freq_factor > 0 && s.low_freq_factor < s.high_freq_factor && s.high_freq_factor <= most))
-    refuse(out, 251) << "rope_scaling has low_freq_factor=" << s.low_freq_factor
-                     << " and high_freq_factor=" << s.high_freq_factor
-                     << "; what turns less often than the first is slowed, and more often than the second is "
-                        "not: 0 < the first < the "
-                     << "second, as 1 and 4";
+    refuse(out, 251)
+        << "rope_scaling has low_freq_factor=" << s.low_freq_factor
+        << " and high_freq_factor=" << s.high_freq_factor
+        << "; rotations below the first, in turns over original_positions, are slowed, and those "
+           "above the second are not: 0 < the first < the second, as 1 and 4";
   if (s.original_positions < 1)
     refuse(out, 251) << "rope_scaling.original_positions=" << s.original_positions
                      << "; a model was trained on at least 1";

@@ -68,8 +68,8 @@ inline constexpr recipe_rule recipe_rules[]{
        return !r.lr_schedule.any() || (r.warmup_steps == 0 && r.decay_steps == 0 && r.min_lr == 0);
      },
      [](sentence& t, const training&) {
-       t << "lr_schedule says the learning rate in pieces, and warmup_steps, decay_steps or min_lr say it "
-            "too; take one of them";
+       t << "lr_schedule and warmup_steps, decay_steps or min_lr both set the learning rate; take one of "
+            "them";
      }},
     {237, [](const training& r) { return first_piece(r, has_negative_steps) < 0; },
      [](sentence& t, const training& r) {
@@ -116,7 +116,7 @@ inline constexpr recipe_rule recipe_rules[]{
     {243, [](const training& r) { return r.rounding == stochastic || r.rounding_seed == 0; },
      [](sentence& t, const training& r) {
        t << "rounding_seed=" << r.rounding_seed
-         << " is of stochastic rounding; leave it out, or take rounding=stochastic";
+         << " has an effect only with stochastic rounding; leave it out, or take rounding=stochastic";
      }},
     // RC267
     {267, [](const training& r) { return !r.ignores_labels() || r.ignored_label < 0; },
@@ -144,8 +144,8 @@ inline constexpr recipe_rule recipe_rules[]{
      }},
     {244, [](const training& r) { return r.reductions != bf16 || r.precision == bf16; },
      [](sentence& t, const training& r) {
-       t << "reductions=bf16, and a plan in " << widest(r.precision)
-         << " sends its gradients as they are; leave it out, or take precision=bf16";
+       t << "reductions=bf16, but a plan in " << widest(r.precision) << " reduces its gradients in "
+         << widest(r.precision) << "; leave it out, or take precision=bf16";
      }},
     // RC245
     {245, [](const training& r) { return !r.lora.any() || r.lora.rank >= 1; },
@@ -158,11 +158,11 @@ inline constexpr recipe_rule recipe_rules[]{
      },
      [](sentence& t, const training& r) {
        t << "lora.alpha=" << r.lora.alpha << "; it is above 0 and finite in " << widest(r.precision)
-         << ": products of low rank are multiplied by alpha / rank, and twice the rank is usual";
+         << ": the product of the adapters is multiplied by alpha / rank, and twice the rank is usual";
      }},
     {245, [](const training& r) { return !r.lora.any() || !r.lora.targets.all().empty(); },
      [](sentence& t, const training&) {
-       t << "lora.targets is empty; name the parameters that lora is beside: wq and wv are usual";
+       t << "lora.targets is empty; name the weights that get adapters: wq and wv are usual";
      }},
 };
 
@@ -190,7 +190,7 @@ constexpr void check_recompute(report& out, const recomputation& r, int repeated
   if (r.every < 1)
     refused()
         << "recompute.every=" << r.every
-        << "; of the repeated layers every so many-th recomputes: it is at least 1, and 1 is all of them";
+        << "; with every=N each N-th repeated layer recomputes: it is at least 1, and 1 is each of them";
   if (!r.any())
     refused() << "recompute has every=" << r.every
               << " and nothing else; choose full, attention, activations or norms, or leave it out";
@@ -198,17 +198,17 @@ constexpr void check_recompute(report& out, const recomputation& r, int repeated
   if (inference)
     refused() << "the schedule is for inference, which has no backward to recompute for; leave recompute out";
   else if (repeated_layers == 0)
-    refused() << "the model has no repeated layers, and they are what recompute is of; write repeat{count, "
-                 "layer}, or leave it out";
+    refused() << "the model has no repeated layers, and only these recompute; write repeat{count, layer}, or "
+                 "leave recompute out";
   else if (r.every > repeated_layers)
-    refused() << "recompute.every=" << r.every << ", and of the model's repeated layers there "
-              << (repeated_layers == 1 ? "is " : "are ") << repeated_layers
+    refused() << "recompute.every=" << r.every << ", but the model has " << repeated_layers
+              << (repeated_layers == 1 ? " repeated layer" : " repeated layers")
               << ", so that none recomputes; every is at most that";
   for (const detail::recomputed_kind& k : detail::recomputed_kinds) {
     if (!(r.*k.is)) continue;
     if (r.full)
-      refused() << "recompute.full is everything, and recompute." << k.name
-                << " is set besides; take one of them";
+      refused() << "recompute.full recomputes everything, so recompute." << k.name
+                << " has no effect; take one of them";
     else if (!inference && repeated_layers > 0 && !has[static_cast<int>(k.of)])
       refused() << "recompute." << k.name
                 << " is set, and no op of a repeated layer is of that kind; leave it out";

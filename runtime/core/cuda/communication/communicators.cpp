@@ -20,7 +20,7 @@ using namespace std::chrono_literals;
 /// The rank's link for a communicator of the description, and its row in the program's tables.
 lane_link& link_of(rank& r, int group_index) {
   if (lane_link* const found = r.find_link(group_index)) return *found;
-  fail(r, "RC5121: the lanes of this rank have no place for communicator {}", group_index);
+  fail(r, "RC5121: no lane of this rank has communicator {}", group_index);
 }
 const lane_communicator& row_of(const rank& r, int group_index) {
   const auto& rows = r.row->links;

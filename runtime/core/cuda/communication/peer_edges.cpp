@@ -42,7 +42,8 @@ peer_edges::peer_edges(const description& about, const std::vector<std::unique_p
 void send_to_peer(const lane& on, const peer_edge& e, message m, const std::byte* from, std::size_t bytes) {
   if (on.of->alone) return;
   const auto place = e.places.find({on.of->evaluates, m.index});
-  if (place == e.places.end()) fail(on, "RC5123: the receiver of \"{}\" has no buffer for it", m.name);
+  if (place == e.places.end())
+    fail(on, "RC5123: \"{}\" cannot be sent: the rank that receives it has no buffer for it", m.name);
   take_word(on, e.is_free);
   check(on, cudaMemcpyAsync(place->second, from, bytes, cudaMemcpyDefault, on.stream), m.name);
   write_word(on, e.is_there, 1);

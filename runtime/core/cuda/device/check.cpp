@@ -47,7 +47,7 @@ void check(const rank& r, ncclResult_t status, ncclComm_t communicator, const st
   const auto until = std::chrono::steady_clock::now() + nccl_patience;
   while (status == ncclInProgress) {
     if (r.stop != nullptr && *r.stop != 0)
-      fail(r, "RC5104: {} was given up, because another rank has failed", call);
+      fail(r, "RC5104: {} was aborted, because another rank failed", call);
     if (std::chrono::steady_clock::now() > until)
       fail(r, "RC5105: {} was not done after {} s; another rank of this communicator does not answer", call,
            nccl_patience.count());

@@ -71,7 +71,7 @@ template <class T>
 swiglu_gradients<T> swiglu_gradients_of(const lane& on, const char* name, at dgate, at dup, at dy, at gate,
                                         at up, int width, int stride) {
   if (dup.byte != dgate.byte + width || stride != 2 * width)
-    fail(on, "RC5132: {}: dgate and dup are not all columns of one tensor", name);
+    fail(on, "RC5132: {}: dgate and dup must be all columns of one tensor", name);
   return {on.at<T>(dy), on.at<T>(gate), on.at<T>(up), width, stride};
 }
 

@@ -142,7 +142,7 @@ void product_choices::take(const std::string& lines, const std::string& whence) 
     const auto read = line_from(line);
     if (!read)
       throw failure(1,
-                    "RC5134: line {} of {} is not a choice of a GEMM (GPU, version of cuBLASLt, shape, "
+                    "RC5134: line {} of {} is not the algorithm of a GEMM (GPU, version of cuBLASLt, shape, "
                     "milliseconds, algorithm): '{}'; delete the file to rebuild it",
                     number, whence, line);
     const auto& [machine, shape, choice] = *read;
@@ -193,8 +193,8 @@ readable_products readable_lines(const std::string& lines, const std::string& wh
   }
   if (unreadable > 0)
     found.note =
-        say("RC5148: {} of {} lines of {} cannot be read as choices of GEMMs, the first is line {}; they "
-            "are left out, and their GEMMs are timed again",
+        say("RC5148: {} of {} lines of {} are not algorithms of GEMMs, the first is line {}; they are "
+            "ignored, and their GEMMs are timed again",
             unreadable, number, whence, first);
   return found;
 }
@@ -208,11 +208,11 @@ std::string open_products(const std::string& file) try {
   runtime::input_file in(file);
   std::string text = in.contents();
   if (!in.problem().empty())
-    throw failure(1, "RC5135: the choices of GEMMs in {} cannot be read: {}", file, in.problem());
+    throw failure(1, "RC5135: the GEMM algorithms in {} cannot be read: {}", file, in.problem());
   return text;
 } catch (const failure& f) {
   throw failure(
-      1, "RC5136: the choices of GEMMs cannot be kept in this file; use another one, or --products none: {}",
+      1, "RC5136: the GEMM algorithms cannot be saved in this file; use another one, or --products none: {}",
       f.what());
 }
 

@@ -35,7 +35,7 @@ std::size_t tracer::begin(what of, const lane& on, const char* name) {
   end_.throw_kept();
   if (stamps_ + 2 > most_stamps)
     fail(rank_,
-         "RC5139: trace: the step has more than {} beginnings and ends; trace a plan with fewer microbatches",
+         "RC5139: trace: the step has more than {} begin and end marks; trace a plan with fewer microbatches",
          most_stamps);
   const std::size_t now = stamp(on);
   entries_.push_back({of, &on, name, now, now});

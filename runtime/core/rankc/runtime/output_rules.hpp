@@ -30,8 +30,7 @@ inline void refuse_same_file(const named_file& out, const std::vector<named_file
   if (is_stream(out.file)) return;
   for (const named_file& other : others)
     if (is_same_file(out.file, other.file))
-      throw failure(2, "RC5020: {} is also the file of {}; give it a name of its own", out.words,
-                    other.words);
+      throw failure(2, "RC5020: {} is also the file of {}; give each its own file", out.words, other.words);
 }
 
 /// The first bytes of a regular file; empty without such a file.
@@ -53,7 +52,8 @@ inline void refuse_other_kind(const named_file& out, const std::string& kind,
   if (is_stream(out.file)) return;
   const std::string there = beginning_of(out.file);
   if (there.empty() || is_kind(there)) return;
-  throw failure(2, "RC5021: {} is a file that is not {}; it stays as it is: give another name, or remove it",
+  throw failure(2,
+                "RC5021: {} exists and is not {}, so it is not overwritten: give another name, or remove it",
                 out.words, kind);
 }
 

@@ -148,11 +148,11 @@ TEST_CASE("a line that is no choice is refused by its number") {
   };
   CHECK(taken(good + good) == "nothing was thrown");
   CHECK(taken(good + "NVIDIA H200\t1\n") ==
-        "1: RC5134: line 2 of products.tsv is not a choice of a GEMM (GPU, version of cuBLASLt, shape, "
+        "1: RC5134: line 2 of products.tsv is not the algorithm of a GEMM (GPU, version of cuBLASLt, shape, "
         "milliseconds, algorithm): 'NVIDIA H200\t1'; delete the file to rebuild it");
   for (const std::string& bad :
        {line.substr(0, line.size() - 1), line + "0", line + "\tmore", "\t" + line, std::string("?")})
-    CHECK(taken(bad).starts_with("1: RC5134: line 1 of products.tsv is not a choice of a GEMM"));
+    CHECK(taken(bad).starts_with("1: RC5134: line 1 of products.tsv is not the algorithm of a GEMM"));
 }
 
 TEST_CASE("lines of a file that cannot be read are left out with a note, and gone after the next save") {
