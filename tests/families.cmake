@@ -264,7 +264,7 @@ add_test(NAME packed COMMAND rankc_packed_test)
 
 # Plans with attention windows, softcaps, scales, sinks, and value heads of another size than key heads.
 rankc_family(attention rankc_sequences_plans)
-rankc_sampled_programs(attention 2 11 63)
+rankc_sampled_programs(attention 2 12 67)
 add_executable(rankc_attention_test attention/lowering_test.cpp attention/oracle_test.cpp attention/pytorch_test.cpp families/counts.cpp)
 target_include_directories(rankc_attention_test PRIVATE programs families)
 target_link_libraries(rankc_attention_test PRIVATE rankc_family_gradients rankc_family_split rankc_check_lowered rankc_sequences_plans rankc::codegen rankc::verify rankc_attention_host rankc_test_host_main nlohmann_json::nlohmann_json)
