@@ -206,8 +206,8 @@ TEST_CASE("a ring has no step in which no query sees a key") {
   };
   const auto is_message = [](const op& o) { return o.kind == op_kind::collective && is_shift(o.does); };
   const auto is_step = [](const op& o) { return o.row == "ring_attention"; };
-  // Windows of 1, 2, 3 and 5 tokens see 0, 1, 1 and 2 chunks of two tokens before their own, and 0, 1, 2 and 4
-  // chunks of one token. Both sides of a rank have as many neighbours. The last window needs a whole ring.
+  // Windows of 1, 2, 3 and 5 tokens reach back 0, 1, 1 and 2 chunks of two tokens, and 0, 1, 2 and 4 chunks
+  // of one token. A rank needs as many neighbours on each side. The last window needs a whole ring.
   CHECK(count_ops("ring_of_four", is_step) == 1 + 3 + 3 + 4);
   CHECK(count_ops("ring_of_eight", is_step) == 1 + 3 + 5 + 8);
   // Backward sends keys and values again, and their gradients back.

@@ -20,8 +20,8 @@ constexpr schedules::gpipe once{1};
 constexpr schedules::one_f_one_b three{3};
 constexpr auto ring = cp_attention::ring;
 
-// A rank of cp=4 has chunks of two tokens. With a window of three tokens its ring has no step for the opposite
-// rank, and with a window of one token it has no step but that of its own keys.
+// A rank of cp=4 has chunks of two tokens. A ring with a window of three tokens has no step for the opposite
+// rank. With a window of one token, a rank attends to its keys alone.
 constexpr alternating local{.first = {.window = 5}, .second = {}},
     narrow{.first = {.window = 3, .scale = 0.8}, .second = {.window = 1}},
     capped{.first = {.window = 6, .softcap = 0.5}, .second = {.softcap = 0.3, .scale = 1.25}},
