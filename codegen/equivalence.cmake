@@ -21,6 +21,7 @@ add_library(rankc_equivalence STATIC
   equivalence/tiles.cpp
   equivalence/cell.cpp
   equivalence/cell_sequences.cpp
+  equivalence/sight.cpp
   equivalence/cell_rounding.cpp
   equivalence/transfer.cpp
   equivalence/layout.cpp

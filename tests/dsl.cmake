@@ -93,7 +93,7 @@ function(rankc_front_end name compiler)
   set(command ${plain} -include "${header}")
   add_test(NAME dsl/precompiled/${name} COMMAND ${plain} -x c++-header "${header}" -o "${header}.gch")
   set_tests_properties(dsl/precompiled/${name} PROPERTIES FIXTURES_SETUP dsl_precompiled_${name})
-  foreach(family IN ITEMS balance capacity columns dims documents experts gates independent inputs linears loss memory model ops parts recipe schedule several typed)
+  foreach(family IN ITEMS balance capacity columns dims documents experts gates independent inputs linears loss memory model norms ops parts recipe schedule several typed)
     add_test(NAME dsl/rejects/${family}/${name}
       COMMAND ${rankc_yielding} ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/rejects/${family}.cpp" "-DCOMPILER=${command}"
               -P "${CMAKE_CURRENT_SOURCE_DIR}/dsl/expect_errors.cmake")

@@ -345,6 +345,8 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
     const part& all = bound_[slot(letter)];
     const part p = of_group ? part{all.at.shifted(-group_ * with.seq), with.seq} : all;
     if (p.is_whole()) continue;
+    const bool adds_nothing = e.how == joining::sum && p.at.count() == 0;
+    if (adds_nothing) return zeros(e.results[0], ports[static_cast<std::size_t>(e.results[0])]);
     if (e.how != joining::sum && !s.over.empty())
       throw refusal("RC7434: the op takes a maximum or a softmax of an incomplete operand");
     pending over{hasher(hash_of::axis) << s.of << static_cast<word>(letter), letter, e.how, p.size, p.at};

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sight.hpp"
+
 namespace rankc::codegen::algebra {
 
 namespace {
@@ -219,8 +221,8 @@ void cell::bind_sequences(const attributes& with) {
 }
 
 /// Checks that queries are of the rank that the op assumes, and that keys are of the rank `number` places
-/// before it. The result is a part over the keys of the one, or over the queries of the other. Pairs that the
-/// mask excludes add nothing.
+/// before it. The result is a part over the keys of the one that queries of the other see, or over these
+/// queries. The step of a rank's own keys counts as present all positions that add nothing in any step.
 void cell::check_ring(std::int64_t first, const attributes& with) {
   const std::size_t t = slot('t'), u = slot('u');
   const std::int64_t tokens = range[t].size(), whole = with.rows * with.seq;
@@ -247,9 +249,16 @@ void cell::check_ring(std::int64_t first, const attributes& with) {
     }
     check_tokens(queries, keys);
   }
+  const sight mask(with.attention.causal, with.attention.window, with.seq);
+  const runs queries = by.of_rank(own), keys = by.of_rank(other);
   for (const equation& e : fact_.equations) {
     if (e.over.empty()) continue;
-    bound_[slot(e.over[0])] = {by.of_rank(e.over[0] == 'p' ? own : other), with.seq};
+    const bool over_queries = e.over[0] == 'p';
+    const runs seen = over_queries ? mask.queries_that_see(keys) : mask.keys_seen_by(queries);
+    part& of = bound_[slot(e.over[0])];
+    of = {common(over_queries ? queries : keys, seen), with.seq};
+    interval twice;
+    if (own == other) of.at.unite(seen.gaps(with.seq), twice);
     is_bound_[slot(e.over[0])] = true;
   }
 }

@@ -173,9 +173,17 @@ const pending& part_of_softmax(const holding& h) {
   return h.sum[0].over[0];
 }
 
+/// Whether `part` is a part of the whole value without any keys. Its merge into the whole changes nothing.
+bool is_without_keys(const holding& whole, const holding& part) {
+  if (whole.sum.size() != 1 || !whole.is_whole()) return false;
+  return part_of_softmax(part).done.count() == 0 && part.sum[0].of == whole.sum[0].of &&
+         part.box == whole.box;
+}
+
 }  // namespace
 
 void merge_parts(holding& to, const holding& weight, const holding& with, const holding& weight_of_other) {
+  if (is_without_keys(to, with) && is_without_keys(weight, weight_of_other)) return;
   const pending own = part_of_softmax(to), other = part_of_softmax(with);
   for (const auto& [part, w] : {std::pair(&own, &weight), {&other, &weight_of_other}})
     if (const pending& of = part_of_softmax(*w); of.id != part->id) {

@@ -182,8 +182,8 @@ class namer {
   std::string gradient_name(const rankc::op& o, const std::string& base, int of) const {
     if (of >= 0 && !traced_[of].empty()) return "d_" + traced_[of];
     if (of == t_.input) return "d_x";
-    // Keys and values on their way back around the ring are no gradients.
-    const bool is_of_forward = of < 0 && o.kind == &ops::shift_back;
+    // Keys and values that backward sends around the ring are no gradients.
+    const bool is_of_forward = of < 0 && rankc::detail::is_shift(*o.kind);
     return is_of_forward ? base + "_out" : "d_" + base;
   }
   int parameter_read_by(const rankc::op& o) const {

@@ -198,9 +198,9 @@ flat_rank flatten(const lowered& l, const pipeline_rank& r, bool train) {
         base - 1 - static_cast<int>(std::find_if(all.rbegin(), all.rend(), on_lane) - all.rbegin());
     for (op& o : ops)
       for (int& w : o.waits) w = w == before_item ? before : base + w;
-    for (op* first : {&ops.front(), &*std::find_if(ops.begin(), ops.end(), on_lane)}) {
-      for (int w : i.waits) first->waits.push_back(last_op[w]);
-      if (on_lane(ops.front())) break;
+    for (op& o : ops) {  // ring messages before the first op on the item's lane wait as that op does
+      for (int w : i.waits) o.waits.push_back(last_op[w]);
+      if (on_lane(o)) break;
     }
     std::move(ops.begin(), ops.end(), std::back_inserter(all));
     last_op.push_back(static_cast<int>(all.size()) - 1);

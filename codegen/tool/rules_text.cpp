@@ -521,6 +521,13 @@ constexpr rule_text texts[]{
      "A model without tokens, with training{.token_weights = true, ...}",
      "Call cross_entropy(logits, c), or leave out token_weights. A model of dense features declares an input "
      "for its weights, and gives it to a loss of its own."},
+    {280, "a norm has all its features on one rank",
+     "The features of rms_norm and layer_norm are not sharded over several ranks. qk_norm_kind::whole, as in "
+     "OLMo 2, is a norm over all heads, which tp shards.",
+     "Each row is divided by the root of the mean of all its squares. Ranks with some of the features would "
+     "have to sum the squares, in forward and again in backward, and this version has no such sum.",
+     "models::olmo2{...} with tp = 2",
+     "Take tp = 1 and shard weights over dp_shard, sequences over cp, or layers over pp."},
     {300, "a line is a request",
      "Each line of `rankc schedule` and `rankc dims` is one JSON object with fields of the types that its "
      "sentence names, and of `rankc dims` no others; each token of \"ranks\" is of the grammar: 3F5, "

@@ -198,6 +198,78 @@ TEST_CASE("bytes of messages and operations are those of keys and of values") {
   CHECK(found == std::vector{2 * pairs * (4 + 6), 2 * pairs * (3 * 4 + 2 * 6)});
 }
 
+TEST_CASE("a ring has no step in which no query sees a key") {
+  const std::vector<split_plan> all = attention_family::plans();
+  const auto count_ops = [&](const char* layout, auto is) {
+    const program p = expand_train(lower(plan_of(all, "windows_oracle", layout), dtype::f64, target::host));
+    return std::count_if(p.ranks[0].ops.begin(), p.ranks[0].ops.end(), is);
+  };
+  const auto is_message = [](const op& o) { return o.kind == op_kind::collective && is_shift(o.does); };
+  const auto is_step = [](const op& o) { return o.row == "ring_attention"; };
+  // Windows of 1, 2, 3 and 5 tokens reach back 0, 1, 1 and 2 chunks of two tokens, and 0, 1, 2 and 4 chunks
+  // of one token. A rank needs as many neighbours on each side. The last window needs a whole ring.
+  CHECK(count_ops("ring_of_four", is_step) == 1 + 3 + 3 + 4);
+  CHECK(count_ops("ring_of_eight", is_step) == 1 + 3 + 5 + 8);
+  // Backward sends keys and values again, and their gradients back.
+  CHECK(count_ops("ring_of_four", is_message) == 3 * (0 + 2 + 2 + 3));
+  CHECK(count_ops("ring_of_eight", is_message) == 3 * (0 + 2 + 4 + 7));
+}
+
+TEST_CASE("a ring without a step that some query needs is refused, and one with more steps is not") {
+  const std::vector<split_plan> all = attention_family::plans();
+  for (const char* layout : {"ring_of_four", "ring_of_eight", "again"}) {
+    const rankc::plan_data& plan = plan_of(all, "windows_oracle", layout);
+    const program sound = expand_train(lower(plan, dtype::f64, target::host));
+    const specification model = specify(plan);
+    const verdict order = prove(sound);
+    REQUIRE(check_equivalence(sound, order, model).holds);
+    const int of_chunk = 8 / plan.dims.cp;
+    for (int window = 1; window <= 3; ++window)
+      for (int instead = 1; instead <= 6; ++instead) {
+        CAPTURE(layout);
+        CAPTURE(window);
+        CAPTURE(instead);
+        const auto change = [&](auto& ops, auto also) {
+          for (auto& o : ops)
+            if (o.attention.window == window) also(o).attention.window = instead;
+        };
+        program p = sound;
+        for (auto& rank : p.ranks)
+          change(rank.ops, [&](op& o) -> op& {
+            o.given.at(o.given.size() - 4) = instead;  // window, softcap, scale, causal
+            return o;
+          });
+        specification other = model;
+        for (auto& layer : other.layers) change(layer.ops, [](auto& o) -> auto& { return o; });
+        const auto chunks_before = [&](int n) { return (n - 1 + of_chunk - 1) / of_chunk; };
+        const bool has_its_steps = chunks_before(instead) <= chunks_before(window);
+        const equivalence e = check_equivalence(p, order, other);
+        CHECK(e.holds == has_its_steps);
+        if (!has_its_steps) CHECK(e.reasons.front().find("RC7428") != std::string::npos);
+      }
+  }
+}
+
+TEST_CASE("operations of a ring's steps are those of attention to whole sequences") {
+  const std::vector<split_plan> all = attention_family::plans();
+  const auto operations_of = [&](const char* layout) {  // of each kind of layer
+    std::vector<double> found;
+    for (const rankc::layer_kind& kind : plan_of(all, "windows_oracle", layout).kinds) {
+      found.push_back(0);
+      for (const rankc::op& o : kind.ops.ops)
+        if (o.kind->find("lse") >= 0 && o.kind->find("q") >= 0)
+          found.back() += o.kind->flops_of(rankc::sizes_of(kind.ops, o));
+    }
+    return found;
+  };
+  const std::vector<double> whole = operations_of("one");
+  for (const char* layout : {"ring_of_four", "ring_of_eight"}) {
+    const std::vector<double> steps = operations_of(layout);
+    REQUIRE(steps.size() == whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) CHECK(steps[i] == doctest::Approx(whole[i]));
+  }
+}
+
 TEST_CASE("a program has no op that only a model has") {
   const std::vector<split_plan> all = attention_family::plans();
   const rankc::plan_data& plan = plan_of(all, "sunk", "one");

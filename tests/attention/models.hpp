@@ -52,6 +52,31 @@ struct mistral {
   }
 };
 
+/// The decoder of oracles/windows.
+struct windows_oracle {
+  int vocab = 16, vocab_used = 0;
+
+  constexpr void check(report& out) const { describe().check(out); }
+  constexpr model_sizes sizes() const {
+    return {.layers = 4,
+            .hidden = 8,
+            .heads = 4,
+            .kv_heads = 2,
+            .ffn = 12,
+            .vocab = vocab,
+            .rotary = true,
+            .head_dim = 4};
+  }
+  constexpr models::decoder describe() const { return {.sizes = sizes(), .norm_eps = 1e-5, .theta = 100}; }
+  constexpr auto stack() const {
+    const models::decoder d = describe();
+    return sequential(d.embedding(),
+                      pattern{4, d.block({.window = 1}), d.block({.window = 2}), d.block({.window = 3}),
+                              d.block({.window = 5})},
+                      d.head());
+  }
+};
+
 /// The decoder of oracles/sinks and of oracles/value_heads.
 struct small_oracle {
   models::block_attention first, second;

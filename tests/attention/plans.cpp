@@ -20,7 +20,8 @@ constexpr schedules::gpipe once{1};
 constexpr schedules::one_f_one_b three{3};
 constexpr auto ring = cp_attention::ring;
 
-// A rank of cp=4 has chunks of two tokens, so most of its ring steps have no key in a window of three tokens.
+// A rank of cp=4 has chunks of two tokens. A ring with a window of three tokens has no step for the opposite
+// rank. With a window of one token, a rank attends to its keys alone.
 constexpr alternating local{.first = {.window = 5}, .second = {}},
     narrow{.first = {.window = 3, .scale = 0.8}, .second = {.window = 1}},
     capped{.first = {.window = 6, .softcap = 0.5}, .second = {.softcap = 0.3, .scale = 1.25}},
@@ -112,6 +113,14 @@ std::vector<split_plan> plans() {
         schedules::gpipe{2}, of_small_oracle);
   l.add("values_oracle", "ulysses", oracle_of_values, {.world = 2, .cp = 2, .ulysses = 2}, once,
         of_small_oracle);
+
+  l.add("windows_oracle", "one", windows_oracle{}, {}, once, of_small_oracle);
+  l.add("windows_oracle", "ring_of_four", windows_oracle{}, {.world = 4, .cp = 4, .cp_attention = ring}, once,
+        of_small_oracle);
+  l.add("windows_oracle", "ring_of_eight", windows_oracle{}, {.world = 8, .cp = 8, .cp_attention = ring},
+        once, of_small_oracle);
+  l.add("windows_oracle", "again", windows_oracle{}, {.world = 4, .cp = 4, .cp_attention = ring},
+        schedules::gpipe{2}, again(of_small_oracle, {.attention = true}));
 
   l.add("mistral", "one", mistral{}, {}, once, of_oracle);
   l.add("mistral", "gathered_tp", mistral{}, {.world = 4, .cp = 2, .tp = 2}, once, of_oracle);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decoders with attention sinks, and with value heads of another size than key heads, compute the same as
-// PyTorch in float64, alone and split.
+// Decoders with windows, with attention sinks, and with value heads of another size than key heads, compute
+// the same as PyTorch in float64, alone and split.
 #include <cmath>
 
 #include "transformers_oracle.hpp"
@@ -58,6 +58,11 @@ int check_programs(std::string_view job, const std::string& folder) {
 }
 
 }  // namespace
+
+TEST_CASE(
+    "logits, the loss and every gradient of a decoder with windows of 1, 2, 3 and 5 are those of PyTorch") {
+  CHECK(check_programs("windows_oracle", RANKC_TEST_ORACLES "/windows/") >= 2);
+}
 
 TEST_CASE("logits, the loss and every gradient of a decoder with sinks are those of PyTorch") {
   CHECK(check_programs("sunk_oracle", RANKC_TEST_ORACLES "/sinks/") >= 2);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models from the folders of oracles/families compute the same as transformers in float64.
-#include "models.hpp"
+#include <rankc/trainer/export.hpp>
+
+#include "folders.hpp"
 
 namespace families_test {
 
@@ -23,17 +25,21 @@ rankc::runtime::batch batch_of(const json& rows) {
   return b;
 }
 
-/// The plan's name for a tensor of a Qwen2.
-std::string name_here(const std::string& theirs) {
+/// The plan's name for a tensor of a family.
+std::string name_here(const std::string& family, const std::string& theirs) {
   if (theirs == "model.norm.weight") return "norm";
   const std::string layer = "layers." + theirs.substr(std::string("model.layers.").size(), 1) + ".";
+  const char* const second_norm = family == "olmo2" ? "post_norm1" : "norm2";
   for (const auto& [end, ours] : {std::pair("self_attn.q_proj.bias", "wq.bias"),
                                   {"self_attn.k_proj.bias", "wk.bias"},
                                   {"self_attn.v_proj.bias", "wv.bias"},
                                   {"self_attn.k_proj.weight", "wk"},
                                   {"self_attn.v_proj.weight", "wv"},
+                                  {"self_attn.q_norm.weight", "q_norm"},
+                                  {"self_attn.k_norm.weight", "k_norm"},
                                   {"input_layernorm.weight", "norm1"},
-                                  {"post_attention_layernorm.weight", "norm2"}})
+                                  {"post_attention_layernorm.weight", second_norm},
+                                  {"post_feedforward_layernorm.weight", "post_norm2"}})
     if (theirs.ends_with(end)) return layer + ours;
   FAIL(theirs << " has no name here");
   return "";
@@ -53,15 +59,14 @@ rankc::runtime::step_output step_on(run& r, const json& rows) {
                          t.nesterov, t.rounding_seed});
 }
 
-}  // namespace
-
-TEST_CASE("a Qwen2 has the logits, losses and gradients of transformers, and trains as it does") {
-  const fs::path folder = folder_of_family("qwen2");
+/// Compares logits, losses, gradients and ten steps of a family's programs with those of transformers.
+void check_family(const std::string& family, std::initializer_list<const char*> layouts) {
+  const fs::path folder = folder_of_family(family);
   const json expected = read_json(folder / "expected.json"), batches = read_json(folder / "batches.json");
   double logit = 0, loss = 0, gradient = 0, trained = 0;
-  for (const char* layout : {"one", "tp2_pp2", "dp2_tp2"}) {
+  for (const char* layout : layouts) {
     CAPTURE(layout);
-    run r(program_of("qwen2", layout));
+    run r(program_of(family, layout));
     rankc::runtime::load_weights(*r.engine, folder);
     rankc::runtime::set_batch(*r.engine, batch_of(batches["eval"]));
     loss = std::max(loss, std::abs(r.engine->evaluate() - expected["eval"]["loss"].get<double>()));
@@ -75,9 +80,9 @@ TEST_CASE("a Qwen2 has the logits, losses and gradients of transformers, and tra
     const tensors gradients = r.tensors(region::gradients);
     for (const auto& [name, values] : expected["eval"]["grads"].items()) {
       CAPTURE(name);
-      gradient = std::max(gradient, furthest(gradients.at(name_here(name)), flat(values)));
+      gradient = std::max(gradient, furthest(gradients.at(name_here(family, name)), flat(values)));
     }
-    run again(program_of("qwen2", layout));
+    run again(program_of(family, layout));
     rankc::runtime::load_weights(*again.engine, folder);
     for (std::size_t n = 0; n < 10; ++n) {
       const auto step = step_on(again, batches["train"][n]);
@@ -93,6 +98,32 @@ TEST_CASE("a Qwen2 has the logits, losses and gradients of transformers, and tra
   CHECK(trained <= 1e-9);
   MESSAGE("largest difference of a logit " << logit << ", of a loss " << loss << ", of a gradient "
                                            << gradient << ", in training " << trained);
+}
+
+}  // namespace
+
+TEST_CASE("a Qwen2 has the logits, losses and gradients of transformers, and trains as it does") {
+  check_family("qwen2", {"one", "tp2_pp2", "dp2_tp2"});
+}
+
+TEST_CASE("an OLMo 2 has the logits, losses and gradients of transformers, and trains as it does") {
+  check_family("olmo2", {"one", "pp2", "dp2_cp2", "shards2"});
+}
+
+TEST_CASE("an OLMo 2 is exported with the tensors and values that it was imported with") {
+  const scratch files;
+  const fs::path folder = folder_of_family("olmo2"), out = files.path("exported");
+  run r(program_of("olmo2", "dp2_cp2"));
+  rankc::runtime::load_weights(*r.engine, folder);
+  rankc::runtime::export_weights(r.about, save(r, files, folder), out,
+                                 {.format = rankc::runtime::export_format::hugging_face});
+  const tensors given = tensors_of(folder);
+  CHECK(given.at("model.layers.0.self_attn.q_norm.weight").size() == 32);
+  CHECK(given.at("model.layers.0.self_attn.k_norm.weight").size() == 16);
+  CHECK(tensors_of(out) == given);
+  json before = read_json(folder / "config.json"), after = read_json(out / "config.json");
+  for (const char* key : {"model_type", "architectures", "rms_norm_eps", "rope_parameters", "vocab_size"})
+    CHECK(after[key] == before[key]);
 }
 
 }  // namespace families_test

@@ -90,13 +90,18 @@ struct block_setting {
   }
 };
 
+/// The RMSNorm of queries and keys before rotary positions: of each head with one gain for all heads, or of
+/// all heads together.
+/// Source: Henry et al. 2020 (head); Groeneveld et al. 2024 (whole, in OLMo 2).
+enum class qk_norm_kind : unsigned char { none, head, whole };
+
 /// The first half of a block: x plus attention of x.
 struct attention_half {
   dim hidden, heads, kv_heads;
   block_setting of;
   double theta = 0;  // base of rotary positions; 0: none
   rankc::rope_scaling rope_scaling{};
-  bool head_norms = false;  // RMSNorm of each head of q and k before rotary positions
+  qk_norm_kind qk_norm = qk_norm_kind::none;
   bool qkv_biases = false;  // q, k and v have biases without `of.biases`, too
   attention_setting setting{};
   bool has_sinks = false;  // each head has a sink
@@ -104,13 +109,7 @@ struct attention_half {
 
   constexpr value add_to(trace& t, value x, const layer_context& c) const {
     value h1 = of.enter(t, x, attention_names, c);
-    // Every tp rank has the whole gains. Their gradients are partial sums, from the rank's heads.
-    value q_gain{}, k_gain{};
-    if (head_norms) {
-      const dim head{"head_dim", heads.unit};
-      q_gain = t.parameter("q_norm", {head}, {}, initial::ones);
-      k_gain = t.parameter("k_norm", {head}, {}, initial::ones);
-    }
+    const value q_gain = declare_gain(t, "q_norm", heads), k_gain = declare_gain(t, "k_norm", kv_heads);
     const value sinks = has_sinks ? declare_sinks(t) : value{};
     const bool has_bias = of.biases || qkv_biases;
     value q = as("q", turn(of.column(t, h1, "wq", "wq.bias", heads, has_bias), q_gain, c));
@@ -128,8 +127,17 @@ struct attention_half {
     return t.parameter("sinks", {dim{heads.name, heads.count()}}, {{region_axis, heads.name}},
                        initial::normal, initial_std);
   }
+  /// The gain of queries or keys. Every tp rank has the gain of a head, and its gradient is a partial sum
+  /// from the rank's heads. The gain of all heads is sharded as they are.
+  constexpr value declare_gain(trace& t, std::string_view gain, dim all) const {
+    if (qk_norm == qk_norm_kind::none) return {};
+    if (qk_norm == qk_norm_kind::whole)
+      return t.parameter(gain, {all}, {{region_axis, all.name}}, initial::ones);
+    return t.parameter(gain, {dim{"head_dim", all.unit}}, {}, initial::ones);
+  }
   constexpr value turn(value x, value gain, const layer_context& c) const {
-    if (head_norms) x = head_norm(x, gain, of.norm_eps);
+    if (qk_norm == qk_norm_kind::head) x = head_norm(x, gain, of.norm_eps);
+    if (qk_norm == qk_norm_kind::whole) x = rms_norm(x, gain, of.norm_eps);
     return theta != 0 ? rope(x, c.seq, theta, rope_scaling) : x;
   }
 };

@@ -22,7 +22,8 @@ struct decoder {
   double theta = 0;  // base of rotary positions; read only if the sizes have `rotary`
   rankc::rope_scaling rope_scaling{};
   norm_kind norm = norm_kind::rms;
-  bool biases = false, head_norms = false, qkv_biases = false;
+  bool biases = false, qkv_biases = false;
+  qk_norm_kind qk_norm = qk_norm_kind::none;
   norm_place norms = norm_place::before;
   activation by = activation::swiglu;
   experts_of_layer experts{};
@@ -68,7 +69,7 @@ struct decoder {
             .of = {sizes.layers, norm_eps, norm, biases, norms},
             .theta = theta,
             .rope_scaling = rope_scaling,
-            .head_norms = head_norms,
+            .qk_norm = qk_norm,
             .qkv_biases = qkv_biases,
             .setting = {.window = a.window, .softcap = a.softcap, .scale = a.scale},
             .has_sinks = a.sinks,

@@ -45,7 +45,7 @@ struct qwen3 {
             .norm_eps = norm_eps,
             .theta = theta,
             .rope_scaling = rope_scaling,
-            .head_norms = true};
+            .qk_norm = qk_norm_kind::head};
   }
   constexpr auto stack() const { return describe().stack(); }
   constexpr hugging_face_format hugging_face() const {

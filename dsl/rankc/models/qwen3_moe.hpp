@@ -105,7 +105,7 @@ struct qwen3_moe {
             .norm_eps = norm_eps,
             .theta = theta,
             .rope_scaling = rope_scaling,
-            .head_norms = true,
+            .qk_norm = qk_norm_kind::head,
             .experts = of_layer,
             .routers = routers()};
   }

@@ -138,7 +138,9 @@ template <attention_form Form>
 constexpr double attention_flops(const op_sizes& s) {
   const double elements = Form.gradient ? 3 * s("dim") + 2 * s("value_dim") : s("dim") + s("value_dim");
   const double all = 2 * s("tokens") * s("heads") * elements * doubled_keys_per_query(s);
-  return Form.layout == attention_layout::ring ? all / s("ring") : all;
+  if (Form.layout != attention_layout::ring) return all;
+  return all /
+         steps_of_ring(s.window(), static_cast<long long>(s("seq")), static_cast<int>(s("ring"))).count();
 }
 
 /// Scratch of the host kernels for the queries of one sequence on a rank.
@@ -265,7 +267,7 @@ constexpr void attention_backward(backward& b) {
   value_pair whole{b["o"], b["lse"]}, kv{b["k"], b["v"]};
   if (ring) {
     whole = rankc::detail::whole_of(b.t, whole.first.id);
-    kv = rankc::detail::handed_back(b.t, kv, b.of.with.ring);
+    kv = rankc::detail::sent_again(b.t, kv, b.of.with);
   }
   whole = rankc::detail::with_sinks(b.t, whole);
   const auto layout = ring ? attention_layout::ring : attention_layout::whole;
@@ -298,8 +300,8 @@ constexpr value attention(operand q, value k, value v, value starts, int rows, i
                      {.with = {.rows = rows, .seq = seq, .attention = by}});
 }
 /// Causal attention around a ring: a rank's chunks of each sequence attend to the keys of all ranks of the
-/// ring. In a ring of Ulysses groups, these are the keys of all groups. With a window, keys are also sent to
-/// ranks whose queries do not see them.
+/// ring. In a ring of Ulysses groups, these are the keys of all groups. With a window, the ring has only the
+/// steps in which some rank's queries see keys.
 /// Shapes: as for attention. q, k and v are sharded over cp along the tokens. In a ring of groups they are
 /// sharded by heads inside a group and by tokens over the groups.
 /// Errors: RC210; RC259 if the sequences hold documents, which need the overload with starts.

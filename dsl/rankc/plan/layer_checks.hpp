@@ -7,6 +7,7 @@
 #include <rankc/rules/layers/layers.hpp>
 #include <rankc/rules/layers/linears.hpp>
 #include <rankc/rules/layers/loss.hpp>
+#include <rankc/rules/layers/norms.hpp>
 #include <rankc/rules/layers/parameters.hpp>
 #include <rankc/rules/layers/tuning.hpp>
 #include <rankc/rules/values/recipe.hpp>
@@ -78,6 +79,7 @@ constexpr void check_traced(plan_data& p, const auto& layer, const trace& t, con
   check_label_losses(out, layer.name, t, p.recipe);
   check_groups(out, t, d);
   check_rings(out, t, d);
+  check_norms(out, t, layer.name, d);
   check_vocabulary(out, t, layer.name, p.vocab_used);
   check_kernels(out, t, d);
   check_orders(out, t, d);

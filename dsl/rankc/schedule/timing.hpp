@@ -116,78 +116,119 @@ constexpr totals sum_up(const std::vector<rank_clock>& clocks) {
 }
 
 /// The max-plus solution. `deliver(action, done)` returns when the next stage receives the result of an F, B
-/// or I. If `begin_of` and `end_of` are given, they receive the times of each action.
-constexpr totals solve(const action_table& t, const costs& c, double* begin_of, double* end_of,
-                       auto deliver) {
-  // A compiler runs this for hundreds of thousands of actions, like check_actions: plain pointers and no
-  // calls.
-  const int stages = t.stages(), m = t.microbatches;
-  // The time at which each result is where it is used; -1: not yet. Inputs before the first stage and after
-  // the last are there from the start.
-  std::vector<double> forwards(static_cast<std::size_t>(stages + 1) * m, -1), gradients = forwards;
-  double* const output = forwards.data() + m;
-  double* const gradient = gradients.data();
-  for (int mb = 0; mb < m; ++mb) output[mb - m] = gradient[stages * m + mb] = 0;
-  std::vector<rank_clock> clocks(static_cast<std::size_t>(t.ranks()));
-  const double cost_of[]{c.of(action_kind::F), c.of(action_kind::B), c.of(action_kind::I),
-                         c.of(action_kind::W)};
-  const double* const stage_factor = c.stage.empty() ? nullptr : c.stage.data();
-  const double* const again = c.again.empty() ? nullptr : c.again.data();
-  beside_computation beside(t, c, begin_of, end_of);
-  const double* gathered = nullptr;  // by rank and stage
-  walk(t.begin, [&](int r, int i) {
-    rank_clock clock = clocks[r];
+/// or I. If `begin_of` and `end_of` are given, they receive the times of each action. A compiler runs this
+/// for hundreds of thousands of actions, like check_actions: plain pointers, and one call for each action.
+template <class Deliver>
+class solver {
+ public:
+  constexpr solver(const action_table& t, const costs& c, double* begin_of, double* end_of, Deliver deliver)
+      : table_(t),
+        deliver_(deliver),
+        stages_(t.stages()),
+        microbatches_(t.microbatches),
+        begin_of_(begin_of),
+        end_of_(end_of),
+        forwards_(static_cast<std::size_t>(stages_ + 1) * microbatches_, -1),
+        gradients_(forwards_),
+        output_(forwards_.data() + microbatches_),
+        gradient_(gradients_.data()),
+        clocks_(static_cast<std::size_t>(t.ranks())),
+        cost_of_{c.of(action_kind::F), c.of(action_kind::B), c.of(action_kind::I), c.of(action_kind::W)},
+        stage_factor_(c.stage.empty() ? nullptr : c.stage.data()),
+        again_(c.again.empty() ? nullptr : c.again.data()),
+        overlap_(c.overlap),
+        beside_(t, c, begin_of, end_of) {
+    for (int mb = 0; mb < microbatches_; ++mb)
+      output_[mb - microbatches_] = gradient_[stages_ * microbatches_ + mb] = 0;
+  }
+
+  constexpr totals run() {
+    walk(table_.begin, [this](int r, int i) { return run_rank(r, i); });
+    return sum_up(clocks_);
+  }
+
+ private:
+  /// Runs a rank's actions from `i` on, as far as their inputs are known. Returns the first that did not run.
+  constexpr int run_rank(int r, int i) {
+    rank_clock clock = clocks_[r];
     double begin = clock.free_at, took = 0;
-    const int end = t.begin[r + 1];
-    for (const action* a = t.actions.data() + i; i != end; ++a) {
+    const int end = table_.begin[r + 1], m = microbatches_;
+    for (const action* a = table_.actions.data() + i; i != end; ++a) {
       const int s = a->stage, cell = s * m + a->microbatch;
       if (a->kind > action_kind::W) {
-        if (!beside.run(r, i, clock)) break;
-        if (!beside.gathered.empty()) gathered = beside.gathered.data();
+        if (!beside_.run(r, i, clock)) break;
+        if (!beside_.gathered.empty()) gathered_ = beside_.gathered.data();
         begin = clock.free_at;
         ++i;
         continue;
       }
-      if (gathered && gathered[r * stages + s] > begin) begin = gathered[r * stages + s];
+      if (gathered_ && gathered_[r * stages_ + s] > begin) begin = gathered_[r * stages_ + s];
       if (a->kind != action_kind::W) {  // a W's input is its rank's own
-        const double input = a->kind == action_kind::F ? output[cell - m] : gradient[cell + m];
+        const double input = a->kind == action_kind::F ? output_[cell - m] : gradient_[cell + m];
         if (input < 0) break;
         if (input > begin) begin = input;
       }
-      const double cost = cost_of[static_cast<int>(a->kind)];
-      took += stage_factor ? cost * stage_factor[s] : cost;
-      if (again && (a->kind == action_kind::B || a->kind == action_kind::I)) took += again[s];
+      const double cost = cost_of_[static_cast<int>(a->kind)];
+      took += stage_factor_ ? cost * stage_factor_[s] : cost;
+      if (again_ && (a->kind == action_kind::B || a->kind == action_kind::I)) took += again_[s];
       if (a->overlaps_next) continue;
-      const int n = a - t.actions.data() == i ? 1 : 2;
-      if (n == 2) took *= c.overlap;
-      const double done = begin + took;
-      int freed = 0;
-      for (const action* each = a + 1 - n; each <= a; ++each, ++i) {
-        if (begin_of) {
-          begin_of[i] = begin;
-          end_of[i] = done;
-        }
-        if (each->kind == action_kind::F) {
-          output[each->stage * m + each->microbatch] = deliver(*each, done);
-          ++clock.held;
-          freed += t.inference;
-        } else {
-          if (each->kind != action_kind::W)
-            gradient[each->stage * m + each->microbatch] = deliver(*each, done);
-          freed += each->kind != action_kind::I;
-        }
-      }
-      if (clock.busy == 0) clock.first = begin;
-      if (clock.held > clock.peak) clock.peak = clock.held;
-      clock.held -= freed;
-      clock.busy += took;
-      clock.free_at = begin = done;
+      const int last = static_cast<int>(a - table_.actions.data());
+      if (last != i) took *= overlap_;
+      finish(clock, i, last, begin, took);
+      i = last + 1;
+      begin = clock.free_at;
       took = 0;
     }
-    clocks[r] = clock;
+    clocks_[r] = clock;
     return i;
-  });
-  return sum_up(clocks);
+  }
+
+  /// Finishes the actions from `i` to `last`, one or the two halves of an OVERLAP.
+  constexpr void finish(rank_clock& clock, int i, int last, double begin, double took) {
+    const double done = begin + took;
+    int freed = 0;
+    for (; i <= last; ++i) {
+      const action& a = table_.actions[i];
+      if (begin_of_) {
+        begin_of_[i] = begin;
+        end_of_[i] = done;
+      }
+      const int cell = a.stage * microbatches_ + a.microbatch;
+      if (a.kind == action_kind::F) {
+        output_[cell] = deliver_(a, done);
+        ++clock.held;
+        freed += table_.inference;
+        continue;
+      }
+      if (a.kind != action_kind::W) gradient_[cell] = deliver_(a, done);
+      freed += a.kind != action_kind::I;
+    }
+    if (clock.busy == 0) clock.first = begin;
+    if (clock.held > clock.peak) clock.peak = clock.held;
+    clock.held -= freed;
+    clock.busy += took;
+    clock.free_at = done;
+  }
+
+  const action_table& table_;
+  Deliver deliver_;
+  const int stages_, microbatches_;
+  double *const begin_of_, *const end_of_;
+  // The time at which each result is where it is used; -1: not yet. Inputs before the first stage and after
+  // the last are there from the start.
+  std::vector<double> forwards_, gradients_;
+  double *const output_, *const gradient_;
+  std::vector<rank_clock> clocks_;
+  const double cost_of_[4];
+  const double *const stage_factor_, *const again_;
+  const double overlap_;
+  beside_computation beside_;
+  const double* gathered_ = nullptr;  // by rank and stage
+};
+
+constexpr totals solve(const action_table& t, const costs& c, double* begin_of, double* end_of,
+                       auto deliver) {
+  return solver(t, c, begin_of, end_of, deliver).run();
 }
 
 /// The solution if messages do not wait for one another.

@@ -182,6 +182,13 @@ constexpr void norm_eps(complaint& c, const op& o) {
               << ": 1e-5 and 1e-6 are usual";
 }
 
+/// True if an axis shards the features of x and of all gains and shifts of one of rankc's own norms. RC280
+/// then requires that the axis has one rank. It does not know the norms of users, which have a header.
+constexpr bool shards_features(const op& o, const type& x, types weights, axis a) {
+  bool all = x[a] == V(x.last()) && o.kind->header.empty();
+  for (const type& w : weights) all &= w[a] == V(0);
+  return all;
+}
 /// The rule of a norm: each rank has whole rows, and the same gain and shift.
 constexpr void norm(complaint& c, types in, type* out, const op& o) {
   const type& x = in[0];
@@ -192,6 +199,10 @@ constexpr void norm(complaint& c, types in, type* out, const op& o) {
   out[1].shape[1] = dim{"statistics", static_cast<int>(gain_and_shift.size())};
   out[1].holds = element::wide;
   for (axis a : axes) {
+    if (shards_features(o, x, gain_and_shift, a)) {
+      out[1][a] = R;
+      continue;
+    }
     if (x[a] == P) c.found(a, "the value", x, any_but_pending, reduce_first);
     if (x[a] == V(x.last()))
       c.found(a, "the value", x, "the whole row on each rank (its mean is taken)", "all_gather it first");
@@ -203,9 +214,10 @@ constexpr void norm(complaint& c, types in, type* out, const op& o) {
 }
 /// The rule of a norm's gradient. It is linear in dy, with x and the statistics held. The gain is the same on
 /// every rank.
-constexpr void norm_gradient(complaint& c, types in, type* out, const op&) {
+constexpr void norm_gradient(complaint& c, types in, type* out, const op& o) {
   out[0] = in[0];
-  for (axis a : axes) out[0][a] = linear_in(c, a, in[0], in.subspan(1, 2));
+  for (axis a : axes)
+    if (!shards_features(o, in[1], in.subspan(3), a)) out[0][a] = linear_in(c, a, in[0], in.subspan(1, 2));
 }
 
 /// The rule of rotary positions, which depend on the position of a token in its sequence.

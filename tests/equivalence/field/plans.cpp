@@ -63,7 +63,7 @@ constexpr layout layouts[]{{1, 1, 1, false, fuzz::order::gpipe, 1},
 /// A decoder whose layers alternate between a window with a softcap and larger value heads than key heads,
 /// and a scale with sinks and smaller value heads.
 struct alternating {
-  int layers, vocab = 12, vocab_used = 0;
+  int layers, window = 3, vocab = 12, vocab_used = 0;
   constexpr void check(report&) const {}
   constexpr model_sizes sizes() const {
     return {.layers = layers,
@@ -78,7 +78,7 @@ struct alternating {
   constexpr auto stack() const {
     const models::decoder d{.sizes = sizes(), .theta = 100};
     return sequential(d.embedding(),
-                      pattern{layers, d.block({.window = 3, .softcap = 0.5, .value_dim = 6}),
+                      pattern{layers, d.block({.window = window, .softcap = 0.5, .value_dim = 6}),
                               d.block({.scale = 0.75, .sinks = true, .value_dim = 2})},
                       d.head());
   }
@@ -203,6 +203,16 @@ std::vector<plan_data> windowed_plans() {
     const int layers = std::max(2, layouts[i].pp * layouts[i].stages_per_rank);
     all.push_back(make(alternating{layers}, "window", layouts[i], recipe));
   }
+  // A chunk has one token, and the ring has no step for the opposite rank.
+  constexpr layout ring_of_four{.dp = 1,
+                                .tp = 1,
+                                .pp = 1,
+                                .sequence_parallel = false,
+                                .by = fuzz::order::gpipe,
+                                .microbatches = 2,
+                                .cp = 4,
+                                .rings = true};
+  all.push_back(make(alternating{.layers = 2, .window = 2}, "window of two", ring_of_four));
   return all;
 }
 
