@@ -7,7 +7,6 @@
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/lowered.hpp>
-#include <rankc/plan/make_plan.hpp>
 #include <rankc/step_time.hpp>
 
 #include <algorithm>
@@ -334,14 +333,9 @@ TEST_CASE("operations are those of the keys in the window") {
 }
 
 TEST_CASE("the predicted time of a step follows the window") {
-  using rankc::schedules::gpipe;
   const auto seconds_of = [](int window) {
-    attention_family::alternating model{
-        .first = {.window = window}, .second = {.window = window}, .head_dim = 64};
-    const rankc::plan_data plan =
-        rankc::make_plan("time", model, rankc::parallel_dims{}, gpipe{1},
-                         rankc::training{.seq = 32768, .global_batch = 1}, rankc::clusters::h200<1>);
-    return rankc::cost_model::predict_step(plan, rankc::cost_model::h200).attention;
+    return rankc::cost_model::predict_step(attention_family::plan_of_window(window), rankc::cost_model::h200)
+        .attention;
   };
   CHECK(seconds_of(1024) < seconds_of(8192));
   CHECK(seconds_of(8192) < seconds_of(0));

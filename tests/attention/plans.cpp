@@ -129,4 +129,10 @@ std::vector<split_plan> plans() {
   return l.out;
 }
 
+plan_data plan_of_window(int window) {
+  const alternating model{.first = {.window = window}, .second = {.window = window}, .head_dim = 64};
+  return make_plan("time", model, parallel_dims{}, once, training{.seq = 32768, .global_batch = 1},
+                   clusters::h200<1>);
+}
+
 }  // namespace attention_family

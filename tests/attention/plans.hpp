@@ -7,4 +7,7 @@ namespace attention_family {
 
 std::vector<split_plan> plans();
 
+/// A plan for one H200 whose layers have windows of this size.
+rankc::plan_data plan_of_window(int window);
+
 }  // namespace attention_family

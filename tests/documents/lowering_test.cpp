@@ -6,13 +6,13 @@
 #include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/memory/memory.hpp>
 #include <rankc/runtime/chunks.hpp>
 #include <rankc/runtime/documents.hpp>
 
 #include <algorithm>
 #include <vector>
 
+#include "../families/check_lowered.hpp"
 #include "../some_of.hpp"
 #include "plans.hpp"
 
@@ -30,11 +30,7 @@ TEST_CASE("certificates are accepted, for either target; with starts of another 
     CAPTURE(p.layout);
     for (const target t : {target::host, target::cuda}) {
       const lowered l = lower(p.plan, t == target::host ? dtype::f64 : dtype::bf16, t);
-      const auto setting =
-          rankc::lowering::setting_of(p.plan, t == target::host ? rankc::f64 : rankc::bf16, t);
-      const auto memory =
-          rankc::lowering::memory_of(p.plan, rankc::lowering::lower_layers(p.plan, setting), setting);
-      for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+      check_arenas(l);
       for (program q : {expand_train(l), expand_evaluate(l)}) {
         const verdict order = prove(q);
         const std::string text = certificate({{q, order}}, specify(p.plan));

@@ -9,13 +9,11 @@
 #include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/memory/memory.hpp>
-#include <rankc/models/encoder.hpp>
-#include <rankc/plan/make_plan_data.hpp>
 #include <rankc/rankc.hpp>
 
 #include <algorithm>
 
+#include "../families/check_lowered.hpp"
 #include "../said.hpp"
 #include "plans.hpp"
 
@@ -60,10 +58,7 @@ TEST_CASE("certificates of encoders are accepted; another mask, mean, label or l
     CAPTURE(p.job);
     CAPTURE(p.layout);
     const lowered l = lower(p.plan, dtype::f64, target::host);
-    const auto setting = rankc::lowering::setting_of(p.plan, rankc::f64, target::host);
-    const auto memory =
-        rankc::lowering::memory_of(p.plan, rankc::lowering::lower_layers(p.plan, setting), setting);
-    for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+    check_arenas(l);
     for (const program& q : {expand_train(l), expand_evaluate(l)}) {
       const std::string text = certificate({{q, prove(q)}}, specify(p.plan));
       CHECK(verify(text) == "");
@@ -151,12 +146,7 @@ TEST_CASE("describe lists the declared inputs") {
 }
 
 TEST_CASE("dense features are refused with sequence parallelism, by one sentence") {
-  const rankc::plan_data p = rankc::make_plan_data(
-      rankc::models::vision_transformer{
-          .layers = 2, .hidden = 8, .heads = 2, .ffn = 8, .patch = 4, .classes = 4},
-      rankc::parallel_dims{.world = 2, .tp = 2, .sequence_parallel = true},
-      rankc::schedules::gpipe{.microbatches = 1}, rankc::training{.seq = 8, .global_batch = 2},
-      rankc::clusters::cpu);
+  const rankc::plan_data p = encoders::plan_with_sequence_parallelism();
   REQUIRE(p.diagnostics.size() == 1);
   CHECK(p.diagnostics[0].id == 210);
   CHECK(p.diagnostics[0].text.view().ends_with("leave sequence_parallel out"));

@@ -50,4 +50,11 @@ std::vector<split_plan> plans() {
   return l.out;
 }
 
+plan_data plan_with_sequence_parallelism() {
+  const models::vision_transformer model{
+      .layers = 2, .hidden = 8, .heads = 2, .ffn = 8, .patch = 4, .classes = 4};
+  return make_plan("refused", model, parallel_dims{.world = 2, .tp = 2, .sequence_parallel = true}, once,
+                   training{.seq = 8, .global_batch = 2}, clusters::cpu);
+}
+
 }  // namespace encoders

@@ -7,4 +7,7 @@ namespace encoders {
 
 std::vector<split_plan> plans();
 
+/// A plan that is refused.
+rankc::plan_data plan_with_sequence_parallelism();
+
 }  // namespace encoders

@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <rankc/codegen/lowered.hpp>
-#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 #include <rankc/trainer/router_metrics.hpp>
 
@@ -134,21 +133,9 @@ TEST_CASE(
 
 TEST_CASE("a capacity takes memory from slabs, and describe says how many picks an expert takes") {
   using namespace rankc;
-  constexpr training recipe{.seq = 64, .global_batch = 16};
   std::map<double, std::size_t> bytes;
   for (const double capacity : {0.0, 1.0, 1.25, 100.0}) {
-    const models::mixtral model{.layers = 2,
-                                .hidden = 64,
-                                .heads = 4,
-                                .kv_heads = 4,
-                                .experts = 16,
-                                .top_k = 4,
-                                .expert_ffn = 32,
-                                .vocab = 64,
-                                .capacity = capacity,
-                                .capacity_group = capacity > 0 ? 32 : 0};
-    const plan_data p = make_plan("slabs", model, parallel_dims{.world = 8, .dp_shard = 8, .ep = 8},
-                                  schedules::gpipe{1}, recipe, clusters::cpu);
+    const plan_data p = experts::plan_of_capacity(capacity);
     REQUIRE(p.diagnostics.empty());
     const auto l = codegen::lower(p, codegen::dtype::bf16, codegen::target::cuda);
     bytes[capacity] = l.ranks[0].arena.bytes;

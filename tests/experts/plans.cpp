@@ -281,4 +281,19 @@ std::vector<split_plan> plans() {
   return l.out;
 }
 
+plan_data plan_of_capacity(double capacity) {
+  const models::mixtral model{.layers = 2,
+                              .hidden = 64,
+                              .heads = 4,
+                              .kv_heads = 4,
+                              .experts = 16,
+                              .top_k = 4,
+                              .expert_ffn = 32,
+                              .vocab = 64,
+                              .capacity = capacity,
+                              .capacity_group = capacity > 0 ? 32 : 0};
+  return make_plan("slabs", model, parallel_dims{.world = 8, .dp_shard = 8, .ep = 8}, schedules::gpipe{1},
+                   training{.seq = 64, .global_batch = 16}, clusters::cpu);
+}
+
 }  // namespace experts

@@ -8,4 +8,8 @@ namespace experts {
 
 std::vector<split_plan> plans();
 
+/// A plan on eight ranks whose 16 experts take at most `capacity` times their share of the picks of 32
+/// positions, or all picks if it is 0.
+rankc::plan_data plan_of_capacity(double capacity);
+
 }  // namespace experts

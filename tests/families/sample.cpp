@@ -75,6 +75,7 @@ std::set<std::string> traits_of(const family_program& p) {
   const names axes = axes_of(p.plan);
   names all{"type " + p.type};
   if (p.plan.dims.world > 1) all.insert("ranks of " + p.job);
+  if (p.plan.actions.inference) all.insert("inference");
   if (p.plan.recipe.recompute.any()) all.insert("recomputation of " + p.job + " in " + p.type);
   for (const std::string& a : axes)
     for (const std::string& b : axes) all.insert(a + " and " + b);

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-/// The traits of a program: each axis of its layout, each pair of axes, its schedule, its recipe, the kinds
-/// of its ops, its element type, and several ranks or recomputation for its job.
+/// The traits of a program: each axis of its layout, each pair of axes, its schedule, whether it has forwards
+/// alone, its recipe, the kinds of its ops, its element type, and several ranks or recomputation for its job.
 std::set<std::string> traits_of(const family_program&);
 
 /// The programs on one rank, each program with a trait that no earlier program has, and the first program of

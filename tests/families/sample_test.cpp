@@ -86,6 +86,11 @@ TEST_CASE(
   CHECK(sample({one, one}).size() == 2);
   const family_program other = program("gpt", "after_layer");
   CHECK(sample({pipeline, other, pipeline}).size() == 2);
+  family_program forwards = one;
+  forwards.layout = "forwards";
+  CHECK(sample({one, forwards}).size() == 1);
+  forwards.plan.actions.inference = true;
+  CHECK(sample({one, forwards}).size() == 2);
 }
 
 }  // namespace sample_test

@@ -8,8 +8,6 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/plan/make_plan.hpp>
-#include <rankc/memory/memory.hpp>
 #include <rankc/rankc.hpp>
 
 #include <emit/emit.hpp>
@@ -17,6 +15,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "../families/check_lowered.hpp"
 #include "../said.hpp"
 #include "plans.hpp"
 
@@ -24,7 +23,6 @@ namespace lowering_test {
 
 using namespace rankc::codegen;
 using rankc::codegen::access;  // unistd.h has a function of this name
-namespace counted = rankc::lowering;
 
 namespace {
 
@@ -66,9 +64,7 @@ TEST_CASE("programs in eight bits are proven, are the model, and take what is co
         CHECK_MESSAGE(e.holds, (e.reasons.empty() ? "" : e.reasons.front()));
         ++programs;
       }
-      const auto s = counted::setting_of(v.plan, type == dtype::f64 ? rankc::f64 : rankc::bf16, to);
-      const auto memory = counted::memory_of(v.plan, counted::lower_layers(v.plan, s), s);
-      for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+      check_arenas(l);
     }
   CHECK(programs == 152);
 }
@@ -175,24 +171,11 @@ TEST_CASE("on a target that packs no linears one input of three is rounded once"
 
 TEST_CASE("layers of other sizes, and routers, stay in the plan's precision") {
   using namespace rankc;
-  const training recipe{.seq = 16, .global_batch = 2, .precision = f32, .linears = fp8};
-  const auto mixed =
-      make_plan("mixed", models::gpt2{.layers = 1, .hidden = 32, .heads = 2, .ffn = 40, .vocab = 64}, {},
-                schedules::gpipe{1}, recipe, clusters::cpu);
+  const plan_data mixed = narrowing::plan_of_mixed_sizes(), experts = narrowing::plan_with_routers();
   const codegen::lowered l = lower(mixed, dtype::f32, target::host);
   CHECK(count(l.bodies.at(1), "linear_fp8") == 4);
   CHECK(count(l.bodies.at(1), "linear") == 2);
-  const models::mixtral experts{.layers = 1,
-                                .hidden = 32,
-                                .heads = 2,
-                                .kv_heads = 2,
-                                .experts = 16,
-                                .top_k = 2,
-                                .expert_ffn = 32,
-                                .vocab = 64};
-  const codegen::lowered m =
-      lower(make_plan("experts", experts, {}, schedules::gpipe{1}, recipe, clusters::cpu), dtype::f32,
-            target::host);
+  const codegen::lowered m = lower(experts, dtype::f32, target::host);
   CHECK(count(m.bodies.at(1), "linear_fp8") == 4);
   CHECK(count(m.bodies.at(1), "linear") == 1);
 }

@@ -71,4 +71,29 @@ std::vector<split_plan> plans() {
   return l.out;
 }
 
+namespace {
+
+plan_data plan_on_one_rank(const char* name, const auto& model) {
+  return make_plan(name, model, parallel_dims{}, schedules::gpipe{1},
+                   training{.seq = 16, .global_batch = 2, .precision = f32, .linears = fp8}, clusters::cpu);
+}
+
+}  // namespace
+
+plan_data plan_of_mixed_sizes() {
+  return plan_on_one_rank("mixed",
+                          models::gpt2{.layers = 1, .hidden = 32, .heads = 2, .ffn = 40, .vocab = 64});
+}
+
+plan_data plan_with_routers() {
+  return plan_on_one_rank("experts", models::mixtral{.layers = 1,
+                                                     .hidden = 32,
+                                                     .heads = 2,
+                                                     .kv_heads = 2,
+                                                     .experts = 16,
+                                                     .top_k = 2,
+                                                     .expert_ffn = 32,
+                                                     .vocab = 64});
+}
+
 }  // namespace narrowing

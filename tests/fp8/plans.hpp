@@ -8,4 +8,10 @@ namespace narrowing {
 
 std::vector<split_plan> plans();
 
+/// A plan on one rank with linear layers whose sizes are not multiples of 16.
+rankc::plan_data plan_of_mixed_sizes();
+
+/// A plan on one rank whose layers have routers.
+rankc::plan_data plan_with_routers();
+
 }  // namespace narrowing

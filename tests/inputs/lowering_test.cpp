@@ -6,8 +6,8 @@
 #include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/memory/memory.hpp>
 
+#include "../families/check_lowered.hpp"
 #include "plans.hpp"
 
 namespace inputs_lowering_test {
@@ -36,10 +36,7 @@ TEST_CASE("certificates are accepted; with an input of another place or name the
   for (const split_plan& p : inputs_of_models::plans()) {
     CAPTURE(p.layout);
     const lowered l = lower(p.plan, dtype::f64, target::host);
-    const auto setting = rankc::lowering::setting_of(p.plan, rankc::f64, target::host);
-    const auto memory =
-        rankc::lowering::memory_of(p.plan, rankc::lowering::lower_layers(p.plan, setting), setting);
-    for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+    check_arenas(l);
     for (const program& q : {expand_train(l), expand_evaluate(l)}) {
       const std::string text = certificate({{q, prove(q)}}, specify(p.plan));
       CHECK(verify(text) == "");

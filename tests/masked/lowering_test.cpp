@@ -2,8 +2,6 @@
 // Plans with ignored labels, lowered for both targets, and programs that compute another mean than the model.
 #include <doctest/doctest.h>
 
-#include <rankc/plan/make_plan.hpp>
-
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -30,11 +28,6 @@ rankc::plan_data plan_of(std::string_view layout, std::string_view job = "llama"
       ->plan;
 }
 
-rankc::plan_data with_recipe(const training& recipe, const parallel_dims& dims) {
-  return rankc::make_plan("masked", masked::wide, dims, rankc::schedules::one_f_one_b{2}, recipe,
-                          rankc::clusters::cpu);
-}
-
 bool is_refused_as(const std::string& reason, const char* id) { return reason.find(id) != std::string::npos; }
 
 }  // namespace
@@ -51,8 +44,8 @@ TEST_CASE("programs with ignored labels are proven and are the model") {
   adapting.lora = {.rank = 2, .alpha = 4, .targets = {"wq", "wv"}};
   rounded.reductions = rankc::bf16;
   for (const training& r : {eight_bits, adapting, rounded}) {
-    all.push_back(with_recipe(r, {.world = 4, .dp_shard = 2, .tp = 2}));
-    all.push_back(with_recipe(r, {.world = 4, .dp_replicate = 2, .pp = 2}));
+    all.push_back(masked::wide_plan(r, {.world = 4, .dp_shard = 2, .tp = 2}));
+    all.push_back(masked::wide_plan(r, {.world = 4, .dp_replicate = 2, .pp = 2}));
   }
   CHECK(check_lowered(all) == lowered_programs_of(static_cast<int>(all.size())));
 }
@@ -61,7 +54,7 @@ TEST_CASE("a mean over all tokens is not the mean over the labels that count") {
   training recipe{.seq = 16, .global_batch = 8, .precision = rankc::f64};
   const auto lowered_with = [&](int ignored_label) {
     recipe.ignored_label = ignored_label;
-    return with_recipe(recipe, {.world = 2, .dp_replicate = 2});
+    return masked::wide_plan(recipe, {.world = 2, .dp_replicate = 2});
   };
   const rankc::plan_data plain = lowered_with(rankc::every_label_counts), ignoring = lowered_with(-100);
   subject s(plain, target::host, dtype::f64), t(ignoring, target::host, dtype::f64);

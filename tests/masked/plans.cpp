@@ -99,4 +99,8 @@ std::vector<split_plan> plans() {
   return l.out;
 }
 
+plan_data wide_plan(const training& recipe, const parallel_dims& dims) {
+  return make_plan("masked", wide, dims, two, recipe, clusters::cpu);
+}
+
 }  // namespace masked

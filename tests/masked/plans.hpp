@@ -7,4 +7,7 @@ namespace masked {
 
 std::vector<split_plan> plans();
 
+/// The plan of the model `wide` with this recipe.
+rankc::plan_data wide_plan(const rankc::training&, const rankc::parallel_dims&);
+
 }  // namespace masked

@@ -9,7 +9,7 @@
 #include <rankc/codegen/prove.hpp>
 #include <rankc/codegen/update_rows.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/memory/memory.hpp>
+#include <rankc/contract/device_memory.hpp>
 
 #include <emit/emit.hpp>
 
@@ -18,6 +18,7 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "../families/check_lowered.hpp"
 #include "../said.hpp"
 #include "../some_of.hpp"
 #include "plans.hpp"
@@ -26,7 +27,6 @@ namespace lowering_test {
 
 using namespace rankc::codegen;
 using rankc::test::said, rankc::test::said_in;
-namespace counted = rankc::lowering;
 
 namespace {
 
@@ -38,10 +38,6 @@ const rankc::plan_data& find(const std::string& optimizer, const std::string& la
   for (const optimizing::variant& v : all())
     if (v.optimizer == optimizer && v.layout == layout) return v.plan;
   throw std::logic_error("no plan of " + optimizer);
-}
-rankc::precision precision_of(dtype type) {
-  if (type == dtype::f64) return rankc::f64;
-  return type == dtype::f32 ? rankc::f32 : rankc::bf16;
 }
 bool has(const std::vector<std::string>& sentences, const std::string& part) {
   return std::any_of(sentences.begin(), sentences.end(),
@@ -97,9 +93,7 @@ TEST_CASE(
         CHECK_MESSAGE(e.holds, (e.reasons.empty() ? "" : e.reasons.front()));
         ++programs;
       }
-      const auto s = counted::setting_of(v.plan, precision_of(type), to);
-      const auto memory = counted::memory_of(v.plan, counted::lower_layers(v.plan, s), s);
-      for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+      check_arenas(l);
     }
   CHECK(programs == 2 * rankc::test::some_of(4 * static_cast<int>(plans.size())));
 }

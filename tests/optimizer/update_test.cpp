@@ -20,7 +20,7 @@ TEST_CASE("each step is the optimizer's, element by element") {
     elements += optimizing::check_steps(program, 3, program.about->bf16_moments ? 1e-7 : 1e-13);
   }
   CHECK(optimizers.size() == 13);
-  CHECK(elements > 1'000'000);
+  CHECK(elements > (host_has_every_program ? 1'000'000 : 700'000));
 }
 
 TEST_CASE("a moment that the optimizer has not is not there to be read") {

@@ -7,7 +7,6 @@
 #include <rankc/codegen/equivalence.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/plan/make_plan.hpp>
 
 #include <set>
 #include <string>
@@ -68,9 +67,7 @@ TEST_CASE("a program of other documents or other labels is another program") {
                                  .end_of_document = end_of_document,
                                  .ignored_label = ignored_label,
                                  .ignore_across_documents = ignores_across};
-    const rankc::plan_data plan = rankc::make_plan("packed", packed::llama{}, {}, rankc::schedules::gpipe{1},
-                                                   recipe, rankc::clusters::cpu);
-    return lower(plan, dtype::f32, target::host).hash;
+    return lower(packed::plan_of(recipe), dtype::f32, target::host).hash;
   };
   const std::set all{hash_of(3, -100, false), hash_of(3, -100, true), hash_of(3, -1, true),
                      hash_of(4, -100, true)};

@@ -45,4 +45,8 @@ std::vector<split_plan> plans() {
   return l.out;
 }
 
+plan_data plan_of(const training& recipe) {
+  return make_plan("packed", llama{}, parallel_dims{}, once, recipe, clusters::cpu);
+}
+
 }  // namespace packed

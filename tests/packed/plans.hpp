@@ -8,4 +8,7 @@ namespace packed {
 
 std::vector<split_plan> plans();
 
+/// The plan of the model on one rank with this recipe.
+rankc::plan_data plan_of(const rankc::training&);
+
 }  // namespace packed

@@ -7,7 +7,6 @@
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/names.hpp>
 #include <rankc/codegen/prove.hpp>
-#include <rankc/memory/memory.hpp>
 #include <rankc/schedule/timing.hpp>
 
 #include <emit/emit.hpp>
@@ -17,13 +16,13 @@
 #include <set>
 #include <stdexcept>
 
+#include "../families/check_lowered.hpp"
 #include "../some_of.hpp"
 #include "plans.hpp"
 
 namespace lowering_test {
 
 using namespace rankc::codegen;
-namespace counted = rankc::lowering;
 
 namespace {
 
@@ -74,9 +73,7 @@ TEST_CASE("programs that recompute are proven, are the model, and take what is c
         CHECK_MESSAGE(e.holds, (e.reasons.empty() ? "" : e.reasons.front()));
         ++programs;
       }
-      const auto s = counted::setting_of(v.plan, type == dtype::f64 ? rankc::f64 : rankc::bf16, to);
-      const auto memory = counted::memory_of(v.plan, counted::lower_layers(v.plan, s), s);
-      for (std::size_t r = 0; r < memory.size(); ++r) CHECK(memory[r].arena == l.ranks[r].arena.bytes);
+      check_arenas(l);
     }
   }
   CHECK(programs > rankc::test::some_of(200));

@@ -6,7 +6,6 @@
 #include <rankc/codegen/certificate.hpp>
 #include <rankc/codegen/lowered.hpp>
 #include <rankc/codegen/verify.hpp>
-#include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
 #include <algorithm>
@@ -20,20 +19,6 @@ using namespace rankc::codegen;
 
 namespace {
 
-/// A ring of `groups` ranks, or of groups of `of_group` ranks each. Each rank has 8 tokens of each of two
-/// sequences.
-rankc::plan_data ring_of(int groups, int of_group = 1) {
-  using namespace rankc;
-  return make_plan(
-      "ring", models::llama{.layers = 1, .hidden = 16, .heads = 8, .kv_heads = 4, .ffn = 24, .vocab = 32},
-      parallel_dims{.world = groups * of_group,
-                    .cp = groups * of_group,
-                    .ulysses = of_group,
-                    .cp_weights = cp_weights::replicate,
-                    .cp_attention = cp_attention::ring},
-      schedules::gpipe{1}, training{.seq = 8 * groups * of_group, .global_batch = 2, .precision = rankc::f64},
-      clusters::cpu);
-}
 const body& block_of(const lowered& l) {
   return *std::find_if(l.bodies.begin(), l.bodies.end(), [](const body& b) { return b.name == "block"; });
 }
@@ -70,12 +55,12 @@ TEST_CASE("certificates are accepted, for either target; of a shift that hands o
 TEST_CASE("what a rank has at a time, and keeps, does not grow with the ring") {
   for (const int of_group : {1, 2}) {
     CAPTURE(of_group);
-    const rankc::plan_data plan = ring_of(4, of_group);
+    const rankc::plan_data plan = sequences::ring_of(4, of_group);
     const lowered few = lower(plan, dtype::f64);
     const body& four = block_of(few);
     for (const int ranks : {5, 8}) {
       CAPTURE(ranks);
-      const rankc::plan_data larger = ring_of(ranks, of_group);
+      const rankc::plan_data larger = sequences::ring_of(ranks, of_group);
       const lowered many = lower(larger, dtype::f64);
       const body& b = block_of(many);
       CHECK(b.forward_temp == four.forward_temp);
@@ -91,7 +76,7 @@ TEST_CASE(
   for (const auto& [ranks, of_group] : {std::pair(2, 1), {3, 1}, {4, 1}, {2, 2}, {3, 4}}) {
     CAPTURE(ranks);
     CAPTURE(of_group);
-    const rankc::plan_data plan = ring_of(ranks, of_group);
+    const rankc::plan_data plan = sequences::ring_of(ranks, of_group);
     const lowered l = lower(plan, dtype::f64);
     const program p = expand_train(l);
     const std::vector<op>& ops = p.ranks[0].ops;

@@ -190,4 +190,16 @@ std::vector<split_plan> plans() {
   return l.out;
 }
 
+plan_data ring_of(int groups, int of_group) {
+  const int ranks = groups * of_group;
+  const models::llama model{.layers = 1, .hidden = 16, .heads = 8, .kv_heads = 4, .ffn = 24, .vocab = 32};
+  const parallel_dims dims{.world = ranks,
+                           .cp = ranks,
+                           .ulysses = of_group,
+                           .cp_weights = cp_weights::replicate,
+                           .cp_attention = cp_attention::ring};
+  return make_plan("ring", model, dims, once, training{.seq = 8 * ranks, .global_batch = 2, .precision = f64},
+                   clusters::cpu);
+}
+
 }  // namespace sequences

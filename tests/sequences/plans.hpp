@@ -8,4 +8,8 @@ namespace sequences {
 
 std::vector<split_plan> plans();
 
+/// A ring of `groups` ranks, or of groups of `of_group` ranks each. Each rank has 8 tokens of each of two
+/// sequences.
+rankc::plan_data ring_of(int groups, int of_group = 1);
+
 }  // namespace sequences
