@@ -136,7 +136,7 @@ if(RANKC_TEST_GXX)
   # Rules have deep call chains: remembering the results of more than the eight outermost calls saves a sixth
   # of the time.
   rankc_front_end(g++ "${RANKC_TEST_GXX}" -fconstexpr-ops-limit=2147483647 -fconstexpr-cache-depth=64 ${rankc_gxx_without_collection})
-  rankc_added_axis(g++ "${RANKC_TEST_GXX};-fconstexpr-ops-limit=2147483647")
+  rankc_added_axis(g++ "${RANKC_TEST_GXX};-fconstexpr-ops-limit=2147483647;-fconstexpr-cache-depth=64;${rankc_gxx_without_collection}")
   # The compiler's constexpr operations limit the search for a fix. It takes 61 million (7.5 s).
   add_test(NAME dsl/operations/memory
     COMMAND ${rankc_yielding} ${CMAKE_COMMAND} "-DSOURCE=${CMAKE_CURRENT_SOURCE_DIR}/dsl/operations/memory.cpp"

@@ -71,7 +71,7 @@ std::string cluster_text(const plan_request& r) {
                      c.memory, c.flops, c.within_node, c.between_nodes, c.gpu);
 }
 
-constexpr std::string_view predicted = "\n// Predicted: ";
+constexpr std::string_view predicted_line = "\n// Predicted: ";
 
 std::string header_of(const plan_request& r, const judged_plan& best) {
   const plan_choice& c = best.choice;
@@ -80,7 +80,7 @@ std::string header_of(const plan_request& r, const judged_plan& best) {
   std::string text =
       fmt::format("// {} on {} GPUs {}: {}.{}{:.1f} ms a step, {:.1f} GB on the rank that needs most.\n",
                   r.model.empty() ? "A model" : r.model, r.of.gpus, r.of.gpu->name, tool::text_of(c),
-                  predicted, 1e3 * best.time.step, static_cast<double>(best.bytes) / 1e9);
+                  predicted_line, 1e3 * best.time.step, static_cast<double>(best.bytes) / 1e9);
   text += fmt::format(
       "#pragma once\n#include <rankc/peak_bytes.hpp>\n#include <rankc/rankc.hpp>\n#include "
       "<rankc/schedules/{}.hpp>\n\nnamespace plans {{\nusing namespace rankc;\n\n",
@@ -104,7 +104,7 @@ void refuse_other_files(const plan_files& files) {
   const named_file header{"--emit " + files.header, files.header}, page{"--html " + files.page, files.page};
   if (!files.header.empty())
     refuse_other_kind(header, "a header of --emit",
-                      [](std::string_view text) { return text.find(predicted) != text.npos; });
+                      [](std::string_view text) { return text.find(predicted_line) != text.npos; });
   if (files.page.empty()) return;
   refuse_other_kind(page, "a page of --html", is_plans_page);
   if (!files.header.empty()) refuse_same_file(page, {header});

@@ -19,7 +19,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "the numbers of .npy files are read as little endian");
 
-constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::string_view npy_magic = "\x93NUMPY";
 constexpr std::size_t most_dims = 8;
 constexpr std::array<std::pair<std::string_view, std::size_t>, 5> types{
     {{"<f4", 4}, {"<f8", 8}, {"|u1", 1}, {"<i4", 4}, {"<i8", 8}}};
@@ -75,7 +75,7 @@ npy_file::npy_file(const std::filesystem::path& path) : file_(path) { read_heade
 
 void npy_file::read_header() {
   const std::string_view all = file_.bytes();
-  const bool is_npy = all.starts_with(magic) && all.size() >= 12 && (all[6] == 1 || all[6] == 2);
+  const bool is_npy = all.starts_with(npy_magic) && all.size() >= 12 && (all[6] == 1 || all[6] == 2);
   if (!is_npy)
     throw failure(1, "RC6240: {} is no .npy file of version 1.0 or 2.0; write it with numpy.save", name());
   const std::size_t length_bytes = all[6] == 1 ? 2 : 4;

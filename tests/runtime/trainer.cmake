@@ -44,7 +44,7 @@ target_compile_definitions(rankc_trainer_test PRIVATE RANKC_DATA_ORACLES="${CMAK
 target_link_libraries(rankc_trainer_test
   PRIVATE rankc::trainer rankc_test_host_main nlohmann_json::nlohmann_json)
 # Templates of JSON and of doctest take most of the compile time, and these sources share them.
-set_target_properties(rankc_trainer_test PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+set_target_properties(rankc_trainer_test PROPERTIES UNITY_BUILD ON)
 add_test(NAME trainer COMMAND rankc_trainer_test)
 # Fails if an executable's filters match no test case.
 add_test(NAME trainer/no_match COMMAND rankc_trainer_test "-tc=no such test case")

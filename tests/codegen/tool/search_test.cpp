@@ -12,6 +12,8 @@
 
 namespace rankc::tool {
 
+namespace search_test {
+
 namespace {
 
 json search(const std::string& line) { return json::parse(answer_line(line, answer_search)); }
@@ -160,5 +162,7 @@ TEST_CASE("the table has the best plans, and the best of the corrected model whe
   CHECK(refused.starts_with("error[RC300]: RC8030: "));
   CHECK(test::said_in(refused) == test::said{8030, {"global_batch_size"}});
 }
+
+}  // namespace search_test
 
 }  // namespace rankc::tool
