@@ -34,7 +34,7 @@ struct model_run {
   model_attributes attributes;        // the model's ops
   // Where the tokens' documents begin in their sequences; empty without documents.
   std::vector<element> starts;
-  std::vector<element> weights;  // of the tokens; empty if labels have no weights
+  std::vector<element> weights;  // one for each token; empty if labels have no weights
 };
 
 /// Draw parameters, moments and tokens before a step.

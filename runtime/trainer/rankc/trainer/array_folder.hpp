@@ -52,7 +52,7 @@ class array_folder {
     input_row is;
     std::size_t count;                      // per sample
     std::optional<std::int32_t> ignored{};  // a label outside the range that the plan ignores
-    bool has_weights = false;               // of labels
+    bool has_weights = false;               // weights of labels
   };
   void open(const std::filesystem::path& folder, const input_row&, const description&);
   void read(const array&, std::uint64_t sample, double* to) const;
