@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,20 +51,20 @@ void check_neighbours(int rank, const placed_input& before, const placed_input& 
 }  // namespace
 
 void check_inputs(const program& p) {
-  std::map<std::pair<int, input_name>, std::pair<int, std::int64_t>> last;  // the last rank and its first row
+  std::map<std::pair<int, input_name>, std::set<std::int64_t>>
+      first_rows;  // of the ranks of each program so far
   for (std::size_t r = 0; r < p.ranks.size(); ++r) {
     const int number = p.number_of(static_cast<int>(r));
     for (const auto& [input, placed] : inputs_of(p.ranks[r])) {
       for (std::size_t i = 1; i < placed.size(); ++i) check_neighbours(number, placed[i - 1], placed[i]);
+      std::set<std::int64_t>& known = first_rows[{p.ranks[r].alike, input}];
       const std::int64_t row = placed.front().first_row();
-      const auto [at, is_first] = last.try_emplace({p.ranks[r].alike, input}, number, row);
-      if (!is_first && row < at->second.second)
+      if (known.insert(row).second && row != *known.rbegin())
         throw refusal(
-            "RC7797: rank {} begins with {} from row {} on, and rank {}, which runs the same program, from "
-            "row "
-            "{} on; expected rows in the order of the ranks",
-            at->second.first, name_of(*placed.front().what), at->second.second, number, row);
-      at->second = {number, row};
+            "RC7797: rank {} begins with {} from row {} on, and an earlier rank, which runs the same "
+            "program, "
+            "from row {} on; expected the rows of an earlier rank, or later rows",
+            number, name_of(*placed.front().what), row, *known.rbegin());
     }
   }
 }

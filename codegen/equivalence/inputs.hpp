@@ -6,8 +6,8 @@
 namespace rankc::codegen::algebra {
 
 /// Checks the order of inputs. On each rank, the microbatches of an input lie one behind the other, in the
-/// order of their rows. Ranks that run one program have rows in the order of their numbers. The hash of calls
-/// has the first byte of each input only, and the loader follows this order.
+/// order of their rows. A rank has the rows of an earlier rank that runs the same program, or later rows. The
+/// hash of calls has the first byte of each input only, and the loader follows this order.
 /// Errors: refusal.
 void check_inputs(const program&);
 
