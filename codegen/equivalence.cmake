@@ -30,6 +30,7 @@ add_library(rankc_equivalence STATIC
   equivalence/scratch.cpp
   equivalence/store.cpp
   equivalence/places.cpp
+  equivalence/inputs.cpp
   equivalence/tails.cpp
   equivalence/collectives.cpp
   equivalence/shards.cpp

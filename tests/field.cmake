@@ -82,7 +82,7 @@ if(TARGET rankc::equivalence)
   target_sources(rankc_field_mutants PRIVATE equivalence/field/checker.cpp)
   target_link_libraries(rankc_field_mutants PUBLIC rankc::equivalence)
   target_sources(rankc_field_test PRIVATE
-    equivalence/field/checker_test.cpp equivalence/field/shards_test.cpp equivalence/field/experts_test.cpp)
+    equivalence/field/checker_test.cpp equivalence/field/bf16_sums_test.cpp equivalence/field/shards_test.cpp equivalence/field/experts_test.cpp)
   find_package(CLI11 REQUIRED)
   add_executable(field_mutants equivalence/field/many.cpp)
   add_executable(field_plans equivalence/field/many_plans.cpp)

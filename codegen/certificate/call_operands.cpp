@@ -105,7 +105,7 @@ class operand_check {
     if (n < 2 || n > (is_norm ? 2 : of_optimizer.size() + 1))
       refuse(o, "RC7294: rank {}: op \"{}\" has a call of {} operands, which are not its regions", n);
     expect_norm(o, o.operands[is_norm ? 0 : n - 1]);
-    std::size_t of_weight = 0;
+    std::size_t of_weight = 0, regions = 0;
     for (const view& v : o.views) {
       const std::string_view port = v.port.ends_with("weight") ? "weight" : v.port;
       const auto k = static_cast<std::size_t>(std::find(of_optimizer.begin(), of_optimizer.end(), port) -
@@ -113,6 +113,7 @@ class operand_check {
       if (k == of_optimizer.size()) continue;
       if (k + (is_norm ? 0 : 1) >= n)
         refuse(o, "RC7299: rank {}: op \"{}\" is called without an operand for its {}", port);
+      regions = std::max(regions, k + 1);
       const std::size_t element = element_of(o, v, o.operands[k]);
       check_range(o, v, element);
       if (k == 0 && !v.written) of_weight = element;
@@ -122,6 +123,9 @@ class operand_check {
                "other bytes",
                k + 1, o.operands[k]);
     }
+    if (!is_norm && n != regions + 1)
+      refuse(o, "RC7796: rank {}: op \"{}\" is called with {} operands before the norm; its tensors need {}",
+             n - 1, regions);
   }
 
   /// The hash has a tensor as a range of elements, rounded up to a multiple of `elements_apart`.

@@ -121,6 +121,11 @@ std::vector<content> claims::update(const std::vector<const content*>& given, bo
   if (!decays && of.shape.size() > 1)
     throw refusal("RC7481: {} has {} dims and does not decay; expected decay of weights with more than one",
                   name, of.shape.size());
+  if (of.balances.any() && gradient.in_bf16)
+    throw refusal(
+        "RC7793: {} is balanced by numbers of choices that were sent in bf16, which has whole numbers up to "
+        "256; expected f32",
+        name);
   ++updates_;
   bf16_weights_ |= given[0]->type == element_type::bf16;
   std::vector<content> made;

@@ -107,6 +107,9 @@ void interpreter::check_sent_in_bf16(const op& o, const content& c) {
   if (o.does != collective_kind::all_reduce && o.does != collective_kind::reduce_scatter)
     throw refusal(
         "RC7523: the collective sends bf16; expected that of an all-reduce or a reduce-scatter only");
+  if (c.type != element_type::f32 || program_.calls.on_host)
+    throw refusal("RC7794: the collective sends {} of {} in bf16; expected f32 of CUDA",
+                  element_type_names[static_cast<int>(c.type)], program_.calls.on_host ? "the host" : "CUDA");
   for (int i = 0; i < c.pieces.size(); ++i)
     if (const holding& h = c.pieces[i].holds; !h.is_zero() && h.box.size() == 0)
       throw refusal(

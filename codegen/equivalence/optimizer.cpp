@@ -3,6 +3,8 @@
 #include <rankc/codegen/sorted_accesses.hpp>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "interpret.hpp"
 #include "types.hpp"
@@ -15,6 +17,23 @@ static void check_wide(const view& v, const access& a, bool may_be_bf16 = false)
   if (!is_wide(a.type) && !(may_be_bf16 && a.type == element_type::bf16))
     throw refusal("RC7610: tensor {} is kept in {}; expected f32 or f64", v.port,
                   element_type_names[static_cast<int>(a.type)]);
+}
+
+/// Checks that all weights are in one type, and so are all gradients, all moments and all working copies. The
+/// optimizer's kernel has one type for each.
+static void check_one_type(const op& o) {
+  std::map<std::string_view, const access*> known;
+  for (const view& v : o.views) {
+    std::string_view kind = v.port;
+    if (kind.ends_with("weight")) kind = "weight";
+    if (kind.ends_with("moment")) kind = "moment";
+    const access& a = first_access(o, v);
+    const auto [at, is_first] = known.try_emplace(kind, &a);
+    if (at->second->type != a.type)
+      throw refusal("RC7798: the optimizer is given a {} in {} and another in {}; its kernel takes one type",
+                    kind, element_type_names[static_cast<int>(at->second->type)],
+                    element_type_names[static_cast<int>(a.type)]);
+  }
 }
 
 static refusal not_given(std::string_view port) {
@@ -135,6 +154,7 @@ void interpreter::update(const op& o) {
       put_updated(o, o.views[i], made[k], results[k < results.size() ? k : 0]);
     }
   }
+  check_one_type(o);
   claims_.check_norm(norm);
 }
 

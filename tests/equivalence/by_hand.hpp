@@ -115,17 +115,22 @@ class rank_by_hand {
     std::size_t begin;
     int value;
   };
-  place& find(const char* name) {
+  /// Places are 1024 bytes apart. The second microbatch of an input is right behind the first.
+  place& find(const std::string& name, std::size_t bytes) {
     for (place& p : places_)
       if (p.name == name) return p;
-    return places_.emplace_back(place{name, 1024 * places_.size(), next_value_++});
+    std::size_t begin = 1024 * places_.size();
+    if (name == "ids1") begin = find("ids0", bytes).begin + bytes;
+    if (name == "targets1") begin = find("targets0", bytes).begin + bytes;
+    return places_.emplace_back(place{name, begin, next_value_++});
   }
   access access_of(const operand& x) {
-    const place& p = find(x.name);
-    const bool ids = p.name.starts_with("ids") || p.name.starts_with("targets");
+    const std::string name = x.name;
+    const bool ids = name.starts_with("ids") || name.starts_with("targets");
     std::size_t elements = 1;
     for (const std::int64_t size : x.shape) elements *= static_cast<std::size_t>(size);
     const std::size_t bytes = (ids ? 4 : 8) * (x.stored > 0 ? static_cast<std::size_t>(x.stored) : elements);
+    const place& p = find(name, bytes);
     return {p.begin, p.begin + bytes, p.value, ids ? element_type::i32 : element_type::f64};
   }
   static view view_of(const operand& x, bool written, std::size_t access) {

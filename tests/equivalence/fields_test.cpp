@@ -266,12 +266,33 @@ TEST_CASE("the kernels of a target do not compute in a type of the step") {
                 [](subject& s) { retype(s, element_type::bf16, results_of(s, "gelu", "y")); });
 }
 
+namespace {
+
+/// The last second moment that a rank begins with lies in new bytes, in f32.
+void widen_last_moment(subject& s) {
+  rank_program& r = s.p.ranks[0];
+  const op& begun = r.ops.front();
+  std::size_t last = begun.holds.size() - 1;
+  while (begun.holds[last].kind != holding_kind::second_moment) --last;
+  const rankc::codegen::access before = begun.writes[last];
+  const std::size_t begin = r.arena_bytes, end = begin + 2 * (before.end - before.begin);
+  for (op& o : r.ops)
+    for (auto* accesses : {&o.reads, &o.writes})
+      for (rankc::codegen::access& a : *accesses)
+        if (a.begin == before.begin && a.end == before.end)
+          a = {begin, end, a.value, element_type::f32, a.replaces};
+  r.arena_bytes = end;
+}
+
+}  // namespace
+
 TEST_CASE("the host keeps moments in bf16 where the recipe does") {
   using namespace rankc;
   const subject kept(make_plan("bf16_moments", gpt, parallel_dims{}, schedules::gpipe{1},
                                training{.seq = 16, .global_batch = 2, .moments = bf16}, clusters::h200<256>),
                      target::host, dtype::f32);
   CHECK(kept.reason() == "");
+  check_refused(kept, said{7798, {"moment", "bf16", "f32"}}, widen_last_moment);
 }
 
 // ---- the model

@@ -10,6 +10,7 @@
 
 #include <equivalence/collectives.hpp>
 #include <nlohmann/json.hpp>
+#include <optimizer/plans.hpp>
 #include <verify/report.hpp>
 
 #include <algorithm>
@@ -175,15 +176,25 @@ TEST_CASE("forged: an op that runs in place leaves its result elsewhere") {
 namespace {
 
 /// The id of the sentence that refuses the calls of a changed program; 0: they are hashed.
-int refused_calls(const std::string& row, const std::function<void(op&)>& edit) {
-  subject s(small_llama(), target::host);
-  edit(*s.find(0, "", row).at(0));
+int refused_calls(const program& p) {
   try {
-    hash_calls(s.p);
+    hash_calls(p);
     return 0;
   } catch (const rankc::runtime::failure& why) {
     return rankc::test::said_in(why.what()).id;
   }
+}
+int refused_calls(const std::string& row, const std::function<void(op&)>& edit) {
+  subject s(small_llama(), target::host);
+  edit(*s.find(0, "", row).at(0));
+  return refused_calls(s.p);
+}
+
+/// A plan of the family "optimizer", on one rank.
+rankc::plan_data optimizer_plan(const std::string& optimizer) {
+  for (const optimizing::variant& v : optimizing::plans())
+    if (v.optimizer == optimizer && v.layout == "one") return v.plan;
+  throw std::logic_error("no plan has the optimizer " + optimizer);
 }
 
 }  // namespace
@@ -201,6 +212,22 @@ TEST_CASE("forged: the call of an optimizer has other elements than its op") {
               if (v.port == "gradient") v.shape = {{1, v.shape[0]}, 2};
           }) == 7265);
   CHECK(refused_calls("sum_squares", [](op& o) { o.operands[1] -= 4; }) == 7266);
+}
+
+TEST_CASE("forged: an optimizer is called with a region in which none of its tensors lies") {
+  const auto add_region = [](op& o) { o.operands.insert(o.operands.end() - 1, o.operands[0]); };
+  const auto drop_moments = [](op& o) {
+    std::erase_if(o.views, [](const view& v) { return v.port == "second_moment"; });
+  };
+  CHECK(refused_calls("adamw", drop_moments) == 7796);
+  CHECK(refused_calls("adamw", add_region) == 7294);
+  for (const char* optimizer : {"lion", "sgd_plain"}) {
+    subject s(optimizer_plan(optimizer), target::host);
+    CHECK(s.reason() == "");
+    CHECK(hash_calls(s.p).size() == 1);
+    add_region(*s.find(0, "optimizer").at(0));
+    CHECK(refused_calls(s.p) == 7796);
+  }
 }
 
 TEST_CASE("forged: bytes that the kernel of an optimizer takes behind a tensor") {

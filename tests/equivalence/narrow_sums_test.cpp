@@ -6,6 +6,8 @@
 #include <rankc/plan/make_plan.hpp>
 #include <rankc/rankc.hpp>
 
+#include <string>
+
 #include "refused.hpp"
 #include "small_experts.hpp"
 
@@ -39,10 +41,58 @@ const subject& balanced() {
   return made;
 }
 
-/// Collectives of this name send bf16.
-auto narrowed(const char* name) {
+/// A block whose router has a bias.
+struct biased_block {
+  static constexpr std::string_view name = "expert_block";
+  rankc::models::attention_half attention;
+  constexpr rankc::value forward(rankc::trace& t, rankc::value x, const rankc::layer_context& c) const {
+    return rankc::models::add_experts(t, attention.add_to(t, x, c),
+                                      {.count = 4, .picks = 2, .ffn = 4, .router = {.bias_rate = 0.01}}, 1,
+                                      1e-5, c);
+  }
+};
+struct biased_model {
+  int vocab = 32, vocab_used = 0;
+  constexpr void check(rankc::report&) const {}
+  constexpr auto stack() const {
+    using rankc::dim;
+    const dim c{"hidden", 16};
+    const rankc::parameter_handle table = rankc::token_table(dim{"vocab", vocab}, c);
+    const rankc::models::attention_half attention{
+        c, dim{"heads", 16, 8, "head_dim"}, dim{"kv_heads", 16, 8, "head_dim"}, {1}, 10000};
+    return rankc::sequential(rankc::models::embedding{table}, biased_block{attention},
+                             rankc::models::head{table});
+  }
+};
+/// A plan with such a router reduces in f32 (RC210). Its model allows bf16 here.
+const subject& biased() {
+  static const subject made = [] {
+    using namespace rankc;
+    subject s(
+        make_plan("biased", biased_model{}, parallel_dims{.world = 2, .dp_replicate = 2}, schedules::gpipe{1},
+                  training{.seq = 8, .global_batch = 4, .precision = bf16}, clusters::h200<8>),
+        target::cuda, dtype::bf16);
+    s.model.optimizer.bf16_reductions = true;
+    return s;
+  }();
+  return made;
+}
+
+/// Collectives with a name that contains `name` send bf16.
+auto narrowed(const std::string& name) {
   return [=](subject& s) {
-    for (op* o : s.find_all(name)) o->in_bf16 = true;
+    for (int rank = 0; rank < static_cast<int>(s.p.ranks.size()); ++rank)
+      for (op* o : s.find(rank, name)) o->in_bf16 |= o->kind == op_kind::collective;
+  };
+}
+
+/// All-reduces of tensors of a type send bf16.
+auto narrowed(element_type type) {
+  return [=](subject& s) {
+    for (rank_program& r : s.p.ranks)
+      for (op& o : r.ops)
+        if (o.kind == op_kind::collective && o.does == collective_kind::all_reduce)
+          o.in_bf16 = o.reads.at(0).type == type;
   };
 }
 
@@ -58,6 +108,22 @@ TEST_CASE("the number of labels, sums of exponentials or statistics of routers a
   CHECK(check_refused(masked(), 7787, narrowed("head: all_reduce of exp_sums")).arguments.at(0) == "sums");
   CHECK(check_refused(balanced(), 7787, narrowed("head: all_reduce of statistics")).arguments.at(0) ==
         "whole");
+}
+
+TEST_CASE("the numbers of choices that balance a router's bias are sent in bf16") {
+  CHECK(biased().reason() == "");
+  const said why = check_refused(biased(), 7793, narrowed("gradients"));
+  CHECK(why.arguments.at(0) == "router.bias");
+}
+
+TEST_CASE("bf16 is sent by a program for the host, or for tensors that are not in f32") {
+  static const subject on_host(
+      planned(
+          rankc::models::llama{.layers = 1, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32},
+          {.world = 2, .dp_replicate = 2}),
+      target::host, dtype::f32);
+  check_refused(on_host, said{7794, {"f32", "the host"}}, narrowed("gradients"));
+  check_refused(masked(), said{7794, {"bf16", "CUDA"}}, narrowed(element_type::bf16));
 }
 
 }  // namespace narrow_sums_test

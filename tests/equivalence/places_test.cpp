@@ -198,6 +198,36 @@ TEST_CASE("tokens are dispatched by a part of the places of an arrangement") {
   });
 }
 
+/// The first two microbatches of an input of a rank lie at each other's place.
+void exchange_microbatches(rank_program& r, holding_kind kind) {
+  const op& begun = r.ops.front();
+  std::vector<rankc::codegen::access> at;
+  for (std::size_t i = 0; i < begun.holds.size(); ++i)
+    if (begun.holds[i].kind == kind) at.push_back(begun.writes[i]);
+  const std::size_t bytes = at.at(0).end - at[0].begin;
+  give_bytes(r, at[0].value, at.at(1).begin, bytes);
+  give_bytes(r, at[1].value, at[0].begin, bytes);
+}
+
+TEST_CASE("the microbatches of an input lie in another order than the loader fills") {
+  const auto exchanged = [](std::size_t rank, holding_kind kind) {
+    return [=](subject& s) { exchange_microbatches(s.p.ranks.at(rank), kind); };
+  };
+  check_refused(trained(), 7795, exchanged(0, holding_kind::ids));
+  check_refused(trained(), 7795, exchanged(1, holding_kind::targets));
+  check_refused(evaluated(), 7795, exchanged(0, holding_kind::ids));
+}
+
+TEST_CASE("a rank begins with the rows that the loader gives to another rank") {
+  check_refused(subject(small_llama(), target::host), 7797, [](subject& s) {
+    for (const std::size_t tp : {0u, 1u}) {
+      op &first = s.p.ranks.at(tp).ops.front(), &second = s.p.ranks.at(2 + tp).ops.front();  // dp 0, dp 1
+      for (std::size_t i = 0; i < first.holds.size(); ++i)
+        if (is_input(first.holds[i].kind)) std::swap(first.holds[i].box, second.holds[i].box);
+    }
+  });
+}
+
 /// At the end of a rank's step, sum losses over pp; the rank's addend is `own`.
 void sum_losses(subject& s, int rank, const rankc::codegen::access& own, bool in_bf16) {
   rank_program& r = s.p.ranks[static_cast<std::size_t>(rank)];

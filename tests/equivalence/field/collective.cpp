@@ -4,6 +4,8 @@
 #include "message.hpp"
 #include "slots.hpp"
 
+#include <algorithm>
+
 namespace field {
 
 namespace {
@@ -52,7 +54,11 @@ void combine(const std::vector<member>& members, std::uint64_t key) {
       put(*rank, {to[0]}, made);
       continue;
     }
-    for (std::size_t t = 0; t < tensors; ++t) put(*rank, {to[t]}, result_of(o.does, given[t], k));
+    for (std::size_t t = 0; t < tensors; ++t) {
+      payload made = result_of(o.does, given[t], k);
+      if (o.in_bf16) made.sum = std::max(made.sum, token_sum::in_bf16);
+      put(*rank, {to[t]}, made);
+    }
   }
 }
 
@@ -132,7 +138,10 @@ void send_slots(const std::vector<member>& members, std::uint64_t key) {
 }  // namespace
 
 void run_collective(const std::vector<member>& members, std::uint64_t key) {
-  if (exchanges_slots(members.front().does->does)) send_slots(members, key);
+  const op& o = *members.front().does;
+  expect(!o.in_bf16 || o.does == collective_kind::all_reduce || o.does == collective_kind::reduce_scatter,
+         "a collective that adds nothing up, in bf16");
+  if (exchanges_slots(o.does)) send_slots(members, key);
   else combine(members, key);
 }
 

@@ -74,7 +74,10 @@ void compute_row(rank_state& rank, const op& o, const model_run& m) {
     }
   }
   run(r, c);
-  const bool destroyed = !c.agrees || destroys_operands(o, r, at);
+  const bool reads_rounded = std::any_of(reads.begin(), reads.end(),
+                                         [](const read_number& n) { return n.sum == token_sum::in_bf16; });
+  const bool destroyed =
+      !c.agrees || destroys_operands(o, r, at) || (reads_rounded && !may_read_rounded_sums(o.row));
   std::vector<matrix> results;
   std::vector<token_sum> sums;
   for (std::size_t i = 0; i < at.size(); ++i) {
@@ -114,7 +117,7 @@ void sum_squares(rank_state& rank, const op& o) {
   const operand to = operand_of(o, *norm);
   expect(to.is.size() == 1, "sum_squares writes one number");
   if (norm->adds) sum = add(sum, rank.arena.load(to.begin, to.type));
-  rank.arena.store(to.begin, to.type, sum);
+  rank.arena.store(to.begin, to.type, sum, norm->adds ? rank.arena.sum_at(to.begin) : token_sum::none);
 }
 
 /// The holding of the weight that begin put at this address.
@@ -153,6 +156,8 @@ void update(rank_state& rank, const op& o, const model_run& m, std::string& diff
   expect(norm, "an update reads no norm");
   const operand at_norm = operand_of(o, *norm);
   const element norm_squared = rank.arena.load(at_norm.begin, at_norm.type);
+  if (difference.empty() && sum_of(rank.arena, at_norm) == token_sum::in_bf16)
+    difference = "a norm whose parts were sent in bf16: \"" + o.name + "\"";
   for (const parameter& p : all) {
     const int moments = (p.first_moment != nullptr) + (p.second_moment != nullptr);
     expect(p.weight && p.gradient && moments == (o.row == "adamw" ? 2 : m.optimizer.moments),
@@ -166,8 +171,12 @@ void update(rank_state& rank, const op& o, const model_run& m, std::string& diff
            "an update's sizes differ");
     if (const rankc::codegen::holding* h = weight_at(rank, operand_of(o, *p.weight).begin);
         h && difference.empty())
-      if (const auto known = m.parameters.find(h->name); known != m.parameters.end())
+      if (const auto known = m.parameters.find(h->name); known != m.parameters.end()) {
         difference = compare(rank, access_of(o, *p.gradient), *h, m, false, &known->second.gradient);
+        const bool is_rounded = sum_of(rank.arena, operand_of(o, *p.gradient)) == token_sum::in_bf16;
+        if (difference.empty() && is_rounded && !may_be_sent_in_bf16(known->second.balances, m.optimizer))
+          difference = "the gradient of " + h->name + " was sent in bf16: \"" + o.name + "\"";
+      }
     if (difference.empty() && sum_of(rank.arena, operand_of(o, *p.gradient)) == token_sum::narrowed)
       difference = "a gradient was kept in a type narrower than its sums are made in: \"" + o.name + "\"";
     matrix new_weight(weight.is), new_first(weight.is), new_second(weight.is);

@@ -69,6 +69,12 @@ token_sum sum_in_result(std::string_view row, std::string_view port, element_typ
   return sum != token_sum::none && size_of(type) < widest ? token_sum::narrowed : sum;
 }
 
+bool may_read_rounded_sums(std::string_view row) { return row == "copy" || row == "scale" || row == "add"; }
+
+bool may_be_sent_in_bf16(const rankc::load_balance& by, const rankc::codegen::specification::update& recipe) {
+  return recipe.bf16_reductions && !by.any();
+}
+
 bool keeps(rankc::codegen::holding_kind kind, element_type t,
            const rankc::codegen::specification::update& by) {
   using enum rankc::codegen::holding_kind;

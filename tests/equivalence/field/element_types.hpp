@@ -22,6 +22,11 @@ struct read_number {
 };
 token_sum sum_in_result(std::string_view row, std::string_view port, element_type,
                         const std::vector<read_number>&);
+/// Whether a row may read a sum whose parts were sent in bf16: it copies, adds or multiplies gradients.
+bool may_read_rounded_sums(std::string_view row);
+/// Whether the update of a parameter may read a gradient whose parts were sent in bf16. A router's bias is
+/// updated by numbers of choices, and bf16 does not have every whole number above 256.
+bool may_be_sent_in_bf16(const rankc::load_balance&, const rankc::codegen::specification::update&);
 /// Whether a step may begin and end with a holding in this type.
 bool keeps(rankc::codegen::holding_kind, element_type, const rankc::codegen::specification::update&);
 

@@ -141,8 +141,9 @@ std::string compare(const rank_state& rank, const access& a, const holding& h, c
                            (instead ? "gradient" : rankc::codegen::holding_names[static_cast<int>(h.kind)]) +
                            (h.name.empty() ? "" : " of " + h.name);
   if (wanted.size() != found.of.size()) return what + " has another number of elements";
-  if (h.kind == holding_kind::loss && sum_of(rank.arena, p) == token_sum::narrowed)
-    return what + " was kept in a type narrower than its sums are made in";
+  const bool is_number = h.kind == holding_kind::loss || h.kind == holding_kind::norm;
+  if (is_number && sum_of(rank.arena, p) >= token_sum::in_bf16)
+    return what + " was kept or sent in a type narrower than its sums are made in";
   const element scale = instead ? scale_of(*instead, m) : largest(wanted);
   for (std::size_t i = 0; i < wanted.size(); ++i)
     if (differ(found.of[i], wanted[i], scale)) return what + " differs at element " + std::to_string(i);

@@ -33,9 +33,9 @@ inline std::size_t size_of(element_type t) {
   }
 }
 
-/// Whether an element is a sum over tokens, and whether that sum was ever stored in a type narrower than its
-/// addends or than f32.
-enum class token_sum : std::uint8_t { none, wide, narrowed };
+/// Whether an element is a sum over tokens, and its worst rounding: `in_bf16`, a collective sent its parts in
+/// bf16; `narrowed`, it was stored in a type narrower than its addends or than f32.
+enum class token_sum : std::uint8_t { none, wide, in_bf16, narrowed };
 
 class memory {
  public:

@@ -172,26 +172,6 @@ TEST_CASE("sums over tokens begin in f32 or wider, no narrower than their addend
   CHECK(sum_in_result("balance_loss_grad", "ds", bf16, {{f32, wide}}) == none);
 }
 
-TEST_CASE("sums in bf16 need a recipe that allows them, and members that agree") {
-  const subject s = subject_of(tiny_plans().at(2), 2);
-  REQUIRE(s.program.ranks.size() == 2);
-  specification allowing = s.model;
-  allowing.optimizer.bf16_reductions = true;
-  const auto send_in_bf16 = [](rankc::codegen::rank_program& rank) {
-    const auto first = std::find_if(rank.ops.begin(), rank.ops.end(), [](const op& o) {
-      return o.kind == rankc::codegen::op_kind::collective;
-    });
-    REQUIRE(first != rank.ops.end());
-    first->in_bf16 = true;
-  };
-  program p = s.program;
-  send_in_bf16(p.ranks[0]);
-  CHECK_FALSE(is_equal(p, allowing));
-  send_in_bf16(p.ranks[1]);
-  CHECK(is_equal(p, allowing));
-  CHECK_FALSE(is_equal(p, s.model));
-}
-
 TEST_CASE("a step keeps weights and moments in f32 or f64, and in bf16 where the recipe says so") {
   using enum rankc::codegen::holding_kind;
   specification::update by;

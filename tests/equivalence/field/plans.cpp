@@ -281,9 +281,11 @@ std::vector<plan_data> drawn_plans(std::uint64_t seed, int count, int most_ranks
 std::vector<subject> subjects_of(const plan_data& p, codegen::dtype type, codegen::target to) {
   const codegen::lowered low = codegen::lower(p, type, to);
   const std::string name = std::string(p.name) + (to == codegen::target::cuda ? " cuda" : " host");
+  codegen::specification model = codegen::specify(p);
+  model.optimizer.bf16_reductions = to == codegen::target::cuda;
   std::vector<subject> all;
-  if (low.trains()) all.push_back({name + " train", codegen::expand_train(low), codegen::specify(p)});
-  all.push_back({name + " evaluate", codegen::expand_evaluate(low), codegen::specify(p)});
+  if (low.trains()) all.push_back({name + " train", codegen::expand_train(low), model});
+  all.push_back({name + " evaluate", codegen::expand_evaluate(low), model});
   return all;
 }
 

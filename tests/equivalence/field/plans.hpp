@@ -44,7 +44,8 @@ struct subject {
   rankc::codegen::specification model;
 };
 
-/// Both programs of a plan, lowered for a target.
+/// Both programs of a plan, lowered for a target. The model of programs for CUDA allows gradients to be sent
+/// in bf16.
 std::vector<subject> subjects_of(const rankc::plan_data&, rankc::codegen::dtype, rankc::codegen::target);
 /// One program of a plan. The targets alternate with `turn`; most are training programs.
 subject subject_of(const rankc::plan_data&, std::size_t turn);
