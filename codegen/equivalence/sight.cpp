@@ -9,7 +9,7 @@ sight::sight(bool causal, std::int64_t window, std::int64_t seq)
 /// The set of positions from `before` places before to `after` places after one of the given positions.
 runs sight::widened(const runs& positions, std::int64_t before, std::int64_t after) const {
   runs out;
-  std::int64_t end = 0;  // of the positions that the set has so far
+  std::int64_t end = 0;  // the end of the positions in the set so far
   for (int i = 0; i < positions.count(); ++i) {
     const interval near{std::max(positions[i].begin - before, end), std::min(positions[i].end + after, seq_)};
     if (near.size() > 0) out.append(near);

@@ -251,7 +251,7 @@ TEST_CASE("a ring without a step that some query needs is refused, and one with 
 
 TEST_CASE("operations of a ring's steps are those of attention to whole sequences") {
   const std::vector<split_plan> all = attention_family::plans();
-  const auto operations_of = [&](const char* layout) {  // of each kind of layer
+  const auto operations_of = [&](const char* layout) {  // for each kind of layer
     std::vector<double> found;
     for (const rankc::layer_kind& kind : plan_of(all, "windows_oracle", layout).kinds) {
       found.push_back(0);

@@ -11,7 +11,7 @@
 
 namespace rankc {
 
-/// The steps of ring attention beside that of the rank's own keys.
+/// The steps of ring attention. One more step attends to the keys of the rank itself.
 struct ring_steps {
   int before;     // ranks before this one whose keys it receives
   int after = 0;  // ranks after this one whose keys it receives
