@@ -16,6 +16,7 @@
 #include "calls_of_step.hpp"
 #include "emit.hpp"
 #include "predicted.hpp"
+#include "rank_rules.hpp"
 
 namespace rankc::codegen {
 
@@ -189,12 +190,6 @@ std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_lo
       calls.empty() ? "" : fmt::format(",\n     .calls = calls_{}", r.index));
 }
 
-/// The last columns of a rank's row: its coordinates on cp and ep, if the plan has these axes.
-std::string cp_and_ep_text(const parallel_dims& d, const coord& c) {
-  if (repeats_tokens(d)) return fmt::format(", {}, {}", cp_of(d, c), c[axis::ep]);
-  return d.cp > 1 ? fmt::format(", {}", cp_of(d, c)) : "";
-}
-
 std::string tables(const lowered& l, const std::vector<kept_logits>& logits) {
   std::string out, layouts;
   for (const pipeline_rank& r : l.ranks) {
@@ -202,38 +197,7 @@ std::string tables(const lowered& l, const std::vector<kept_logits>& logits) {
     out += parameter_table(r) + rope_tables(r) + input_table(r) + lane_table(l, r) + calls;
     layouts += layout_entry(l, r, logits[static_cast<std::size_t>(r.index)], calls);
   }
-  out += "\nconstexpr layout layouts[]{\n" + layouts + "};\n\n";
-
-  std::string table;
-  for (std::size_t c = 0; c < l.communicators.size(); ++c) {
-    std::vector<std::string> ranks;
-    for (int r : l.communicators[c].ranks) ranks.push_back(std::to_string(r));
-    out += fmt::format("constexpr int members_{}[]{{{}}};\n", c, fmt::join(ranks, ", "));
-    table += fmt::format("    {{\"{}\", members_{}}},\n", l.communicators[c].name, c);
-  }
-  if (!table.empty())
-    out += "// In the order of their creation.\nconstexpr communicator communicators[]{\n" + table + "};\n";
-
-  std::string rows;
-  const parallel_dims& d = l.plan->dims;
-  out += "\n// lane, what its ranks are to each other, communicator\n";
-  for (int r = 0; r < l.plan->dims.world; ++r) {
-    const coord c = layout(l.plan->dims).at(r);
-    const std::vector<lane_link>& links = l.ranks[c[axis::pp]].links;
-    std::vector<std::string> words;
-    for (std::size_t k = 0; k < links.size(); ++k)
-      words.push_back(fmt::format("{{{}, over::{}, {}}}", links[k].lane,
-                                  runtime::over_names[static_cast<int>(links[k].over)],
-                                  l.communicator_of[r][k]));
-    if (!words.empty())
-      out += fmt::format("constexpr lane_communicator links_{}[]{{{}}};\n", r, wrap(words, ",", "    "));
-    rows += fmt::format("    {{{}, {}, {}, {}{}}},\n", c[axis::pp], dp_of(d, c), c[region_axis],
-                        words.empty() ? "{}" : fmt::format("links_{}", r), cp_and_ep_text(d, c));
-  }
-  std::string columns = "pp, dp, tp";
-  if (repeats_tokens(d)) columns += ", links, cp, ep";
-  else if (d.cp > 1) columns += ", links, cp";
-  return out + "\n// " + columns + "\nconstexpr rank_row ranks[]{\n" + rows + "};";
+  return out + "\nconstexpr layout layouts[]{\n" + layouts + "};\n\n" + rank_rules_text(l);
 }
 
 /// The moments that the optimizer keeps, unless these are two in the type of gradients.
@@ -329,6 +293,14 @@ prediction_text text_of_prediction(const lowered& l) {
           fmt::format("\n    .predicted = {{{:.6g}, predicted}},", 1e3 * known->step.step)};
 }
 
+std::string emit_plan_text(const lowered& l) {
+  return fill(templates::program_plan_text_hpp, {{"version", version},
+                                                 {"plan", std::string(l.plan->name)},
+                                                 {"plan_id", identifier(l.plan->name)},
+                                                 {"text", describe_text(l)},
+                                                 {"json", describe_json(l)}});
+}
+
 }  // namespace
 
 std::string emit_program(const lowered& l, const std::string& target,
@@ -356,8 +328,6 @@ std::string emit_program(const lowered& l, const std::string& target,
        {"includes", includes},
        {"interface", std::to_string(runtime::interface_version)},
        {"tables", tables(l, logits) + predicted.table},
-       {"text", describe_text(l)},
-       {"json", describe_json(l)},
        {"train", l.trains() ? "train" : "nullptr"},
        {"train_table",
         l.trains() ? fmt::format("void (*const train[])(rank&){{{}}};", fmt::join(train, ", ")) : ""},
@@ -386,8 +356,7 @@ std::string emit_program(const lowered& l, const std::string& target,
             ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}{}",
             t.lr, t.weight_decay, t.clip, adam_number(t, "beta1"), adam_number(t, "beta2"),
             adam_number(t, "eps"), t.warmup_steps, t.decay_steps, t.min_lr, rest_of_recipe(t))},
-       {"note", note_text(l)},
-       {"communicators", l.communicators.empty() ? "{}" : "communicators"}});
+       {"note", note_text(l)}});
 }
 
 std::map<std::string, std::string> emit(const lowered& l, const std::string& target, const gated& passed) {
@@ -402,6 +371,7 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
     for (const stage_plan& s : r.stages) files[s.name + ".hpp"] = emit_stage(l, r, s);
   }
   files["proven.hpp"] = emit_proven(l, passed.hashes);
+  files["plan_text.hpp"] = emit_plan_text(l);
   files["program.cpp"] = emit_program(l, target, passed.logits);
   holes header_holes = common, main_holes = common;
   header_holes.emplace_back("target", target);
