@@ -75,8 +75,9 @@ std::string rank_rules_text(const lowered& l) {
   std::string out = mesh_text(coordinates_of_ranks(l.plan->dims));
   if (groups.empty()) return out + "const rank_tables tables{mesh, layouts, {}};";
   out +=
-      "\n// The communicators of a group of ranks: name, kind, lane. Those of two ranks also have the second "
-      "rank's lane,\n// and the places of both in the group.\n" +
+      "\n// The communicators of a group of ranks: name, kind, lane. A pair also has the second rank's lane, "
+      "and\n"
+      "// the places of its ranks in the group.\n" +
       communicators;
   out +=
       "// The groups, in the order in which their communicators are created: the coordinates in which ranks "

@@ -120,7 +120,7 @@ std::vector<alteration> of_eight() {
        " embedding in "},
       {"a table's tokens", matched("(\\.tokens = \\{)", "$1 256 + "), "its tables name other places"},
       {"a table's norm", matched("(\\.norm = \\{)", "$1 256 + "), "its tables name other places"},
-      {"a table's loss", matched("(\\.reads_targets = true, \\.loss = \\{)", "$1 256 + "),
+      {"a table's loss", matched("(\\.reads_targets = true,\\s+\\.loss = \\{)", "$1 256 + "),
        "its tables name other places"},
       {"the arena", matched("(\\.arena_bytes = )", "$1 1 + "), "its tables name other places"},
       {"a program without its proof", matched("\\.proven = proven,", ""),

@@ -31,8 +31,8 @@ struct place_word {
   coordinate at = {};
 };
 
-/// A communicator in each group of ranks: of the whole group, or of two of its ranks. A group has none if one
-/// of these ranks lacks the lane.
+/// A communicator in each group of ranks: of the whole group, or of two of its ranks. It is made only if all
+/// of these ranks have the lane.
 struct group_communicator {
   const char* name;  // without coordinates: "activations 0 -> 1"
   runtime::over over;
@@ -81,8 +81,8 @@ inline std::string place_text(int rank, std::span<const place_word> words) {
 }  // namespace detail
 
 /// Calls make(name, ranks, over, lanes) for each communicator, in the order in which all ranks create them:
-/// by rule, then by the group's first rank. `find_lane(rank, name)` is the index of a rank's lane, -1 if it
-/// has none. The rules are group_rules, or have the same members.
+/// by rule, then by the group's first rank. `find_lane(rank, name)` is the index of a rank's lane, or -1 for
+/// an unknown lane. The rules are group_rules, or have the same members.
 void each_communicator(int world, const auto& rules, auto&& find_lane, auto&& make) {
   for (const auto& rule : rules)
     for (int rank = 0; rank < world; ++rank) {
