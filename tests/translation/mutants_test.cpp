@@ -137,8 +137,6 @@ const std::vector<mutant> mutants{
     {"a communicator's members", eight, matched("(\\.across = \\{\\{2, )1", "$1 2"), "of ranks 0, 2 where"},
     {"a communicator's name", eight, matched("(\\.place = \\{\\{\")pp", "$1dp"),
      "the text uses communicator \"tp at dp 0 dp 0\""},
-    {"a rank's coordinate", eight, matched("(rank_rule mesh[^;]*\\.dp = \\{2, )2", "$1 1"),
-     "the first row is"},
     {"the plan's hash", eight, matched("(\\.plan_hash = )", "$1 1 + "), "the text is of plan"},
     {"columns swapped", packed, in_call("attention", 0, swapped("k", "v")),
      "operand 5 of the text's attention"},

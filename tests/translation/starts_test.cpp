@@ -100,7 +100,7 @@ std::vector<alteration> of_eight() {
        " all_gather in "},
       {"a communicator's members", matched("(\\.across = \\{\\{2, )1", "$1 2"), " in "},
       {"a pair's ranks", matched("(\"to_next\", \"from_prev\", )0, 1", "$1 1, 0"), " in "},
-      {"a communicator's name", matched("(\\.place = \\{\\{\")pp", "$1dp"), " in "},
+      {"a communicator's name", matched("(along_tp\\[\\]\\{\\s*\\{\")tp", "$1dp"), " in "},
       {"a site's index", in_call("send", 0, with("site", "{99, \"F0: stage 0 -> 1\"}")), " send in "},
       {"a site's name", in_call("send", 0, with("site", "{14, \"F1\"}")), " send in "},
       {"a message's bytes", in_call("send", 0, with("data", "matrix<real, 1, 16>{@.where}")), " send in "},
