@@ -75,7 +75,7 @@ std::string emit_memory(const lowered&, const pipeline_rank&);
 std::string emit_stage(const lowered&, const pipeline_rank&, const stage_plan&);
 std::string emit_pipeline(const lowered&, const pipeline_rank&);
 std::string emit_proven(const lowered&, const std::vector<step_hash>&);
-std::string emit_program(const lowered&, const std::string& target, const std::vector<kept_logits>&);
+std::string emit_program(const lowered&, const std::string& target);
 
 std::string describe_text(const lowered&);
 std::string describe_json(const lowered&);

@@ -7,6 +7,7 @@
 
 #include "../passes/input_text.hpp"
 #include "emit.hpp"
+#include "memory_map.hpp"
 
 namespace rankc::codegen {
 
@@ -206,6 +207,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
                                               {"plan_id", identifier(l.plan->name)},
                                               {"pipeline", std::to_string(r.index)},
                                               {"total", readable_bytes(a.bytes)},
+                                              {"map", memory_map(l, r)},
                                               {"places", out}});
 }
 

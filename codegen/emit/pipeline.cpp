@@ -7,6 +7,7 @@
 
 #include "../passes/lanes.hpp"
 #include "emit.hpp"
+#include "rank_head.hpp"
 #include "step_times.hpp"
 #include "../passes/input_text.hpp"
 
@@ -320,6 +321,7 @@ std::string emit_pipeline(const lowered& l, const pipeline_rank& r) {
        {"plan_id", identifier(l.plan->name)},
        {"pipeline", std::to_string(r.index)},
        {"pp", std::to_string(l.plan->dims.pp)},
+       {"head", rank_head(l, r)},
        {"row", "//   " + wrap(actions, "", "//   ")},
        {"includes", includes},
        {"events", events.empty() ? "" : "\nconstexpr event " + wrap(events, ",", "    ") + ";"},

@@ -10,231 +10,16 @@
 #include <rankc/ops/table.hpp>
 #include <rankc/version.hpp>
 
-#include "../passes/input_text.hpp"
-#include "../passes/lanes.hpp"
 #include "attention_engines.hpp"
-#include "calls_of_step.hpp"
 #include "emit.hpp"
+#include "layouts.hpp"
 #include "predicted.hpp"
+#include "rank_rules.hpp"
+#include "separators.hpp"
 
 namespace rankc::codegen {
 
 namespace {
-
-constexpr std::string_view fill_names[]{"fill::zeros", "fill::ones", "fill::uniform"};
-
-bool has_experts(const pipeline_rank& r) {
-  return std::any_of(r.parameters.begin(), r.parameters.end(),
-                     [](const placed_parameter& p) { return p.as.experts; });
-}
-
-/// The dim of a parameter that ranks shard; -1: none.
-/// Errors: std::logic_error if they shard both dims, which the runtime's tables cannot express.
-int sharded_dim(const placed_parameter& p) {
-  const auto& [rows, cols] = p.as.shards_of_dim;
-  if (rows.ranks > 1 && cols.ranks > 1)
-    throw std::logic_error("parameter '" + p.name +
-                           "' is sharded along both of its dims; a program shards one");
-  if (rows.ranks > 1) return 0;
-  return cols.ranks > 1 ? 1 : -1;
-}
-
-std::string parameter_table(const pipeline_rank& r) {
-  if (r.parameters.empty()) return "";
-  std::string out = fmt::format(
-      "// name, rows, cols, dim sharded over tp, first element, start, std, matrix, copy{}\n"
-      "constexpr parameter parameters_{}[]{{\n",
-      has_experts(r) ? ", experts" : "", r.index);
-  for (const placed_parameter& p : r.parameters)
-    out += fmt::format("    {{\"{}\", {}, {}, {}, {}, {}, {}, {}, {}{}}},\n", p.name, p.as.rows, p.as.cols,
-                       sharded_dim(p), p.element, fill_names[static_cast<int>(p.as.start)], p.as.std,
-                       p.as.ndim > 1, p.copy, p.as.experts ? ", true" : "");
-  return out + "};\n";
-}
-
-/// ", {rankc::rope_scaling::linear, 8, 1, 4, 8192}"
-std::string scaling_row(const rope_scaling& s) {
-  if (s.by == rope_scaling::none) return "";
-  return fmt::format(", {{rankc::rope_scaling::{}, {}, {}, {}, {}}}", name_of(s.by), s.factor,
-                     s.low_freq_factor, s.high_freq_factor, s.original_positions);
-}
-std::string rope_tables(const pipeline_rank& r) {
-  if (r.arena.ropes.empty()) return "";
-  std::vector<std::string> tables;
-  for (const placed_rope& t : r.arena.ropes)
-    tables.push_back(fmt::format("{{{{{}}}, {}, {}, {}{}}}", t.where, t.as.positions, t.as.dim, t.as.theta,
-                                 scaling_row(t.as.scaling)));
-  return fmt::format("constexpr rope_table ropes_{}[]{{{}}};\n", r.index, fmt::join(tables, ", "));
-}
-
-std::string lane_table(const lowered& l, const pipeline_rank& r) {
-  std::vector<std::string> lanes;
-  const bool rounds = l.rounds_reductions();
-  for (const lane& each : r.lanes)
-    lanes.push_back(fmt::format("{{\"{}\", {}{}}}", each.name, each.computes,
-                                rounds && &each == &r.lanes[reduce_lane] ? ", true" : ""));
-  return fmt::format("// name, whether it computes{}\nconstexpr lane_row lanes_{}[]{{{}}};\n",
-                     rounds ? ", whether it sends sums in bf16" : "", r.index, wrap(lanes, ",", "    "));
-}
-
-std::string call_table(const lowered& l, const pipeline_rank& r) {
-  constexpr std::string_view kinds[]{"product", "attention", "pass", "optimizer", "communication"};
-  std::string out;
-  for (const calls_of_step& c : count_calls(l, r))
-    out += fmt::format("    {{\"{}\", call_kind::{}, {}, {:.6g}, {:.6g}, {:.6g}}},\n", c.name,
-                       kinds[static_cast<int>(c.kind)], c.count, c.operations, c.bytes, 1e3 * c.least);
-  return out.empty() ? ""
-                     : fmt::format(
-                           "// name, what bounds it, how often in a step; operations, bytes, and "
-                           "milliseconds at least, of all\nconstexpr call_row calls_{}[]{{\n{}}};\n",
-                           r.index, out);
-}
-
-/// The member with the places where the evaluation program keeps logits; empty if it keeps none.
-std::string logits_text(const kept_logits& k) {
-  if (k.rows == 0) return "";
-  return fmt::format(
-      ",\n     .logits = {{.where = {{{}}}, .rows = {}, .columns = {}, .stride = {}, .microbatch = {}}}",
-      k.where, k.rows, k.columns, k.stride, k.microbatch);
-}
-
-/// The coefficients of the losses of routers, as members of a routers_place.
-std::string coefficients_text(const router_losses& by) {
-  if (!by.any()) return "";
-  return fmt::format(".balance = {}, .z = {}, ", by.balance, by.z);
-}
-
-/// The sums of routers that a step reports; null without any.
-const dim* find_reported_sums(const plan_data& p) {
-  for (const layer_kind& k : p.kinds)
-    if (k.ops.reported >= 0) return &k.ops.values[static_cast<std::size_t>(k.ops.reported)].shape[1];
-  return nullptr;
-}
-
-/// The member with the place where a step leaves router statistics, on the rank that has all microbatches,
-/// and with the coefficients of router losses; else empty.
-std::string routers_text(const lowered& l, const pipeline_rank& r) {
-  const model_routers& of = l.plan->model.experts.routers;
-  const std::string coefficients = coefficients_text(of.losses);
-  const dim* const sums = find_reported_sums(*l.plan);
-  if (r.arena.routers_bytes == 0 || l.plan->actions.bidirectional() || sums == nullptr)
-    return coefficients.empty()
-               ? ""
-               : fmt::format(",\n     .routers = {{.where = {{}}, {}.fails = false}}", coefficients);
-  return fmt::format(
-      ",\n     .routers = {{.where = {{{}}}, .rows = {}, .experts = {}, {}.of_each_layer = {}{}{}}}",
-      r.arena.routers, sums->count(), sums->unit, coefficients,
-      of.losses.balance != 0 && of.losses.over == router_losses::each_layer,
-      find_limit(*l.plan) ? ", .limited = true" : "", of.fails() ? ", .fails = true" : "");
-}
-
-/// The first byte of an input; 0 if the rank does not have it.
-std::size_t place_of(const pipeline_rank& r, const named_input& i) {
-  const placed_input* const placed = r.find_input(i.name);
-  return placed ? placed->where : 0;
-}
-
-/// The inputs that the model declares and the rank reads.
-std::vector<placed_input> declared_inputs(const pipeline_rank& r) {
-  std::vector<placed_input> all;
-  for (const placed_input& i : r.inputs)
-    if (i.read && text_of_input(i.is).held == holding_kind::input) all.push_back(i);
-  return all;
-}
-std::string input_table(const pipeline_rank& r) {
-  constexpr std::string_view types[]{"real", "wide", "index"}, extents[]{"token", "sequence", "step"};
-  std::string rows;
-  for (const placed_input& i : declared_inputs(r))
-    rows += fmt::format("    {{\"{}\", {{{}}}, {}, input_type::{}, input_rows::{}, {}, {}}},\n", i.is.name,
-                        i.where, i.is.width(), types[static_cast<int>(i.is.holds)],
-                        extents[static_cast<int>(i.is.extent)], i.is.whole_sequences, i.is.below);
-  return rows.empty() ? ""
-                      : fmt::format(
-                            "// name, place, numbers of a row, their type, what has a row, whether the rank "
-                            "has all tokens\n// of its sequences, the limit of indices\n"
-                            "constexpr input_row inputs_{}[]{{\n{}}};\n",
-                            r.index, rows);
-}
-
-/// Whether a rank ends a step with the loss although it reads no targets.
-bool has_loss_without_targets(const lowered& l, const pipeline_rank& r) {
-  return !r.reads(inputs::targets) && (r.stages.back().last || l.sums_losses_over_pp());
-}
-
-std::string layout_entry(const lowered& l, const pipeline_rank& r, const kept_logits& logits,
-                         const std::string& calls) {
-  const arena_plan& a = r.arena;
-  const std::size_t frozen = r.parameter_elements - r.trained_elements;
-  return fmt::format(
-      "    {{.arena_bytes = {},\n     .weights = {{{}}}, .gradients = {{{}}}, .first_moment = {{{}}}, "
-      ".second_moment = {{{}}},{}\n"
-      "     .parameter_count = {},{} .parameters = {},\n     .ropes = {}, .tokens = {{{}}}, .targets = "
-      "{{{}}},\n"
-      "     .reads_tokens = {}, .reads_targets = {}, .loss = {{{}}}, .norm = {{{}}}, .events = {}, .lanes = "
-      "lanes_{}{}{}{}{}{}{}}},\n",
-      a.bytes, a.weights, a.gradients, a.first_moment, a.second_moment,
-      l.has_working_copy() ? fmt::format("\n     .working_copy = {{{}}},", a.working_copy)
-                           : " .working_copy = {},",
-      r.parameter_elements, frozen > 0 ? fmt::format(" .frozen_count = {},", frozen) : "",
-      r.parameters.empty() ? "{}" : fmt::format("parameters_{}", r.index),
-      r.arena.ropes.empty() ? "{}" : fmt::format("ropes_{}", r.index), place_of(r, inputs::tokens),
-      place_of(r, inputs::targets), r.reads(inputs::tokens), r.reads(inputs::targets), a.loss, a.norm,
-      r.events.size(), r.index,
-      r.reads(inputs::starts)
-          ? fmt::format(", .starts = {{{}}}, .reads_starts = true", place_of(r, inputs::starts))
-          : "",
-      has_loss_without_targets(l, r) ? ", .has_loss = true" : "",
-      declared_inputs(r).empty() ? "" : fmt::format(",\n     .inputs = inputs_{}", r.index),
-      logits_text(logits), routers_text(l, r),
-      calls.empty() ? "" : fmt::format(",\n     .calls = calls_{}", r.index));
-}
-
-/// The last columns of a rank's row: its coordinates on cp and ep, if the plan has these axes.
-std::string cp_and_ep_text(const parallel_dims& d, const coord& c) {
-  if (repeats_tokens(d)) return fmt::format(", {}, {}", cp_of(d, c), c[axis::ep]);
-  return d.cp > 1 ? fmt::format(", {}", cp_of(d, c)) : "";
-}
-
-std::string tables(const lowered& l, const std::vector<kept_logits>& logits) {
-  std::string out, layouts;
-  for (const pipeline_rank& r : l.ranks) {
-    const std::string calls = call_table(l, r);
-    out += parameter_table(r) + rope_tables(r) + input_table(r) + lane_table(l, r) + calls;
-    layouts += layout_entry(l, r, logits[static_cast<std::size_t>(r.index)], calls);
-  }
-  out += "\nconstexpr layout layouts[]{\n" + layouts + "};\n\n";
-
-  std::string table;
-  for (std::size_t c = 0; c < l.communicators.size(); ++c) {
-    std::vector<std::string> ranks;
-    for (int r : l.communicators[c].ranks) ranks.push_back(std::to_string(r));
-    out += fmt::format("constexpr int members_{}[]{{{}}};\n", c, fmt::join(ranks, ", "));
-    table += fmt::format("    {{\"{}\", members_{}}},\n", l.communicators[c].name, c);
-  }
-  if (!table.empty())
-    out += "// In the order of their creation.\nconstexpr communicator communicators[]{\n" + table + "};\n";
-
-  std::string rows;
-  const parallel_dims& d = l.plan->dims;
-  out += "\n// lane, what its ranks are to each other, communicator\n";
-  for (int r = 0; r < l.plan->dims.world; ++r) {
-    const coord c = layout(l.plan->dims).at(r);
-    const std::vector<lane_link>& links = l.ranks[c[axis::pp]].links;
-    std::vector<std::string> words;
-    for (std::size_t k = 0; k < links.size(); ++k)
-      words.push_back(fmt::format("{{{}, over::{}, {}}}", links[k].lane,
-                                  runtime::over_names[static_cast<int>(links[k].over)],
-                                  l.communicator_of[r][k]));
-    if (!words.empty())
-      out += fmt::format("constexpr lane_communicator links_{}[]{{{}}};\n", r, wrap(words, ",", "    "));
-    rows += fmt::format("    {{{}, {}, {}, {}{}}},\n", c[axis::pp], dp_of(d, c), c[region_axis],
-                        words.empty() ? "{}" : fmt::format("links_{}", r), cp_and_ep_text(d, c));
-  }
-  std::string columns = "pp, dp, tp";
-  if (repeats_tokens(d)) columns += ", links, cp, ep";
-  else if (d.cp > 1) columns += ", links, cp";
-  return out + "\n// " + columns + "\nconstexpr rank_row ranks[]{\n" + rows + "};";
-}
 
 /// The moments that the optimizer keeps, unless these are two in the type of gradients.
 std::string state_text(const lowered& l) {
@@ -330,10 +115,17 @@ prediction_text text_of_prediction(const lowered& l) {
           fmt::format("\n    .predicted = {{{:.6g}, predicted}},", 1e3 * known->step.step)};
 }
 
+std::string emit_plan_text(const lowered& l) {
+  return fill(templates::program_plan_text_hpp, {{"version", version},
+                                                 {"plan", std::string(l.plan->name)},
+                                                 {"plan_id", identifier(l.plan->name)},
+                                                 {"text", describe_text(l)},
+                                                 {"json", describe_json(l)}});
+}
+
 }  // namespace
 
-std::string emit_program(const lowered& l, const std::string& target,
-                         const std::vector<kept_logits>& logits) {
+std::string emit_program(const lowered& l, const std::string& target) {
   const plan_data& p = *l.plan;
   const training& t = p.recipe;
   std::string includes;
@@ -356,9 +148,7 @@ std::string emit_program(const lowered& l, const std::string& target,
        {"target", target},
        {"includes", includes},
        {"interface", std::to_string(runtime::interface_version)},
-       {"tables", tables(l, logits) + predicted.table},
-       {"text", describe_text(l)},
-       {"json", describe_json(l)},
+       {"tables", rank_rules_text(l) + "\n" + predicted.table},
        {"train", l.trains() ? "train" : "nullptr"},
        {"train_table",
         l.trains() ? fmt::format("void (*const train[])(rank&){{{}}};", fmt::join(train, ", ")) : ""},
@@ -387,8 +177,13 @@ std::string emit_program(const lowered& l, const std::string& target,
             ".warmup_steps = {}, .decay_steps = {}, .min_lr = {}{}",
             t.lr, t.weight_decay, t.clip, adam_number(t, "beta1"), adam_number(t, "beta2"),
             adam_number(t, "eps"), t.warmup_steps, t.decay_steps, t.min_lr, rest_of_recipe(t))},
-       {"note", note_text(l)},
-       {"communicators", l.communicators.empty() ? "{}" : "communicators"}});
+       {"note", note_text(l)}});
+}
+
+/// Whether a file has C++ to be read. The text of describe and the hashes are data.
+static bool is_code(std::string_view name) {
+  return (name.ends_with(".hpp") || name.ends_with(".cpp")) && name != "plan_text.hpp" &&
+         name != "proven.hpp";
 }
 
 std::map<std::string, std::string> emit(const lowered& l, const std::string& target, const gated& passed) {
@@ -403,7 +198,9 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
     for (const stage_plan& s : r.stages) files[s.name + ".hpp"] = emit_stage(l, r, s);
   }
   files["proven.hpp"] = emit_proven(l, passed.hashes);
-  files["program.cpp"] = emit_program(l, target, passed.logits);
+  files["plan_text.hpp"] = emit_plan_text(l);
+  files.merge(emit_layouts(l, passed.logits));
+  files["program.cpp"] = emit_program(l, target);
   holes header_holes = common, main_holes = common;
   header_holes.emplace_back("target", target);
   files["program.hpp"] = fill(templates::program_program_hpp, header_holes);
@@ -413,6 +210,8 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
   files["plan.txt"] = describe_text(l);
   files["schedule.csv"] = schedule_csv(*l.plan);
   files["schedule.svg"] = schedule_svg(*l.plan);
+  for (auto& [name, text] : files)
+    if (is_code(name)) text = with_separators(text);
   return files;
 }
 

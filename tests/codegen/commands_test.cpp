@@ -62,9 +62,9 @@ rankc::plan_data small_plan() {
 }
 
 const std::vector<std::string> program_files{
-    "kernels.hpp",    "layers.hpp",     "main.cpp",     "memory_0.hpp", "memory_1.hpp",
-    "pipeline_0.hpp", "pipeline_1.hpp", "plan.txt",     "program.cpp",  "program.hpp",
-    "proven.hpp",     "schedule.csv",   "schedule.svg", "stage_0.hpp",  "stage_1.hpp"};
+    "calls.hpp",    "kernels.hpp",    "layers.hpp",     "layouts.hpp",  "main.cpp",      "memory_0.hpp",
+    "memory_1.hpp", "pipeline_0.hpp", "pipeline_1.hpp", "plan.txt",     "plan_text.hpp", "program.cpp",
+    "program.hpp",  "proven.hpp",     "schedule.csv",   "schedule.svg", "stage_0.hpp",   "stage_1.hpp"};
 
 /// Every command that lowers the plan.
 std::vector<std::vector<std::string>> commands(const scratch& files) {

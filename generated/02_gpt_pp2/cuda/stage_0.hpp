@@ -8,13 +8,13 @@ namespace gpt_pp2::stage_0 {
 using namespace memory_0;
 
 constexpr embedding_layer::parameters<real> embedding{.own = {weights[0]},
-    .wte = {weights[412928]}};
+    .wte = {weights[412'928]}};
 constexpr embedding_layer::parameters<wide> d_embedding{.own = {gradients[0]},
-    .wte = {gradients[412928]}};
-constexpr block_layer::parameters<real> layers_0{.own = {weights[16384]}};
-constexpr block_layer::parameters<wide> d_layers_0{.own = {gradients[16384]}};
-constexpr block_layer::parameters<real> layers_1{.own = {weights[214656]}};
-constexpr block_layer::parameters<wide> d_layers_1{.own = {gradients[214656]}};
+    .wte = {gradients[412'928]}};
+constexpr block_layer::parameters<real> layers_0{.own = {weights[16'384]}};
+constexpr block_layer::parameters<wide> d_layers_0{.own = {gradients[16'384]}};
+constexpr block_layer::parameters<real> layers_1{.own = {weights[214'656]}};
+constexpr block_layer::parameters<wide> d_layers_1{.own = {gradients[214'656]}};
 constexpr embedding_layer::output d_embedding_out{chain[0]};
 constexpr block_layer::output d_layers_0_out{chain[1]};
 
@@ -26,10 +26,10 @@ struct slot {
   block_layer::saved layers_1;
 };
 constexpr slot slots[]{
-    {.embedding_out = {{7139840}}, .layers_0 = {{8188416}},
-        .layers_0_out = {{7401984}}, .layers_1 = {{12136960}}},
-    {.embedding_out = {{7664128}}, .layers_0 = {{16085504}},
-        .layers_0_out = {{7926272}}, .layers_1 = {{20034048}}},
+    {.embedding_out = {{7'139'840}}, .layers_0 = {{8'188'416}},
+        .layers_0_out = {{7'401'984}}, .layers_1 = {{12'136'960}}},
+    {.embedding_out = {{7'664'128}}, .layers_0 = {{16'085'504}},
+        .layers_0_out = {{7'926'272}}, .layers_1 = {{20'034'048}}},
 };
 
 inline void forward(const lane& on, const slot& s, token_ids ids, block_layer::output y) {

@@ -9,11 +9,11 @@ using namespace memory_1;
 
 constexpr block_layer::parameters<real> layers_2{.own = {weights[0]}};
 constexpr block_layer::parameters<wide> d_layers_2{.own = {gradients[0]}};
-constexpr block_layer::parameters<real> layers_3{.own = {weights[198272]}};
-constexpr block_layer::parameters<wide> d_layers_3{.own = {gradients[198272]}};
-constexpr head_layer::parameters<real> head{.own = {weights[396544]}, .wte = {weights[396800]}};
-constexpr head_layer::parameters<wide> d_head{.own = {gradients[396544]},
-    .wte = {gradients[396800]}};
+constexpr block_layer::parameters<real> layers_3{.own = {weights[198'272]}};
+constexpr block_layer::parameters<wide> d_layers_3{.own = {gradients[198'272]}};
+constexpr head_layer::parameters<real> head{.own = {weights[396'544]}, .wte = {weights[396'800]}};
+constexpr head_layer::parameters<wide> d_head{.own = {gradients[396'544]},
+    .wte = {gradients[396'800]}};
 constexpr block_layer::output d_layers_2_out{chain[0]};
 constexpr block_layer::output d_layers_3_out{chain[1]};
 
@@ -26,8 +26,8 @@ struct slot {
   head_layer::saved head;
 };
 constexpr slot slots[]{
-    {.layers_2 = {{6881792}}, .layers_2_out = {{14778880}},
-        .layers_3 = {{10830336}}, .layers_3_out = {{15041024}}, .head = {{15303168}}},
+    {.layers_2 = {{6'881'792}}, .layers_2_out = {{14'778'880}},
+        .layers_3 = {{10'830'336}}, .layers_3_out = {{15'041'024}}, .head = {{15'303'168}}},
 };
 
 inline void forward(const lane& on, const slot& s, step during, token_ids targets,

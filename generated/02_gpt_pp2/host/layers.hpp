@@ -5,7 +5,7 @@
 
 namespace gpt_pp2 {
 
-// ---- embedding: 49152 parameters per rank, 0 B kept per microbatch
+// ---- embedding: 49'152 parameters per rank, 0 B kept per microbatch
 namespace embedding_layer {
 
 constexpr std::size_t tokens = 512, hidden = 128, vocab = 256, positions = 128;
@@ -15,7 +15,7 @@ using output = matrix<real, tokens, hidden>;
 /// Weights as T, or their gradients: in pieces that are summed over ranks alike.
 template <class T>
 struct parameters {
-  vector<T, 16384> own;
+  vector<T, 16'384> own;
   matrix<T, vocab, hidden> wte;
   matrix<T, positions, hidden> wpe{own[0]};
 };
@@ -34,7 +34,7 @@ inline void backward(const lane& on, const parameters<wide>& dw, vector<std::int
 
 }  // namespace embedding_layer
 
-// ---- block: 198272 parameters per rank, 3.8 MiB kept per microbatch
+// ---- block: 198'272 parameters per rank, 3.8 MiB kept per microbatch
 namespace block_layer {
 
 constexpr std::size_t tokens = 512, hidden = 128, statistics = 2, heads = 4, head_dim = 32,
@@ -46,22 +46,22 @@ using output = matrix<real, tokens, hidden>;
 /// Weights as T, or their gradients: in pieces that are summed over ranks alike.
 template <class T>
 struct parameters {
-  vector<T, 198272> own;
+  vector<T, 198'272> own;
   vector<T, hidden> norm1{own[0]};
   vector<T, hidden> norm1_bias{own[128]};
   matrix<T, heads * head_dim, hidden> wq{own[1664]};
   vector<T, heads * head_dim> wq_bias{own[256]};
-  matrix<T, heads * head_dim, hidden> wk{own[18048]};
+  matrix<T, heads * head_dim, hidden> wk{own[18'048]};
   vector<T, heads * head_dim> wk_bias{own[384]};
-  matrix<T, heads * head_dim, hidden> wv{own[34432]};
+  matrix<T, heads * head_dim, hidden> wv{own[34'432]};
   vector<T, heads * head_dim> wv_bias{own[512]};
-  matrix<T, hidden, heads * head_dim> wo{own[50816]};
+  matrix<T, hidden, heads * head_dim> wo{own[50'816]};
   vector<T, hidden> wo_bias{own[640]};
   vector<T, hidden> norm2{own[768]};
   vector<T, hidden> norm2_bias{own[896]};
-  matrix<T, ffn, hidden> w1{own[67200]};
+  matrix<T, ffn, hidden> w1{own[67'200]};
   vector<T, ffn> w1_bias{own[1024]};
-  matrix<T, hidden, ffn> w2{own[132736]};
+  matrix<T, hidden, ffn> w2{own[132'736]};
   vector<T, hidden> w2_bias{own[1536]};
 };
 
@@ -69,17 +69,17 @@ struct parameters {
 struct saved {
   at base;
   matrix<real, tokens, hidden> h1{base + 0};  // 256.0 KiB, linear_dw
-  matrix<wide, tokens, statistics> n1_statistics{base + 262144};  // 4.0 KiB, layer_norm_dw
-  matrix<real, tokens, heads * head_dim> q{base + 266240};  // 256.0 KiB, attention_grad
-  matrix<real, tokens, heads * head_dim> k{base + 528384};  // 256.0 KiB, attention_grad
-  matrix<real, tokens, heads * head_dim> v{base + 790528};  // 256.0 KiB, attention_grad
-  matrix<real, tokens, heads * head_dim> o{base + 1052672};  // 256.0 KiB, attention_grad
-  matrix<wide, tokens, heads> o_lse{base + 1314816};  // 8.0 KiB, attention_grad
-  matrix<real, tokens, hidden> x_mid{base + 1323008};  // 256.0 KiB, layer_norm_dw
-  matrix<real, tokens, hidden> h2{base + 1585152};  // 256.0 KiB, linear_dw
-  matrix<wide, tokens, statistics> n2_statistics{base + 1847296};  // 4.0 KiB, layer_norm_dw
-  matrix<real, tokens, ffn> up{base + 1851392};  // 1.0 MiB, gelu_grad
-  matrix<real, tokens, ffn> act{base + 2899968};  // 1.0 MiB, linear_dw
+  matrix<wide, tokens, statistics> n1_statistics{base + 262'144};  // 4.0 KiB, layer_norm_dw
+  matrix<real, tokens, heads * head_dim> q{base + 266'240};  // 256.0 KiB, attention_grad
+  matrix<real, tokens, heads * head_dim> k{base + 528'384};  // 256.0 KiB, attention_grad
+  matrix<real, tokens, heads * head_dim> v{base + 790'528};  // 256.0 KiB, attention_grad
+  matrix<real, tokens, heads * head_dim> o{base + 1'052'672};  // 256.0 KiB, attention_grad
+  matrix<wide, tokens, heads> o_lse{base + 1'314'816};  // 8.0 KiB, attention_grad
+  matrix<real, tokens, hidden> x_mid{base + 1'323'008};  // 256.0 KiB, layer_norm_dw
+  matrix<real, tokens, hidden> h2{base + 1'585'152};  // 256.0 KiB, linear_dw
+  matrix<wide, tokens, statistics> n2_statistics{base + 1'847'296};  // 4.0 KiB, layer_norm_dw
+  matrix<real, tokens, ffn> up{base + 1'851'392};  // 1.0 MiB, gelu_grad
+  matrix<real, tokens, ffn> act{base + 2'899'968};  // 1.0 MiB, linear_dw
 };
 
 inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work, input x,
@@ -114,14 +114,14 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
     const saved& s, at work, input x, output dy, input dx, store into) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, ffn> d_up{work + 0};  // 1.0 MiB, linear_dx .. linear_dw
-  const matrix<real, tokens, hidden> d_h2{work + 1048576};  // 256.0 KiB, linear_dx .. layer_norm_dw
+  const matrix<real, tokens, hidden> d_h2{work + 1'048'576};  // 256.0 KiB, linear_dx .. layer_norm_dw
   const matrix<real, tokens, heads * head_dim> d_o{work + 0};  // 256.0 KiB, linear_dx .. attention_grad
-  const matrix<real, tokens, heads * head_dim> d_q{work + 262144};  // 256.0 KiB, attention_grad .. linear_dw
-  const matrix<real, tokens, heads * head_dim> d_k{work + 524288};  // 256.0 KiB, attention_grad .. linear_dw
-  const matrix<real, tokens, heads * head_dim> d_v{work + 786432};  // 256.0 KiB, attention_grad .. linear_dw
-  const workspace attention_grad_scratch{work + 1048576};  // 128.5 KiB, attention_grad
+  const matrix<real, tokens, heads * head_dim> d_q{work + 262'144};  // 256.0 KiB, attention_grad .. linear_dw
+  const matrix<real, tokens, heads * head_dim> d_k{work + 524'288};  // 256.0 KiB, attention_grad .. linear_dw
+  const matrix<real, tokens, heads * head_dim> d_v{work + 786'432};  // 256.0 KiB, attention_grad .. linear_dw
+  const workspace attention_grad_scratch{work + 1'048'576};  // 128.5 KiB, attention_grad
   const matrix<real, tokens, hidden> d_h1{work + 0};  // 256.0 KiB, linear_dx .. layer_norm_dw
-  const matrix<real, tokens, hidden> d_layer_norm_dx_2{work + 262144};  // 256.0 KiB, layer_norm_dx .. add
+  const matrix<real, tokens, hidden> d_layer_norm_dx_2{work + 262'144};  // 256.0 KiB, layer_norm_dx .. add
   run(on, bias_grad{.db = dw.w2_bias, .dy = dy, .into = into});
   run(on, linear_dx{.dx = d_up, .dy = dy, .w = w.w2});
   run(on, linear_dw{.dw = dw.w2, .dy = dy, .x = s.act, .into = into});
@@ -159,7 +159,7 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
 
 }  // namespace block_layer
 
-// ---- head: 33024 parameters per rank, 778.0 KiB kept per microbatch
+// ---- head: 33'024 parameters per rank, 778.0 KiB kept per microbatch
 namespace head_layer {
 
 constexpr std::size_t tokens = 512, hidden = 128, statistics = 2, vocab = 256, top = 1, sums = 2;
@@ -179,10 +179,10 @@ struct parameters {
 struct saved {
   at base;
   matrix<real, tokens, hidden> h{base + 0};  // 256.0 KiB, linear_dw
-  matrix<wide, tokens, statistics> n_statistics{base + 262144};  // 4.0 KiB, layer_norm_dw
-  matrix<real, tokens, vocab> logits{base + 266240};  // 512.0 KiB, linear_dw
-  matrix<wide, tokens, top> logits_row_max{base + 790528};  // 2.0 KiB, exp_sums_grad
-  matrix<wide, tokens, sums> exp_sums_out{base + 792576};  // 4.0 KiB, cross_entropy_grad
+  matrix<wide, tokens, statistics> n_statistics{base + 262'144};  // 4.0 KiB, layer_norm_dw
+  matrix<real, tokens, vocab> logits{base + 266'240};  // 512.0 KiB, linear_dw
+  matrix<wide, tokens, top> logits_row_max{base + 790'528};  // 2.0 KiB, exp_sums_grad
+  matrix<wide, tokens, sums> exp_sums_out{base + 792'576};  // 4.0 KiB, cross_entropy_grad
 };
 
 inline void forward(const lane& on, const parameters<real>& w, const saved& s,

@@ -5,7 +5,7 @@
 
 namespace gpt_dp2_tp2_pp2 {
 
-// ---- embedding: 32768 parameters per rank, 0 B kept per microbatch
+// ---- embedding: 32'768 parameters per rank, 0 B kept per microbatch
 namespace embedding_layer {
 
 constexpr std::size_t tp = 2, tokens = 256, hidden = 128, vocab = 256, positions = 128;
@@ -15,7 +15,7 @@ using output = matrix<real, tokens / tp, hidden>;
 /// Weights as T, or their gradients: in pieces that are summed over ranks alike.
 template <class T>
 struct parameters {
-  vector<T, 16384> over_tp;
+  vector<T, 16'384> over_tp;
   matrix<T, vocab / tp, hidden> wte;
   matrix<T, positions, hidden> wpe{over_tp[0]};
 };
@@ -46,7 +46,7 @@ inline void backward(const lane& on, const parameters<wide>& dw, at work,
 
 }  // namespace embedding_layer
 
-// ---- block: 99520 parameters per rank, 1.1 MiB kept per microbatch
+// ---- block: 99'520 parameters per rank, 1.1 MiB kept per microbatch
 namespace block_layer {
 
 constexpr std::size_t tp = 2, tokens = 256, hidden = 128, statistics = 2, heads = 4,
@@ -58,26 +58,26 @@ using output = matrix<real, tokens / tp, hidden>;
 /// Weights as T, or their gradients: in pieces that are summed over ranks alike.
 template <class T>
 struct parameters {
-  vector<T, 98752> own;
+  vector<T, 98'752> own;
   vector<T, 768> over_tp;
   vector<T, hidden> norm1{over_tp[0]};
   vector<T, hidden> norm1_bias{over_tp[128]};
   matrix<T, heads / tp * head_dim, hidden> wq{own[0]};
-  vector<T, heads / tp * head_dim> wq_bias{own[98304]};
+  vector<T, heads / tp * head_dim> wq_bias{own[98'304]};
   matrix<T, heads / tp * head_dim, hidden> wk{own[8192]};
-  vector<T, heads / tp * head_dim> wk_bias{own[98368]};
-  matrix<T, heads / tp * head_dim, hidden> wv{own[16384]};
-  vector<T, heads / tp * head_dim> wv_bias{own[98432]};
-  matrix<T, hidden, heads / tp * head_dim> wo{own[24576]};
+  vector<T, heads / tp * head_dim> wk_bias{own[98'368]};
+  matrix<T, heads / tp * head_dim, hidden> wv{own[16'384]};
+  vector<T, heads / tp * head_dim> wv_bias{own[98'432]};
+  matrix<T, hidden, heads / tp * head_dim> wo{own[24'576]};
   vector<T, hidden> wo_bias{over_tp[256]};
   vector<T, hidden> norm2{over_tp[384]};
   vector<T, hidden> norm2_bias{over_tp[512]};
-  matrix<T, ffn / tp, hidden> w1{own[32768]};
-  vector<T, ffn / tp> w1_bias{own[98496]};
-  matrix<T, hidden, ffn / tp> w2{own[65536]};
+  matrix<T, ffn / tp, hidden> w1{own[32'768]};
+  vector<T, ffn / tp> w1_bias{own[98'496]};
+  matrix<T, hidden, ffn / tp> w2{own[65'536]};
   vector<T, hidden> w2_bias{over_tp[640]};
   matrix<T, wq_wk_wv_width, hidden> wq_wk_wv{own[0]};
-  vector<T, wq_wk_wv_width> wq_bias_wk_bias_wv_bias{own[98304]};
+  vector<T, wq_wk_wv_width> wq_bias_wk_bias_wv_bias{own[98'304]};
 };
 
 /// What forward keeps for backward: when it is last read there.
@@ -85,14 +85,14 @@ struct saved {
   at base;
   matrix<wide, tokens / tp, statistics> n1_statistics{base + 0};  // 1.0 KiB, layer_norm_grad_add_bias
   matrix<real, tokens, hidden> h1{base + 1024};  // 128.0 KiB, linear_dw_bias
-  matrix<real, tokens, heads / tp * head_dim> o{base + 132096};  // 64.0 KiB, attention_grad
-  matrix<wide, tokens, heads / tp> o_lse{base + 197632};  // 2.0 KiB, attention_grad
-  matrix<real, tokens / tp, hidden> x_mid{base + 199680};  // 64.0 KiB, layer_norm_grad_add_bias
-  matrix<wide, tokens / tp, statistics> n2_statistics{base + 265216};  // 1.0 KiB, layer_norm_grad_add_bias
-  matrix<real, tokens, hidden> h2{base + 266240};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, ffn / tp> up{base + 397312};  // 256.0 KiB, linear_dx_gelu_bias
-  matrix<real, tokens, ffn / tp> act{base + 659456};  // 256.0 KiB, linear_dw
-  matrix<real, tokens, wq_wk_wv_width> qkv{base + 921600};  // 192.0 KiB, attention_grad
+  matrix<real, tokens, heads / tp * head_dim> o{base + 132'096};  // 64.0 KiB, attention_grad
+  matrix<wide, tokens, heads / tp> o_lse{base + 197'632};  // 2.0 KiB, attention_grad
+  matrix<real, tokens / tp, hidden> x_mid{base + 199'680};  // 64.0 KiB, layer_norm_grad_add_bias
+  matrix<wide, tokens / tp, statistics> n2_statistics{base + 265'216};  // 1.0 KiB, layer_norm_grad_add_bias
+  matrix<real, tokens, hidden> h2{base + 266'240};  // 128.0 KiB, linear_dw
+  matrix<real, tokens, ffn / tp> up{base + 397'312};  // 256.0 KiB, linear_dx_gelu_bias
+  matrix<real, tokens, ffn / tp> act{base + 659'456};  // 256.0 KiB, linear_dw
+  matrix<real, tokens, wq_wk_wv_width> qkv{base + 921'600};  // 192.0 KiB, attention_grad
 };
 
 inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work, input x,
@@ -132,14 +132,14 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
     const saved& s, at work, input x, output dy, input dx, store into) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, hidden> d_down{work + 0};  // 128.0 KiB, all_gather .. linear_dw
-  const matrix<real, tokens, ffn / tp> d_up{work + 131072};  // 256.0 KiB, linear_dx_gelu_bias .. linear_dw
+  const matrix<real, tokens, ffn / tp> d_up{work + 131'072};  // 256.0 KiB, linear_dx_gelu_bias .. linear_dw
   const matrix<real, tokens, hidden> d_h2{work + 0};  // 128.0 KiB, linear_dx .. reduce_scatter
   const matrix<real, tokens, hidden> d_o_proj{work + 0};  // 128.0 KiB, all_gather .. linear_dw
-  const matrix<real, tokens, heads / tp * head_dim> d_o{work + 131072};  // 64.0 KiB, linear_dx .. attention_grad
-  const matrix<real, tokens, wq_wk_wv_width> d_qkv{work + 196608};  // 192.0 KiB, attention_grad .. linear_dw_bias
+  const matrix<real, tokens, heads / tp * head_dim> d_o{work + 131'072};  // 64.0 KiB, linear_dx .. attention_grad
+  const matrix<real, tokens, wq_wk_wv_width> d_qkv{work + 196'608};  // 192.0 KiB, attention_grad .. linear_dw_bias
   const workspace attention_grad_scratch{work + 0};  // 2.0 KiB, attention_grad
   const matrix<real, tokens, hidden> d_h1{work + 0};  // 128.0 KiB, linear_dx .. reduce_scatter
-  const matrix<real, tokens / tp, hidden> d_n1{work + 131072};  // 64.0 KiB, reduce_scatter .. layer_norm_grad_add_bias
+  const matrix<real, tokens / tp, hidden> d_n1{work + 131'072};  // 64.0 KiB, reduce_scatter .. layer_norm_grad_add_bias
   run_by_rows(on, all_gather{.over = over::tp, .to = d_down, .from = dy,
       .site = {6, "block: all_gather of dy"}},
       [&](auto part) { return linear_dx_gelu_bias{.dx = part(d_up), .db = dw.w1_bias,
@@ -178,7 +178,7 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
 
 }  // namespace block_layer
 
-// ---- head: 16640 parameters per rank, 260.0 KiB kept per microbatch
+// ---- head: 16'640 parameters per rank, 260.0 KiB kept per microbatch
 namespace head_layer {
 
 constexpr std::size_t tp = 2, tokens = 256, hidden = 128, statistics = 2, vocab = 256, top = 1,
@@ -200,9 +200,9 @@ struct saved {
   at base;
   matrix<wide, tokens / tp, statistics> n_statistics{base + 0};  // 1.0 KiB, layer_norm_grad
   matrix<real, tokens, hidden> h{base + 1024};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, vocab / tp> logits{base + 132096};  // 128.0 KiB, linear_dw
-  matrix<wide, tokens, top> logits_row_max{base + 263168};  // 1.0 KiB, softmax_grad
-  matrix<wide, tokens, sums> exp_sums_out{base + 264192};  // 2.0 KiB, softmax_grad
+  matrix<real, tokens, vocab / tp> logits{base + 132'096};  // 128.0 KiB, linear_dw
+  matrix<wide, tokens, top> logits_row_max{base + 263'168};  // 1.0 KiB, softmax_grad
+  matrix<wide, tokens, sums> exp_sums_out{base + 264'192};  // 2.0 KiB, softmax_grad
 };
 
 inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work,

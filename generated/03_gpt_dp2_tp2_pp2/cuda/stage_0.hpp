@@ -7,17 +7,17 @@ namespace gpt_dp2_tp2_pp2::stage_0 {
 
 using namespace memory_0;
 
-constexpr embedding_layer::parameters<real> embedding{.over_tp = {weights[197504]},
-    .wte = {weights[215424]}};
-constexpr embedding_layer::parameters<wide> d_embedding{.over_tp = {gradients[197504]},
-    .wte = {gradients[215424]}};
-constexpr block_layer::parameters<real> layers_0{.own = {weights[0]}, .over_tp = {weights[213888]}};
+constexpr embedding_layer::parameters<real> embedding{.over_tp = {weights[197'504]},
+    .wte = {weights[215'424]}};
+constexpr embedding_layer::parameters<wide> d_embedding{.over_tp = {gradients[197'504]},
+    .wte = {gradients[215'424]}};
+constexpr block_layer::parameters<real> layers_0{.own = {weights[0]}, .over_tp = {weights[213'888]}};
 constexpr block_layer::parameters<wide> d_layers_0{.own = {gradients[0]},
-    .over_tp = {gradients[213888]}};
-constexpr block_layer::parameters<real> layers_1{.own = {weights[98752]},
-    .over_tp = {weights[214656]}};
-constexpr block_layer::parameters<wide> d_layers_1{.own = {gradients[98752]},
-    .over_tp = {gradients[214656]}};
+    .over_tp = {gradients[213'888]}};
+constexpr block_layer::parameters<real> layers_1{.own = {weights[98'752]},
+    .over_tp = {weights[214'656]}};
+constexpr block_layer::parameters<wide> d_layers_1{.own = {gradients[98'752]},
+    .over_tp = {gradients[214'656]}};
 constexpr embedding_layer::output d_embedding_out{chain[0]};
 constexpr block_layer::output d_layers_0_out{chain[1]};
 
@@ -29,10 +29,10 @@ struct slot {
   block_layer::saved layers_1;
 };
 constexpr slot slots[]{
-    {.embedding_out = {{3713536}}, .layers_0 = {{3975680}},
-        .layers_0_out = {{3779072}}, .layers_1 = {{5093888}}},
-    {.embedding_out = {{3844608}}, .layers_0 = {{6212096}},
-        .layers_0_out = {{3910144}}, .layers_1 = {{7330304}}},
+    {.embedding_out = {{3'713'536}}, .layers_0 = {{3'975'680}},
+        .layers_0_out = {{3'779'072}}, .layers_1 = {{5'093'888}}},
+    {.embedding_out = {{3'844'608}}, .layers_0 = {{6'212'096}},
+        .layers_0_out = {{3'910'144}}, .layers_1 = {{7'330'304}}},
 };
 
 inline void forward(const lane& on, const slot& s, token_ids ids, block_layer::output y) {

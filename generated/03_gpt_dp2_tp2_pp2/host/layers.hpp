@@ -5,7 +5,7 @@
 
 namespace gpt_dp2_tp2_pp2 {
 
-// ---- embedding: 32768 parameters per rank, 0 B kept per microbatch
+// ---- embedding: 32'768 parameters per rank, 0 B kept per microbatch
 namespace embedding_layer {
 
 constexpr std::size_t tp = 2, tokens = 256, hidden = 128, vocab = 256, positions = 128;
@@ -15,7 +15,7 @@ using output = matrix<real, tokens / tp, hidden>;
 /// Weights as T, or their gradients: in pieces that are summed over ranks alike.
 template <class T>
 struct parameters {
-  vector<T, 16384> over_tp;
+  vector<T, 16'384> over_tp;
   matrix<T, vocab / tp, hidden> wte;
   matrix<T, positions, hidden> wpe{over_tp[0]};
 };
@@ -46,7 +46,7 @@ inline void backward(const lane& on, const parameters<wide>& dw, at work,
 
 }  // namespace embedding_layer
 
-// ---- block: 99520 parameters per rank, 1.1 MiB kept per microbatch
+// ---- block: 99'520 parameters per rank, 1.1 MiB kept per microbatch
 namespace block_layer {
 
 constexpr std::size_t tp = 2, tokens = 256, hidden = 128, statistics = 2, heads = 4,
@@ -58,23 +58,23 @@ using output = matrix<real, tokens / tp, hidden>;
 /// Weights as T, or their gradients: in pieces that are summed over ranks alike.
 template <class T>
 struct parameters {
-  vector<T, 98752> own;
+  vector<T, 98'752> own;
   vector<T, 768> over_tp;
   vector<T, hidden> norm1{over_tp[0]};
   vector<T, hidden> norm1_bias{over_tp[128]};
   matrix<T, heads / tp * head_dim, hidden> wq{own[0]};
-  vector<T, heads / tp * head_dim> wq_bias{own[98304]};
+  vector<T, heads / tp * head_dim> wq_bias{own[98'304]};
   matrix<T, heads / tp * head_dim, hidden> wk{own[8192]};
-  vector<T, heads / tp * head_dim> wk_bias{own[98368]};
-  matrix<T, heads / tp * head_dim, hidden> wv{own[16384]};
-  vector<T, heads / tp * head_dim> wv_bias{own[98432]};
-  matrix<T, hidden, heads / tp * head_dim> wo{own[24576]};
+  vector<T, heads / tp * head_dim> wk_bias{own[98'368]};
+  matrix<T, heads / tp * head_dim, hidden> wv{own[16'384]};
+  vector<T, heads / tp * head_dim> wv_bias{own[98'432]};
+  matrix<T, hidden, heads / tp * head_dim> wo{own[24'576]};
   vector<T, hidden> wo_bias{over_tp[256]};
   vector<T, hidden> norm2{over_tp[384]};
   vector<T, hidden> norm2_bias{over_tp[512]};
-  matrix<T, ffn / tp, hidden> w1{own[32768]};
-  vector<T, ffn / tp> w1_bias{own[98496]};
-  matrix<T, hidden, ffn / tp> w2{own[65536]};
+  matrix<T, ffn / tp, hidden> w1{own[32'768]};
+  vector<T, ffn / tp> w1_bias{own[98'496]};
+  matrix<T, hidden, ffn / tp> w2{own[65'536]};
   vector<T, hidden> w2_bias{over_tp[640]};
 };
 
@@ -83,16 +83,16 @@ struct saved {
   at base;
   matrix<wide, tokens / tp, statistics> n1_statistics{base + 0};  // 1.0 KiB, layer_norm_dw
   matrix<real, tokens, hidden> h1{base + 1024};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, heads / tp * head_dim> q{base + 132096};  // 64.0 KiB, attention_grad
-  matrix<real, tokens, heads / tp * head_dim> k{base + 197632};  // 64.0 KiB, attention_grad
-  matrix<real, tokens, heads / tp * head_dim> v{base + 263168};  // 64.0 KiB, attention_grad
-  matrix<real, tokens, heads / tp * head_dim> o{base + 328704};  // 64.0 KiB, attention_grad
-  matrix<wide, tokens, heads / tp> o_lse{base + 394240};  // 2.0 KiB, attention_grad
-  matrix<real, tokens / tp, hidden> x_mid{base + 396288};  // 64.0 KiB, layer_norm_dw
-  matrix<wide, tokens / tp, statistics> n2_statistics{base + 461824};  // 1.0 KiB, layer_norm_dw
-  matrix<real, tokens, hidden> h2{base + 462848};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, ffn / tp> up{base + 593920};  // 256.0 KiB, gelu_grad
-  matrix<real, tokens, ffn / tp> act{base + 856064};  // 256.0 KiB, linear_dw
+  matrix<real, tokens, heads / tp * head_dim> q{base + 132'096};  // 64.0 KiB, attention_grad
+  matrix<real, tokens, heads / tp * head_dim> k{base + 197'632};  // 64.0 KiB, attention_grad
+  matrix<real, tokens, heads / tp * head_dim> v{base + 263'168};  // 64.0 KiB, attention_grad
+  matrix<real, tokens, heads / tp * head_dim> o{base + 328'704};  // 64.0 KiB, attention_grad
+  matrix<wide, tokens, heads / tp> o_lse{base + 394'240};  // 2.0 KiB, attention_grad
+  matrix<real, tokens / tp, hidden> x_mid{base + 396'288};  // 64.0 KiB, layer_norm_dw
+  matrix<wide, tokens / tp, statistics> n2_statistics{base + 461'824};  // 1.0 KiB, layer_norm_dw
+  matrix<real, tokens, hidden> h2{base + 462'848};  // 128.0 KiB, linear_dw
+  matrix<real, tokens, ffn / tp> up{base + 593'920};  // 256.0 KiB, gelu_grad
+  matrix<real, tokens, ffn / tp> act{base + 856'064};  // 256.0 KiB, linear_dw
 };
 
 inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work, input x,
@@ -139,18 +139,18 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
     const saved& s, at work, input x, output dy, input dx, store into) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, hidden> d_down{work + 0};  // 128.0 KiB, all_gather .. linear_dw
-  const matrix<real, tokens, ffn / tp> d_up{work + 131072};  // 256.0 KiB, linear_dx .. linear_dw
+  const matrix<real, tokens, ffn / tp> d_up{work + 131'072};  // 256.0 KiB, linear_dx .. linear_dw
   const matrix<real, tokens, hidden> d_h2{work + 0};  // 128.0 KiB, linear_dx .. reduce_scatter
-  const matrix<real, tokens / tp, hidden> d_n2{work + 131072};  // 64.0 KiB, reduce_scatter .. layer_norm_dw
+  const matrix<real, tokens / tp, hidden> d_n2{work + 131'072};  // 64.0 KiB, reduce_scatter .. layer_norm_dw
   const matrix<real, tokens, hidden> d_o_proj{work + 0};  // 128.0 KiB, all_gather .. linear_dw
-  const matrix<real, tokens, heads / tp * head_dim> d_o{work + 131072};  // 64.0 KiB, linear_dx .. attention_grad
+  const matrix<real, tokens, heads / tp * head_dim> d_o{work + 131'072};  // 64.0 KiB, linear_dx .. attention_grad
   const matrix<real, tokens, heads / tp * head_dim> d_q{work + 0};  // 64.0 KiB, attention_grad .. linear_dw
-  const matrix<real, tokens, heads / tp * head_dim> d_k{work + 65536};  // 64.0 KiB, attention_grad .. linear_dw
-  const matrix<real, tokens, heads / tp * head_dim> d_v{work + 196608};  // 64.0 KiB, attention_grad .. linear_dw
-  const workspace attention_grad_scratch{work + 262144};  // 128.5 KiB, attention_grad
-  const matrix<real, tokens, hidden> d_h1{work + 262144};  // 128.0 KiB, linear_dx .. reduce_scatter
+  const matrix<real, tokens, heads / tp * head_dim> d_k{work + 65'536};  // 64.0 KiB, attention_grad .. linear_dw
+  const matrix<real, tokens, heads / tp * head_dim> d_v{work + 196'608};  // 64.0 KiB, attention_grad .. linear_dw
+  const workspace attention_grad_scratch{work + 262'144};  // 128.5 KiB, attention_grad
+  const matrix<real, tokens, hidden> d_h1{work + 262'144};  // 128.0 KiB, linear_dx .. reduce_scatter
   const matrix<real, tokens / tp, hidden> d_n1{work + 0};  // 64.0 KiB, reduce_scatter .. layer_norm_dw
-  const matrix<real, tokens / tp, hidden> d_layer_norm_dx_2{work + 65536};  // 64.0 KiB, layer_norm_dx .. add
+  const matrix<real, tokens / tp, hidden> d_layer_norm_dx_2{work + 65'536};  // 64.0 KiB, layer_norm_dx .. add
   run(on, bias_grad{.db = dw.w2_bias, .dy = dy, .into = into});
   run(on, all_gather{.over = over::tp, .to = d_down, .from = dy,
       .site = {6, "block: all_gather of dy"}});
@@ -196,7 +196,7 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
 
 }  // namespace block_layer
 
-// ---- head: 16640 parameters per rank, 260.0 KiB kept per microbatch
+// ---- head: 16'640 parameters per rank, 260.0 KiB kept per microbatch
 namespace head_layer {
 
 constexpr std::size_t tp = 2, tokens = 256, hidden = 128, statistics = 2, vocab = 256, top = 1,
@@ -218,9 +218,9 @@ struct saved {
   at base;
   matrix<wide, tokens / tp, statistics> n_statistics{base + 0};  // 1.0 KiB, layer_norm_dw
   matrix<real, tokens, hidden> h{base + 1024};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, vocab / tp> logits{base + 132096};  // 128.0 KiB, linear_dw
-  matrix<wide, tokens, top> logits_row_max{base + 263168};  // 1.0 KiB, exp_sums_grad
-  matrix<wide, tokens, sums> exp_sums_out{base + 264192};  // 2.0 KiB, cross_entropy_grad
+  matrix<real, tokens, vocab / tp> logits{base + 132'096};  // 128.0 KiB, linear_dw
+  matrix<wide, tokens, top> logits_row_max{base + 263'168};  // 1.0 KiB, exp_sums_grad
+  matrix<wide, tokens, sums> exp_sums_out{base + 264'192};  // 2.0 KiB, cross_entropy_grad
 };
 
 inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work,
@@ -249,7 +249,7 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
   // Size, and the kernels that write and read it:
   const matrix<wide, tokens, sums> d_exp_sums_all_reduce{work + 0};  // 2.0 KiB, cross_entropy_grad .. exp_sums_grad
   const matrix<real, tokens, hidden> d_h{work + 0};  // 128.0 KiB, linear_dx .. reduce_scatter
-  const matrix<real, tokens / tp, hidden> d_n{work + 131072};  // 64.0 KiB, reduce_scatter .. layer_norm_dw
+  const matrix<real, tokens / tp, hidden> d_n{work + 131'072};  // 64.0 KiB, reduce_scatter .. layer_norm_dw
   run(on, cross_entropy_grad{.dsums = d_exp_sums_all_reduce, .sums = s.exp_sums_out,
       .number = 1.0 / 2048});
   run(on, exp_sums_grad{.dlogits = s.logits, .dsums = d_exp_sums_all_reduce, .logits = s.logits,

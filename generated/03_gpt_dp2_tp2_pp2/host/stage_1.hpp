@@ -7,16 +7,16 @@ namespace gpt_dp2_tp2_pp2::stage_1 {
 
 using namespace memory_1;
 
-constexpr block_layer::parameters<real> layers_2{.own = {weights[0]}, .over_tp = {weights[197504]}};
+constexpr block_layer::parameters<real> layers_2{.own = {weights[0]}, .over_tp = {weights[197'504]}};
 constexpr block_layer::parameters<wide> d_layers_2{.own = {gradients[0]},
-    .over_tp = {gradients[197504]}};
-constexpr block_layer::parameters<real> layers_3{.own = {weights[98752]},
-    .over_tp = {weights[198272]}};
-constexpr block_layer::parameters<wide> d_layers_3{.own = {gradients[98752]},
-    .over_tp = {gradients[198272]}};
-constexpr head_layer::parameters<real> head{.over_tp = {weights[199040]}, .wte = {weights[199296]}};
-constexpr head_layer::parameters<wide> d_head{.over_tp = {gradients[199040]},
-    .wte = {gradients[199296]}};
+    .over_tp = {gradients[197'504]}};
+constexpr block_layer::parameters<real> layers_3{.own = {weights[98'752]},
+    .over_tp = {weights[198'272]}};
+constexpr block_layer::parameters<wide> d_layers_3{.own = {gradients[98'752]},
+    .over_tp = {gradients[198'272]}};
+constexpr head_layer::parameters<real> head{.over_tp = {weights[199'040]}, .wte = {weights[199'296]}};
+constexpr head_layer::parameters<wide> d_head{.over_tp = {gradients[199'040]},
+    .wte = {gradients[199'296]}};
 constexpr block_layer::output d_layers_2_out{chain[0]};
 constexpr block_layer::output d_layers_3_out{chain[1]};
 
@@ -29,8 +29,8 @@ struct slot {
   head_layer::saved head;
 };
 constexpr slot slots[]{
-    {.layers_2 = {{3455488}}, .layers_2_out = {{5691904}},
-        .layers_3 = {{4573696}}, .layers_3_out = {{5757440}}, .head = {{5822976}}},
+    {.layers_2 = {{3'455'488}}, .layers_2_out = {{5'691'904}},
+        .layers_3 = {{4'573'696}}, .layers_3_out = {{5'757'440}}, .head = {{5'822'976}}},
 };
 
 inline void forward(const lane& on, const slot& s, token_ids targets, block_layer::input x,

@@ -5,7 +5,7 @@
 
 namespace gpt_dual_pipe_v {
 
-// ---- embedding: 49152 parameters per rank, 0 B kept per microbatch
+// ---- embedding: 49'152 parameters per rank, 0 B kept per microbatch
 namespace embedding_layer {
 
 constexpr std::size_t tokens = 256, hidden = 128, vocab = 256, positions = 128;
@@ -15,7 +15,7 @@ using output = matrix<real, tokens, hidden>;
 /// Weights as T, or their gradients: in pieces that are summed over ranks alike.
 template <class T>
 struct parameters {
-  vector<T, 16384> own;
+  vector<T, 16'384> own;
   matrix<T, vocab, hidden> wte;
   matrix<T, positions, hidden> wpe{own[0]};
 };
@@ -39,7 +39,7 @@ inline void backward(const lane& on, const parameters<wide>& dw, vector<std::int
 
 }  // namespace embedding_layer
 
-// ---- block: 198272 parameters per rank, 1.9 MiB kept per microbatch
+// ---- block: 198'272 parameters per rank, 1.9 MiB kept per microbatch
 namespace block_layer {
 
 constexpr std::size_t tokens = 256, hidden = 128, statistics = 2, heads = 4, head_dim = 32,
@@ -51,22 +51,22 @@ using output = matrix<real, tokens, hidden>;
 /// Weights as T, or their gradients: in pieces that are summed over ranks alike.
 template <class T>
 struct parameters {
-  vector<T, 198272> own;
+  vector<T, 198'272> own;
   vector<T, hidden> norm1{own[0]};
   vector<T, hidden> norm1_bias{own[128]};
   matrix<T, heads * head_dim, hidden> wq{own[1664]};
   vector<T, heads * head_dim> wq_bias{own[256]};
-  matrix<T, heads * head_dim, hidden> wk{own[18048]};
+  matrix<T, heads * head_dim, hidden> wk{own[18'048]};
   vector<T, heads * head_dim> wk_bias{own[384]};
-  matrix<T, heads * head_dim, hidden> wv{own[34432]};
+  matrix<T, heads * head_dim, hidden> wv{own[34'432]};
   vector<T, heads * head_dim> wv_bias{own[512]};
-  matrix<T, hidden, heads * head_dim> wo{own[50816]};
+  matrix<T, hidden, heads * head_dim> wo{own[50'816]};
   vector<T, hidden> wo_bias{own[640]};
   vector<T, hidden> norm2{own[768]};
   vector<T, hidden> norm2_bias{own[896]};
-  matrix<T, ffn, hidden> w1{own[67200]};
+  matrix<T, ffn, hidden> w1{own[67'200]};
   vector<T, ffn> w1_bias{own[1024]};
-  matrix<T, hidden, ffn> w2{own[132736]};
+  matrix<T, hidden, ffn> w2{own[132'736]};
   vector<T, hidden> w2_bias{own[1536]};
 };
 
@@ -74,29 +74,29 @@ struct parameters {
 struct saved {
   at base;
   matrix<real, tokens, hidden> h1{base + 0};  // 128.0 KiB, linear_dw
-  matrix<wide, tokens, statistics> n1_statistics{base + 131072};  // 2.0 KiB, layer_norm_dw
-  matrix<real, tokens, heads * head_dim> q{base + 133120};  // 128.0 KiB, attention_grad
-  matrix<real, tokens, heads * head_dim> k{base + 264192};  // 128.0 KiB, attention_grad
-  matrix<real, tokens, heads * head_dim> v{base + 395264};  // 128.0 KiB, attention_grad
-  matrix<real, tokens, heads * head_dim> o{base + 526336};  // 128.0 KiB, linear_dw
-  matrix<wide, tokens, heads> o_lse{base + 657408};  // 4.0 KiB, attention_grad
-  matrix<real, tokens, hidden> x_mid{base + 661504};  // 128.0 KiB, layer_norm_dw
-  matrix<real, tokens, hidden> h2{base + 792576};  // 128.0 KiB, linear_dw
-  matrix<wide, tokens, statistics> n2_statistics{base + 923648};  // 2.0 KiB, layer_norm_dw
-  matrix<real, tokens, ffn> up{base + 925696};  // 512.0 KiB, gelu_grad
-  matrix<real, tokens, ffn> act{base + 1449984};  // 512.0 KiB, linear_dw
+  matrix<wide, tokens, statistics> n1_statistics{base + 131'072};  // 2.0 KiB, layer_norm_dw
+  matrix<real, tokens, heads * head_dim> q{base + 133'120};  // 128.0 KiB, attention_grad
+  matrix<real, tokens, heads * head_dim> k{base + 264'192};  // 128.0 KiB, attention_grad
+  matrix<real, tokens, heads * head_dim> v{base + 395'264};  // 128.0 KiB, attention_grad
+  matrix<real, tokens, heads * head_dim> o{base + 526'336};  // 128.0 KiB, linear_dw
+  matrix<wide, tokens, heads> o_lse{base + 657'408};  // 4.0 KiB, attention_grad
+  matrix<real, tokens, hidden> x_mid{base + 661'504};  // 128.0 KiB, layer_norm_dw
+  matrix<real, tokens, hidden> h2{base + 792'576};  // 128.0 KiB, linear_dw
+  matrix<wide, tokens, statistics> n2_statistics{base + 923'648};  // 2.0 KiB, layer_norm_dw
+  matrix<real, tokens, ffn> up{base + 925'696};  // 512.0 KiB, gelu_grad
+  matrix<real, tokens, ffn> act{base + 1'449'984};  // 512.0 KiB, linear_dw
 };
 
 /// What the first half of backward keeps for the second: when it is last read there.
 struct halfway {
   at base;
   matrix<real, tokens, ffn> d_up{base + 0};  // 512.0 KiB, linear_dw
-  matrix<real, tokens, hidden> d_h2{base + 524288};  // 128.0 KiB, layer_norm_dw
-  matrix<real, tokens, hidden> d_x_mid{base + 655360};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, heads * head_dim> d_q{base + 786432};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, heads * head_dim> d_k{base + 917504};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, heads * head_dim> d_v{base + 1048576};  // 128.0 KiB, linear_dw
-  matrix<real, tokens, hidden> d_h1{base + 1179648};  // 128.0 KiB, layer_norm_dw
+  matrix<real, tokens, hidden> d_h2{base + 524'288};  // 128.0 KiB, layer_norm_dw
+  matrix<real, tokens, hidden> d_x_mid{base + 655'360};  // 128.0 KiB, linear_dw
+  matrix<real, tokens, heads * head_dim> d_q{base + 786'432};  // 128.0 KiB, linear_dw
+  matrix<real, tokens, heads * head_dim> d_k{base + 917'504};  // 128.0 KiB, linear_dw
+  matrix<real, tokens, heads * head_dim> d_v{base + 1'048'576};  // 128.0 KiB, linear_dw
+  matrix<real, tokens, hidden> d_h1{base + 1'179'648};  // 128.0 KiB, layer_norm_dw
 };
 
 inline void forward(const lane& on, const parameters<real>& w, const saved& s, at work, input x,
@@ -131,7 +131,7 @@ inline void backward_input(const lane& on, const parameters<real>& w, const save
     const halfway& mid, at work, input x, output dy, input dx) {
   // Size, and the kernels that write and read it:
   const matrix<real, tokens, heads * head_dim> d_o{work + 0};  // 128.0 KiB, linear_dx .. attention_grad
-  const workspace attention_grad_scratch{work + 131072};  // 128.5 KiB, attention_grad
+  const workspace attention_grad_scratch{work + 131'072};  // 128.5 KiB, attention_grad
   run(on, linear_dx{.dx = mid.d_up, .dy = dy, .w = w.w2});
   run(on, gelu_grad{.dx = mid.d_up, .dy = mid.d_up, .x = s.up});
   run(on, linear_dx{.dx = mid.d_h2, .dy = mid.d_up, .w = w.w1});
@@ -179,7 +179,7 @@ inline void backward(const lane& on, const parameters<real>& w, const parameters
 
 }  // namespace block_layer
 
-// ---- head: 33024 parameters per rank, 389.0 KiB kept per microbatch
+// ---- head: 33'024 parameters per rank, 389.0 KiB kept per microbatch
 namespace head_layer {
 
 constexpr std::size_t tokens = 256, hidden = 128, statistics = 2, vocab = 256, top = 1, sums = 2;
@@ -199,10 +199,10 @@ struct parameters {
 struct saved {
   at base;
   matrix<real, tokens, hidden> h{base + 0};  // 128.0 KiB, linear_dw
-  matrix<wide, tokens, statistics> n_statistics{base + 131072};  // 2.0 KiB, layer_norm_dw
-  matrix<real, tokens, vocab> logits{base + 133120};  // 256.0 KiB, linear_dw
-  matrix<wide, tokens, top> logits_row_max{base + 395264};  // 1.0 KiB, exp_sums_grad
-  matrix<wide, tokens, sums> exp_sums_out{base + 396288};  // 2.0 KiB, cross_entropy_grad
+  matrix<wide, tokens, statistics> n_statistics{base + 131'072};  // 2.0 KiB, layer_norm_dw
+  matrix<real, tokens, vocab> logits{base + 133'120};  // 256.0 KiB, linear_dw
+  matrix<wide, tokens, top> logits_row_max{base + 395'264};  // 1.0 KiB, exp_sums_grad
+  matrix<wide, tokens, sums> exp_sums_out{base + 396'288};  // 2.0 KiB, cross_entropy_grad
 };
 
 /// What the first half of backward keeps for the second: when it is last read there.

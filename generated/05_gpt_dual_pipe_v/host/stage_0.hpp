@@ -8,11 +8,11 @@ namespace gpt_dual_pipe_v::stage_0 {
 using namespace memory_0;
 
 constexpr embedding_layer::parameters<real> embedding{.own = {weights[0]},
-    .wte = {weights[413184]}};
+    .wte = {weights[413'184]}};
 constexpr embedding_layer::parameters<wide> d_embedding{.own = {gradients[0]},
-    .wte = {gradients[413184]}};
-constexpr block_layer::parameters<real> layers_0{.own = {weights[16384]}};
-constexpr block_layer::parameters<wide> d_layers_0{.own = {gradients[16384]}};
+    .wte = {gradients[413'184]}};
+constexpr block_layer::parameters<real> layers_0{.own = {weights[16'384]}};
+constexpr block_layer::parameters<wide> d_layers_0{.own = {gradients[16'384]}};
 
 /// What one microbatch keeps from its forward to its backward: 3.4 MiB.
 struct slot {
@@ -22,16 +22,16 @@ struct slot {
   block_layer::halfway layers_0_halfway;
 };
 constexpr slot slots[]{
-    {.embedding_out = {{7152128}}, .d_embedding_out = {{7807488}},
-        .layers_0 = {{7938560}}, .layers_0_halfway = {{17809920}}},
-    {.embedding_out = {{7283200}}, .d_embedding_out = {{7807488}},
-        .layers_0 = {{9912832}}, .layers_0_halfway = {{17809920}}},
-    {.embedding_out = {{7414272}}, .d_embedding_out = {{7807488}},
-        .layers_0 = {{11887104}}, .layers_0_halfway = {{17809920}}},
-    {.embedding_out = {{7676416}}, .d_embedding_out = {{7807488}},
-        .layers_0 = {{15835648}}, .layers_0_halfway = {{17809920}}},
-    {.embedding_out = {{7152128}}, .d_embedding_out = {{0}},
-        .layers_0 = {{7938560}}, .layers_0_halfway = {{0}}},
+    {.embedding_out = {{7'152'128}}, .d_embedding_out = {{7'807'488}},
+        .layers_0 = {{7'938'560}}, .layers_0_halfway = {{17'809'920}}},
+    {.embedding_out = {{7'283'200}}, .d_embedding_out = {{7'807'488}},
+        .layers_0 = {{9'912'832}}, .layers_0_halfway = {{17'809'920}}},
+    {.embedding_out = {{7'414'272}}, .d_embedding_out = {{7'807'488}},
+        .layers_0 = {{11'887'104}}, .layers_0_halfway = {{17'809'920}}},
+    {.embedding_out = {{7'676'416}}, .d_embedding_out = {{7'807'488}},
+        .layers_0 = {{15'835'648}}, .layers_0_halfway = {{17'809'920}}},
+    {.embedding_out = {{7'152'128}}, .d_embedding_out = {{0}},
+        .layers_0 = {{7'938'560}}, .layers_0_halfway = {{0}}},
 };
 
 inline void forward(const lane& on, const slot& s, at work, token_ids ids, block_layer::output y) {

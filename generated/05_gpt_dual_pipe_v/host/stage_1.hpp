@@ -16,11 +16,11 @@ struct slot {
   block_layer::halfway layers_1_halfway;
 };
 constexpr slot slots[]{
-    {.layers_1 = {{6345216}}, .layers_1_halfway = {{16216576}}},
-    {.layers_1 = {{10293760}}, .layers_1_halfway = {{16216576}}},
-    {.layers_1 = {{14242304}}, .layers_1_halfway = {{16216576}}},
-    {.layers_1 = {{10293760}}, .layers_1_halfway = {{17527296}}},
-    {.layers_1 = {{6345216}}, .layers_1_halfway = {{0}}},
+    {.layers_1 = {{6'345'216}}, .layers_1_halfway = {{16'216'576}}},
+    {.layers_1 = {{10'293'760}}, .layers_1_halfway = {{16'216'576}}},
+    {.layers_1 = {{14'242'304}}, .layers_1_halfway = {{16'216'576}}},
+    {.layers_1 = {{10'293'760}}, .layers_1_halfway = {{17'527'296}}},
+    {.layers_1 = {{6'345'216}}, .layers_1_halfway = {{0}}},
 };
 
 inline void forward(const lane& on, const slot& s, at work, block_layer::input x,

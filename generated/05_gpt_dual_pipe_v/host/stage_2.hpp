@@ -7,8 +7,8 @@ namespace gpt_dual_pipe_v::stage_2 {
 
 using namespace memory_1;
 
-constexpr block_layer::parameters<real> layers_2{.own = {weights[198272]}};
-constexpr block_layer::parameters<wide> d_layers_2{.own = {gradients[198272]}};
+constexpr block_layer::parameters<real> layers_2{.own = {weights[198'272]}};
+constexpr block_layer::parameters<wide> d_layers_2{.own = {gradients[198'272]}};
 
 /// What one microbatch keeps from its forward to its backward: 3.1 MiB.
 struct slot {
@@ -16,9 +16,9 @@ struct slot {
   block_layer::halfway layers_2_halfway;
 };
 constexpr slot slots[]{
-    {.layers_2 = {{8319488}}, .layers_2_halfway = {{16216576}}},
-    {.layers_2 = {{12268032}}, .layers_2_halfway = {{16216576}}},
-    {.layers_2 = {{6345216}}, .layers_2_halfway = {{0}}},
+    {.layers_2 = {{8'319'488}}, .layers_2_halfway = {{16'216'576}}},
+    {.layers_2 = {{12'268'032}}, .layers_2_halfway = {{16'216'576}}},
+    {.layers_2 = {{6'345'216}}, .layers_2_halfway = {{0}}},
 };
 
 inline void forward(const lane& on, const slot& s, at work, block_layer::input x,

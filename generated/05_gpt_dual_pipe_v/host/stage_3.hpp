@@ -7,11 +7,11 @@ namespace gpt_dual_pipe_v::stage_3 {
 
 using namespace memory_0;
 
-constexpr block_layer::parameters<real> layers_3{.own = {weights[214656]}};
-constexpr block_layer::parameters<wide> d_layers_3{.own = {gradients[214656]}};
-constexpr head_layer::parameters<real> head{.own = {weights[412928]}, .wte = {weights[413184]}};
-constexpr head_layer::parameters<wide> d_head{.own = {gradients[412928]},
-    .wte = {gradients[413184]}};
+constexpr block_layer::parameters<real> layers_3{.own = {weights[214'656]}};
+constexpr block_layer::parameters<wide> d_layers_3{.own = {gradients[214'656]}};
+constexpr head_layer::parameters<real> head{.own = {weights[412'928]}, .wte = {weights[413'184]}};
+constexpr head_layer::parameters<wide> d_head{.own = {gradients[412'928]},
+    .wte = {gradients[413'184]}};
 
 /// What one microbatch keeps from its forward to its backward: 3.9 MiB.
 struct slot {
@@ -23,14 +23,14 @@ struct slot {
   head_layer::halfway head_halfway;
 };
 constexpr slot slots[]{
-    {.layers_3 = {{13861376}}, .layers_3_halfway = {{17809920}},
-        .layers_3_out = {{7545344}}, .d_layers_3_out = {{7807488}}, .head = {{19776000}},
-        .head_halfway = {{20174336}}},
-    {.layers_3 = {{7938560}}, .layers_3_halfway = {{17809920}},
-        .layers_3_out = {{7152128}}, .d_layers_3_out = {{7807488}}, .head = {{19776000}},
-        .head_halfway = {{20174336}}},
-    {.layers_3 = {{7938560}}, .layers_3_halfway = {{0}},
-        .layers_3_out = {{7152128}}, .d_layers_3_out = {{0}}, .head = {{19776000}},
+    {.layers_3 = {{13'861'376}}, .layers_3_halfway = {{17'809'920}},
+        .layers_3_out = {{7'545'344}}, .d_layers_3_out = {{7'807'488}}, .head = {{19'776'000}},
+        .head_halfway = {{20'174'336}}},
+    {.layers_3 = {{7'938'560}}, .layers_3_halfway = {{17'809'920}},
+        .layers_3_out = {{7'152'128}}, .d_layers_3_out = {{7'807'488}}, .head = {{19'776'000}},
+        .head_halfway = {{20'174'336}}},
+    {.layers_3 = {{7'938'560}}, .layers_3_halfway = {{0}},
+        .layers_3_out = {{7'152'128}}, .d_layers_3_out = {{0}}, .head = {{19'776'000}},
         .head_halfway = {{0}}},
 };
 

@@ -1,6 +1,6 @@
 # Tests of the host runtime core.
 add_executable(rankc_runtime_host_test
-  runtime/core/packed_times_test.cpp runtime/core/progress_test.cpp
+  runtime/core/packed_times_test.cpp runtime/core/progress_test.cpp runtime/core/parameter_tables_test.cpp runtime/core/rank_tables_test.cpp
   runtime/core/host/blas_buffers_test.cpp
   runtime/core/host/activation_test.cpp runtime/core/host/attention_test.cpp runtime/core/host/attention_setting_test.cpp runtime/core/host/concurrent_lanes_test.cpp
   runtime/core/host/carrier_test.cpp runtime/core/host/cross_entropy_test.cpp
