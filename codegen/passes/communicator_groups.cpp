@@ -22,7 +22,7 @@ constexpr const char *on_compute = "compute", *on_overlap = "overlap", *on_gathe
 
 /// The coordinate of ranks along the dense axes that an axis joins.
 /// Errors: std::logic_error if they are not neighbours in the mesh, because a coordinate is one digit.
-runtime::coordinate along(const layout& mesh, axis a) {
+runtime::coordinate coordinate_along(const layout& mesh, axis a) {
   const group_shape ranks(mesh.dense(), parts_of(a));
   if (ranks.end() - ranks.begin() > 1)
     throw std::logic_error(fmt::format("the ranks along {} have no single stride", name(a)));
@@ -49,11 +49,11 @@ std::vector<runtime::place_word> words_of_place(const layout& mesh, axis across)
         role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
         (a == axis::dp_shard && d.dp_shard == 1))
       continue;
-    words.push_back({role_name(role_along(a)), along(mesh, a)});
+    words.push_back({role_name(role_along(a)), coordinate_along(mesh, a)});
   }
   for (const auto& [part, other] : {std::pair(axis::ring, axis::ulysses), {axis::ulysses, axis::ring}})
     if (across == part && ranks_along(d, other) > 1)
-      words.push_back({row(other).name.data(), along(mesh, other)});
+      words.push_back({row(other).name.data(), coordinate_along(mesh, other)});
   return words;
 }
 
@@ -142,11 +142,11 @@ std::vector<communicator_group> list_communicator_groups(const lowered& l) { ret
 
 runtime::rank_rule coordinates_of_ranks(const parallel_dims& d) {
   const layout mesh(d);
-  return {.pp = along(mesh, axis::pp),
-          .dp = along(mesh, axis::batch),
-          .tp = along(mesh, region_axis),
-          .cp = along(mesh, axis::cp),
-          .ep = repeats_tokens(d) ? along(mesh, axis::ep) : runtime::coordinate{}};
+  return {.pp = coordinate_along(mesh, axis::pp),
+          .dp = coordinate_along(mesh, axis::batch),
+          .tp = coordinate_along(mesh, region_axis),
+          .cp = coordinate_along(mesh, axis::cp),
+          .ep = repeats_tokens(d) ? coordinate_along(mesh, axis::ep) : runtime::coordinate{}};
 }
 
 }  // namespace rankc::codegen

@@ -213,6 +213,8 @@ std::vector<setting> settings(const row& r) {
   std::vector<setting> all{small(r), fitted(r, one_token, 0, 1), fitted(r, ones, 0, 0)};
   for (sizes large : {past_tiles, tiles}) {
     if (r.is->sequences || r.is->pooled || r.is->shares) large['t'] = 2;
+    // w of attention: elements of a value's head, which the kernels of tiles take as large as a key's.
+    if (r.is->sequences) large['w'] = large['d'] % 64 == 0 ? large['d'] : 39;
     all.push_back(fitted(r, large, 150, 8));
   }
   return all;
