@@ -61,8 +61,7 @@ void check_inputs(const program& p) {
       if (known.insert(row).second && row != *known.rbegin())
         throw refusal(
             "RC7797: rank {} begins with {} from row {} on, and an earlier rank, which runs the same "
-            "program, "
-            "from row {} on; expected the rows of an earlier rank, or later rows",
+            "program, from row {} on; expected the rows of an earlier rank, or later rows",
             number, name_of(*placed.front().what), row, *known.rbegin());
     }
   }
