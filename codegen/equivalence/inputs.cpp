@@ -51,8 +51,7 @@ void check_neighbours(int rank, const placed_input& before, const placed_input& 
 }  // namespace
 
 void check_inputs(const program& p) {
-  std::map<std::pair<int, input_name>, std::set<std::int64_t>>
-      first_rows;  // of the ranks of each program so far
+  std::map<std::pair<int, input_name>, std::set<std::int64_t>> first_rows;  // by program and input
   for (std::size_t r = 0; r < p.ranks.size(); ++r) {
     const int number = p.number_of(static_cast<int>(r));
     for (const auto& [input, placed] : inputs_of(p.ranks[r])) {
