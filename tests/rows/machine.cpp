@@ -66,14 +66,15 @@ values random_port(const machine& on, const row& r, std::size_t port, const sett
   std::mt19937 generator(seed * 97u + static_cast<unsigned>(port));
   values v(count(r, port, s));
   const auto below = static_cast<unsigned>(s.first + s.size.at('v') + 3);
+  const bool reads_labels = r.op->find("count") >= 0;
   const bool positive =
       r.is->ports[port].name == "sums" || r.is->ports[port].name == "whole" ||
-      r.is->ports[port].name == "count" ||
+      r.is->ports[port].name == "count" || (r.is->ports[port].name == "weights" && reads_labels) ||
       ((r.op == &ops::normalize || r.op == &ops::normalize_grad) && r.is->ports[port].name == "x");
   if (const std::string& name = r.is->ports[port].name;
       name == "chosen" || name == "places" || name == "offsets")
     return random_order(r, port, s, generator);
-  const double first = r.op->find("count") >= 0 ? -3 : 0;  // indices: a negative label is ignored
+  const double first = reads_labels ? -3 : 0;  // indices: a negative label is ignored
   if (r.is->ports[port].name == "starts") return random_starts(v.size(), s.seq(), generator);
   for (double& x : v) {
     const double unit = static_cast<double>(generator()) / 4294967296.0;  // [0, 1)
