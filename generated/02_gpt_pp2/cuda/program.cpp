@@ -13,7 +13,7 @@ namespace gpt_pp2 {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 11,
+static_assert(rankc::runtime::interface_version == 12,
               "this program was generated for another runtime");
 
 // Rank = pp. Each coordinate has a size and a stride.
@@ -41,7 +41,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 const rankc::runtime::description about{
-    .interface_version = 11,
+    .interface_version = 12,
     .name = "gpt_pp2",
     .plan_hash = 0x230f70e84c232f5d,
     .type = dtype::f32,

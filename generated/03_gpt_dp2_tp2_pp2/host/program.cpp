@@ -13,7 +13,7 @@ namespace gpt_dp2_tp2_pp2 {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 11,
+static_assert(rankc::runtime::interface_version == 12,
               "this program was generated for another runtime");
 
 // Rank = 4 pp + 2 dp + tp. Each coordinate has a size and a stride.
@@ -51,7 +51,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 const rankc::runtime::description about{
-    .interface_version = 11,
+    .interface_version = 12,
     .name = "gpt_dp2_tp2_pp2",
     .plan_hash = 0xa12657bdd614f1ee,
     .type = dtype::f32,

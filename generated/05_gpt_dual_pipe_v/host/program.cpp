@@ -13,7 +13,7 @@ namespace gpt_dual_pipe_v {
 
 namespace {
 
-static_assert(rankc::runtime::interface_version == 11,
+static_assert(rankc::runtime::interface_version == 12,
               "this program was generated for another runtime");
 
 // Rank = pp. Each coordinate has a size and a stride.
@@ -40,7 +40,7 @@ void (*const evaluate[])(rank&){pipeline_0::evaluate, pipeline_1::evaluate};
 }  // namespace
 
 const rankc::runtime::description about{
-    .interface_version = 11,
+    .interface_version = 12,
     .name = "gpt_dual_pipe_v",
     .plan_hash = 0x8753a09521a36d80,
     .type = dtype::f32,

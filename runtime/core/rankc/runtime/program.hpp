@@ -17,7 +17,7 @@
 namespace rankc::runtime {
 
 /// The version that generated text asserts, so that old text does not compile against a new runtime.
-inline constexpr int interface_version = 11;
+inline constexpr int interface_version = 12;
 
 /// A byte offset into a rank's arena.
 struct at {
