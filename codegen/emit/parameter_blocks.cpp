@@ -83,8 +83,8 @@ std::size_t count_of_layer(parameters p) {
       p.begin());
 }
 
-/// Whether a layer continues a block: its number is the next one, its rows are equal, and it lies as far behind
-/// the layer before it as all others.
+/// Whether a layer continues a block: its number is the next one, its rows are equal, and its distance from
+/// the layer before is that of all others.
 bool continues(const block& b, const std::string& rows, std::size_t first, int layer) {
   if (b.first_layer < 0 || layer != b.first_layer + b.layers || rows != b.rows || first <= b.first)
     return false;
@@ -118,7 +118,7 @@ std::string text_of(const block& b, std::size_t rows) {
 }  // namespace
 
 std::string parameter_blocks_text(const lowered& l) {
-  std::vector<std::string> rows;  // of distinct layers
+  std::vector<std::string> rows;  // without repetition
   std::string tables;
   bool has_experts = false;
   for (const pipeline_rank& r : l.ranks) {

@@ -170,9 +170,9 @@ std::vector<alteration> of_parts() {
 std::vector<alteration> of_tables(bool has_copy) {
   const std::string tables = "the offsets in its tables";
   std::vector<alteration> list{
-      {"a parameter's element", matched("(\"layers\\.0\\.wq\", [^}]*, )0(, fill)", "$1 16$2"), tables},
-      {"a parameter's name", matched("\"layers\\.0\\.wq\"", "\"layers.0.wk\""), tables},
-      {"a parameter left out", matched("\\{\"layers\\.0\\.wq\"[^}]*\\},", ""), tables},
+      {"a parameter's element", matched("(\"layers\\.#\\.wq\", [^}]*, )0(, fill)", "$1 16$2"), tables},
+      {"a parameter's name", matched("\"layers\\.#\\.wq\"", "\"layers.#.wk\""), tables},
+      {"a parameter left out", matched("\\{\"layers\\.#\\.wq\"[^}]*\\},", ""), tables},
       {"the first moments", matched("(\\.first_moment = \\{)", "$1 256 + "), tables},
       {"the weights", matched("(\\.weights = \\{)", "$1 256 + "), tables},
       {"another order of sums", matched("(\\.deterministic = )false", "$1 true"), "`deterministic` differ"},

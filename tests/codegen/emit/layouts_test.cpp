@@ -61,7 +61,7 @@ TEST_CASE("pipeline coordinates with equal lanes share the table") {
   const lowered l = lower(plan, dtype::f32);
   const std::map<std::string, std::string> files = emit_layouts(l, std::vector<kept_logits>(8));
   const std::string& text = files.at("layouts.hpp");
-  CHECK(count(text, "constexpr lane_row lanes_") == 3);  // of the first, the last, and all between them
+  CHECK(count(text, "constexpr lane_row lanes_") == 3);  // the first has one, the last, and all between them
   CHECK(count(text, ".lanes = lanes_1") == 6);
   CHECK(count(text, "{.arena_bytes = ") == 8);
   CHECK(count(files.at("calls.hpp"), "constexpr call_row calls_") == 3);

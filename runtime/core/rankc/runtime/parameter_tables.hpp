@@ -10,8 +10,8 @@
 
 namespace rankc::runtime {
 
-/// The parameters of consecutive layers, or of no numbered layer. The first '#' in a row's name stands for the
-/// layer's number. A row's `element` counts from the block's first element in the first layer.
+/// The parameters of consecutive layers, or of no numbered layer. The first '#' in a row's name stands for
+/// the layer's number. A row's `element` counts from the block's first element in the first layer.
 /// Units: `first` and `stride` are elements of a region; `stride` is from one layer to the next.
 struct parameter_block {
   std::span<const parameter> rows;

@@ -36,8 +36,8 @@ struct place_word {
 struct group_communicator {
   const char* name;  // without coordinates: "activations 0 -> 1"
   runtime::over over;
-  const char* lane;              // of all its ranks; for two ranks, of the first
-  const char* second_lane = "";  // of the second of two ranks
+  const char* lane;              // all ranks use it; of two ranks, the first
+  const char* second_lane = "";  // the second of two ranks uses it
   int first = -1, second = -1;   // places of the two ranks in the group; -1: the whole group
 };
 
