@@ -44,8 +44,8 @@ std::vector<runtime::place_word> words_of_place(const layout& mesh, axis across)
                         across == (d.cp_weights == cp_weights::shard ? axis::fsdp : axis::replicas);
   std::vector<runtime::place_word> words;
   for (const axis a : listed_axes) {
-    if (row(a).lowered == lowered_values::nothing ||
-        (row(a).fills != fills::world && !(a == axis::ep && repeats_tokens(d))) ||
+    if (rankc::row(a).lowered == lowered_values::nothing ||
+        (rankc::row(a).fills != fills::world && !(a == axis::ep && repeats_tokens(d))) ||
         role_along(a) == role_over(across) || (a == axis::cp && (spans_cp || d.cp == 1)) ||
         (a == axis::dp_shard && d.dp_shard == 1))
       continue;
@@ -53,7 +53,7 @@ std::vector<runtime::place_word> words_of_place(const layout& mesh, axis across)
   }
   for (const auto& [part, other] : {std::pair(axis::ring, axis::ulysses), {axis::ulysses, axis::ring}})
     if (across == part && ranks_along(d, other) > 1)
-      words.push_back({row(other).name.data(), coordinate_along(mesh, other)});
+      words.push_back({rankc::row(other).name.data(), coordinate_along(mesh, other)});
   return words;
 }
 
