@@ -22,7 +22,7 @@ constexpr rule_text texts[]{
      "Take degrees that divide the world: tp = 1, 2, 4 or 8; or another world: 6 or 9."},
     {103, "every axis above 1 is lowered in this version",
      "Between groups of ranks that exchange heads, keys and values pass around a ring. With expert_layout = "
-     "independent, etp is 1 and cp_weights is shard.",
+     "independent, experts are not sharded along their columns, and cp_weights is shard.",
      "They can be declared, so that plans keep their spelling, but no pass lowers them yet. A plan that used "
      "them would compile to something else than it says. Groups that exchange heads and gather keys and "
      "values are among them. Where ep is above 1, tp shards the tokens (sequence_parallel), with "

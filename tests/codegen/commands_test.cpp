@@ -107,6 +107,7 @@ TEST_CASE("what is not compared with the model is said of every program that is 
   rankc::op& first = plan.on_one_device[1].ops[0];
   rankc::op_row own = *first.kind;
   own.name = "an_op_of_the_users";
+  own.header = "users.hpp";
   own.dual = nullptr;
   first.kind = &own;
   const scratch files;

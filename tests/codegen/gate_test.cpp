@@ -92,6 +92,7 @@ TEST_CASE("a program with an op that has no facts passes, and the gate says that
   rankc::op& first = plan.on_one_device[1].ops[0];
   rankc::op_row own = *first.kind;
   own.name = "an_op_of_the_users";
+  own.header = "users.hpp";
   own.dual = nullptr;
   first.kind = &own;
   CHECK(said_in(check_or_throw(l).not_compared) == said{7745, {"an_op_of_the_users", "it has no dual"}});

@@ -262,7 +262,7 @@ const std::vector<published_case> megatron_cases{
      "operand sums is head: exp_sums without words 16..31",
      [](subject& s) { leave_out(s, "all_reduce of exp_sums"); }},
     {"M 2: a shard of the logits taken for other words", llama, 7425,
-     "its words begin at 0; operand logits has words 16..31",
+     "the call gives words the first index 0; operand logits has words 16..31",
      [](subject& s) {
        for (const int r : {1, 3})
          for (view& v : first(s, r, "0F0: head: exp_sums", "exp_sums").views) v.first = 0;

@@ -124,7 +124,7 @@ TEST_CASE("a program that does not tell ranks that all weights are 0 is refused"
   for (const char* layout : {"one", "dp2", "eight"}) {
     CAPTURE(std::string(layout));
     CHECK(is_refused_as(reason_without(layout, "no labels", false),
-                        "RC7792: the norm lacks the number of labels"));
+                        "RC7792: the norm lacks the term that makes ranks skip a step without labels"));
   }
 }
 

@@ -30,7 +30,7 @@ pipeline rank 0: 24.9 MiB per rank
   saved: 4 x 3.8 MiB
   between stages: 2 x 256.0 KiB
   temporaries 1.5 MiB
-  beside these, at most 3.45 GiB for CUDA and NCCL
+  plus at most 3.45 GiB for CUDA and NCCL
   phase     communication  over          count  tensors     elements type         sent
   forward   send           pp                4        4       262144 f32       1.0 MiB
   backward  receive        pp                4        4       262144 f32           0 B
@@ -45,7 +45,7 @@ pipeline rank 1: 17.6 MiB per rank
   saved: 1 x 772.0 KiB
   between stages: 3 x 256.0 KiB
   temporaries 1.5 MiB
-  beside these, at most 3.45 GiB for CUDA and NCCL
+  plus at most 3.45 GiB for CUDA and NCCL
   phase     communication  over          count  tensors     elements type         sent
   forward   receive        pp                4        4       262144 f32           0 B
   backward  send           pp                4        4       262144 f32       1.0 MiB

@@ -30,7 +30,7 @@ pipeline rank 0: 8.7 MiB per rank
   saved: 4 x 1.1 MiB
   between stages: 2 x 64.0 KiB
   temporaries 512.0 KiB
-  beside these, at most 4.45 GiB for CUDA and NCCL
+  plus at most 4.45 GiB for CUDA and NCCL
   phase     communication  over          count  tensors     elements type         sent
   forward   send           pp                4        4        65536 f32     256.0 KiB
   forward   all_gather     tp               16       16       524288 f32       1.0 MiB
@@ -52,7 +52,7 @@ pipeline rank 1: 6.5 MiB per rank
   saved: 1 x 260.0 KiB
   between stages: 3 x 64.0 KiB
   temporaries 512.0 KiB
-  beside these, at most 4.45 GiB for CUDA and NCCL
+  plus at most 4.45 GiB for CUDA and NCCL
   phase     communication  over          count  tensors     elements type         sent
   forward   receive        pp                4        4        65536 f32           0 B
   forward   all_gather     tp               20       20       655360 f32       1.2 MiB

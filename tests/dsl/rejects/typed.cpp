@@ -832,8 +832,8 @@ struct turned_on_the_way : layer {
   }
 };
 inline constexpr auto positions_of_another_rank = on_ring<turned_on_the_way>;
-// error: RC210: typed.cpp:@turned_on_the_way@: rope: the value's tokens have been shifted by 1 ranks; expected
-//        the rank's own (shift and ring_attention take others')
+// error: RC210: typed.cpp:@turned_on_the_way@: rope: the value's tokens have been shifted by 1 ranks;
+//        expected the rank's own (shift and ring_attention take others')
 static_assert(valid<positions_of_another_rank>);
 
 struct residual_of_another : layer {
