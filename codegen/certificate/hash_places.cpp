@@ -50,12 +50,15 @@ std::uint64_t hash_of_kept(const op& begin) {
   return all;
 }
 
-/// The sum of the hashes of the declared inputs, each by its place in the first microbatch.
+/// The sum of the hashes of the declared inputs, each by its first byte.
 std::uint64_t hash_of_inputs(const op& begin) {
   std::map<std::string, std::size_t> first;
   for (std::size_t i = 0; i < std::min(begin.holds.size(), begin.writes.size()); ++i)
-    if (begin.holds[i].kind == holding_kind::input)
-      first.try_emplace(begin.holds[i].name, begin.writes[i].begin);
+    if (begin.holds[i].kind == holding_kind::input) {
+      const std::size_t byte = begin.writes[i].begin;
+      const auto [known, is_new] = first.try_emplace(begin.holds[i].name, byte);
+      if (!is_new) known->second = std::min(known->second, byte);
+    }
   std::uint64_t all = 0;
   for (const auto& [name, place] : first) all += runtime::hash_of_input(name, place);
   return all;

@@ -39,7 +39,7 @@ std::string_view life_of(kept what) {
     case kept::gradient:
       break;
   }
-  return "from the sender's action to the receiver's";
+  return "from its action or arrival to its last reader";
 }
 
 class map_of_rank {
@@ -88,15 +88,12 @@ class map_of_rank {
       add(a_.ropes[t].where, a_.ropes[t].bytes, "rotary angles", always);
     for (const placed_input& i : r_.inputs)
       if (i.read)
-        add(i.where, bytes_of_input(*l_.plan, i.is, l_.real_bytes(), l_.wide_bytes()) * microbatches(i),
-            std::string(i.is.name), in_step);
+        add(i.where, bytes_in_step(*l_.plan, i.is, l_.real_bytes(), l_.wide_bytes()), std::string(i.is.name),
+            in_step);
     add(a_.routers, a_.routers_bytes * static_cast<std::size_t>(l_.plan->actions.microbatches), "routers",
         in_step);
     add(a_.loss, l_.wide_bytes(), "loss", in_step);
     if (l_.trains()) add(a_.norm, l_.wide_bytes(), "norm", "from the first sum of squares to the update");
-  }
-  std::size_t microbatches(const placed_input& i) const {
-    return i.is.computed ? 1 : static_cast<std::size_t>(l_.plan->actions.microbatches);
   }
 
   const lowered& l_;

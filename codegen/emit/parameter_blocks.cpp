@@ -37,13 +37,14 @@ struct numbered_name {
   int layer = -1;  // -1: the name has no number
 };
 
-/// "layers.12.wq" is "layers.#.wq" of layer 12.
+/// "layers.12.wq" is "layers.#.wq" of layer 12. A number that is not written as a layer's, such as 00, stays.
 numbered_name number_in(const std::string& name) {
   for (std::size_t at = 0; at < name.size(); at = std::min(name.find('.', at), name.size() - 1) + 1) {
     const char* const end = name.data() + std::min(name.find('.', at), name.size());
     int layer = 0;
     const auto read = std::from_chars(name.data() + at, end, layer);
-    if (read.ec == std::errc() && read.ptr == end)
+    const std::string_view word(name.data() + at, end);
+    if (read.ec == std::errc() && layer >= 0 && word == std::to_string(layer))
       return {name.substr(0, at) + "#" + std::string(end, name.data() + name.size()), layer};
   }
   return {name};

@@ -221,8 +221,9 @@ void cell::bind_sequences(const attributes& with) {
 }
 
 /// Checks that queries are of the rank that the op assumes, and that keys are of the rank `number` places
-/// before it. The result is a part over the keys of the one that queries of the other see, or over these
-/// queries. The step of a rank's own keys counts as present all positions that add nothing in any step.
+/// before it. A result for queries is a part over the keys that some of them see. A gradient of keys is a
+/// part over the queries that see some of them. The step of a rank's own keys also counts all positions that
+/// add nothing in any step.
 void cell::check_ring(std::int64_t first, const attributes& with) {
   const std::size_t t = slot('t'), u = slot('u');
   const std::int64_t tokens = range[t].size(), whole = with.rows * with.seq;

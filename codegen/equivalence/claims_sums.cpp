@@ -123,8 +123,9 @@ std::vector<content> claims::update(const std::vector<const content*>& given, bo
                   name, of.shape.size());
   if (of.balances.any() && gradient.in_bf16)
     throw refusal(
-        "RC7793: {} is balanced by numbers of choices that were sent in bf16, which has whole numbers up to "
-        "256; expected f32",
+        "RC7793: {} is balanced by numbers of choices that were sent in bf16, which has all whole numbers "
+        "only "
+        "up to 256; expected f32",
         name);
   ++updates_;
   bf16_weights_ |= given[0]->type == element_type::bf16;

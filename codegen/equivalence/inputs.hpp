@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that a program begins with its inputs where the loader puts them.
+// Checks the order in which a program begins with its inputs. It does not relate the rows of one input to
+// those of another, nor a rank to its place in the mesh.
 #pragma once
 #include <rankc/codegen/program.hpp>
 

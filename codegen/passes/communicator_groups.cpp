@@ -5,7 +5,6 @@
 #include <rankc/mesh/axes_check.hpp>
 
 #include <algorithm>
-#include <span>
 #include <stdexcept>
 
 #include "edges.hpp"

@@ -30,7 +30,7 @@ struct communicator_group {
 /// come with the groups of their pipeline. The lanes of the pipeline ranks must be known.
 std::vector<communicator_group> list_communicator_groups(const lowered&);
 
-/// The coordinates of ranks that rows of ranks have.
+/// The coordinates that a rank's row in the program has.
 runtime::rank_rule coordinates_of_ranks(const parallel_dims&);
 
 }  // namespace rankc::codegen

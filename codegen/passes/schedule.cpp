@@ -334,8 +334,8 @@ class builder {
     issue(i);
   }
 
-  /// Without labels in the step, the pipeline rank of the last stage adds minus infinity to the norm. The sum
-  /// over pp then makes every rank skip the step.
+  /// If the step has no labels, or only labels of weight 0, the pipeline rank of the last stage adds minus
+  /// infinity to the norm. The sum over pp then makes every rank skip the step.
   void skip_unlabeled() {
     const bool tells = std::any_of(r_.stages.begin(), r_.stages.end(),
                                    [](const stage_plan& s) { return s.last && !s.copy; });

@@ -516,8 +516,9 @@ constexpr rule_text texts[]{
      "training{.token_weights = true, ...}",
      "Call cross_entropy(logits, c), or give an op of your own token_weights(c) and label_count(c), which is "
      "the sum of the weights."},
-    {273, "the weights of labels are read", "In a plan with token_weights some layer reads the weights.",
-     "The runtime asks for a weight for each token. If no loss reads them, they change nothing.",
+    {273, "the weights of labels are read",
+     "In a plan with token_weights some layer reads the sum of the weights.",
+     "The runtime asks for a weight for each token. If no loss is divided by their sum, they change nothing.",
      "A model without tokens, with training{.token_weights = true, ...}",
      "Call cross_entropy(logits, c), or leave out token_weights. A model of dense features declares an input "
      "for its weights, and gives it to a loss of its own."},

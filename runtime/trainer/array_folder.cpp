@@ -4,6 +4,8 @@
 #include "ignored_label.hpp"
 
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/label_weights.hpp>
+#include <rankc/trainer/token_weights.hpp>
 
 #include <fmt/ranges.h>
 #include <algorithm>
@@ -34,6 +36,15 @@ bool has_shape(const npy_file& file, std::vector<std::uint64_t> wanted) {
 
 }  // namespace
 
+/// Errors: failure (1) if the folder has weights of labels that the plan does not read.
+void refuse_other_weights(const std::filesystem::path& folder, const description& about) {
+  const std::filesystem::path weights = folder / (std::string(name_of_weights) + ".npy");
+  const std::vector<input_row> inputs = inputs_of(about);
+  const bool is_read = std::ranges::any_of(
+      inputs, [](const input_row& i) { return std::string_view(i.name) == name_of_weights; });
+  if (!is_read && std::filesystem::exists(weights)) refuse_weights(weights.string());
+}
+
 std::size_t count_of_sample(const description& about, const input_row& input) {
   return (input.rows == input_rows::token ? static_cast<std::size_t>(about.seq) : 1) *
          static_cast<std::size_t>(input.width);
@@ -51,6 +62,7 @@ array_folder::array_folder(const std::filesystem::path& folder, const descriptio
     open(folder, token_row("targets", about), about);
     arrays_.back().ignored = ignored_label_of(about);
   }
+  refuse_other_weights(folder, about);
   for (const input_row& input : inputs_of(about)) {
     open(folder, input, about);
     arrays_.back().has_weights = has_weights_of_labels(about, input);

@@ -55,10 +55,7 @@ void check_weights(const opened_source& source, const description& about) {
   if (!about.token_weights) {
     const token_weights* const found = source.tokens ? source.tokens->first_weights() : nullptr;
     if (found == nullptr) return;
-    throw failure(1,
-                  "RC6268: {} has weights of labels, but this plan has none; give it "
-                  "training{.token_weights = true}, or remove the file",
-                  found->name());
+    refuse_weights(found->name());
   }
   const std::string without =
       source.tokens ? source.tokens->file_without_weights() : source_text(source.from);

@@ -19,10 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The size below which a file is checked completely when it is opened.
-/// Units: bytes.
-constexpr std::size_t checked_whole = std::size_t{1} << 28;
-
 /// True if a file in a folder is a token file.
 bool is_token_file(const fs::path& file) {
   if (file.extension() != ".bin") return false;
@@ -146,8 +142,8 @@ void token_stream::add_megatron(mapped_file file, const fs::path& index_file) {
                   *mask);
   if (const auto weights = beside_tokens(file.name(), ".weights"))
     throw failure(1,
-                  "RC6266: {} is beside a file of Megatron, and weights are read beside a .bin of llm.c "
-                  "alone; remove it, or make a .bin of llm.c of these tokens",
+                  "RC6266: {} has weights next to a file of Megatron, but only a .bin of llm.c may have "
+                  "weights; remove it, or make a .bin of llm.c of these tokens",
                   *weights);
   const megatron_index index = read_megatron_index(index_file, file.bytes().size());
   indexes_.push_back(index_file);

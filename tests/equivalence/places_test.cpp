@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "../example_plans.hpp"
+#include "certificate/hash_places.hpp"
 #include "plans.hpp"
 #include "refused.hpp"
 
@@ -216,6 +217,22 @@ TEST_CASE("the microbatches of an input lie in another order than the loader fil
   check_refused(trained(), 7795, exchanged(0, holding_kind::ids));
   check_refused(trained(), 7795, exchanged(1, holding_kind::targets));
   check_refused(evaluated(), 7795, exchanged(0, holding_kind::ids));
+}
+
+TEST_CASE("the hash of a declared input has its first byte, in whatever order its microbatches are listed") {
+  const auto hash_of = [](std::initializer_list<std::size_t> places) {
+    rankc::codegen::op begin;
+    begin.kind = rankc::codegen::op_kind::begin;
+    for (const std::size_t place : places) {
+      begin.holds.push_back({.kind = holding_kind::input, .name = "features"});
+      begin.writes.push_back({.begin = place, .end = place + 256});
+    }
+    rank_program p;
+    p.ops = {begin};
+    return rankc::codegen::hashed_places_of(p, {}).inputs;
+  };
+  CHECK(hash_of({512, 256}) == hash_of({256, 512}));
+  CHECK(hash_of({512, 256}) != hash_of({512, 768}));
 }
 
 TEST_CASE("a rank begins with the rows that the loader gives to another rank") {

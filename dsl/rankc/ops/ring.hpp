@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ring attention. Keys and values are sent around a ring of ranks. In each step a rank computes attention of
-// its queries to one rank's keys: first its own, then those of the previous rank, and so on. With a window,
-// keys are sent only to the neighbours whose queries may see them, in both directions. The result of a step
-// is a softmax over these keys and its log-sum-exp. The results are merged in the order of the steps.
+// its queries to one rank's keys: first its own, then those of the previous rank, and so on. With a window
+// that reaches fewer than all ranks, keys are sent only to the neighbours whose queries may see them, in both
+// directions. The result of a step is a softmax over these keys and its log-sum-exp. The results are merged
+// in the order of the steps.
 // Backward recomputes each step's scores from the log-sum-exp of the merged result. It sends keys and values
 // again, and their gradients back to the rank of the keys.
 // Source: ring attention (Liu et al. 2023), with zig-zag chunks (Zhu 2024); step rule as in Megatron-LM.
@@ -94,7 +95,7 @@ constexpr value_pair sent_on(trace& t, value_pair kv, const op_row& shifts, int 
 }
 /// Keys and values of one backward step, from those of the step in forward. Around a whole ring they travel
 /// in the opposite direction, so that each shift brings the keys of the next backward step. With a window
-/// they are sent as in forward.
+/// that reaches fewer than all ranks they are sent as in forward.
 constexpr value_pair sent_again(trace& t, value_pair kv, const attributes& with) {
   const int step = static_cast<int>(with.step);
   const ring_steps steps = steps_of_ring(with.attention.window, with.seq, with.ring);

@@ -128,8 +128,8 @@ inline constexpr int every_label_counts = std::numeric_limits<int>::min();
 ///   weights are all 0 changes nothing.
 /// Units: seq in tokens, global_batch in sequences per step; clip 0: no clipping; decay_steps 0: lr is
 ///        constant after the warm-up.
-/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, RC264, RC265, RC267, RC268, RC270,
-///         RC271 to RC273, from `check_batch`, `check_recipe`, `check_recompute` and `tuning`.
+/// Errors: RC220, RC233 to RC237, RC239, RC241 to RC249, RC259, RC264, RC265, RC267, RC268, RC270
+///         to RC273, from `check_batch`, `check_recipe`, `check_recompute` and `tuning`.
 struct training {
   int seq, global_batch;
   rankc::precision precision = bf16;

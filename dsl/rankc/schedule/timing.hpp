@@ -117,7 +117,7 @@ constexpr totals sum_up(const std::vector<rank_clock>& clocks) {
 
 /// The max-plus solution. `deliver(action, done)` returns when the next stage receives the result of an F, B
 /// or I. If `begin_of` and `end_of` are given, they receive the times of each action. A compiler runs this
-/// for hundreds of thousands of actions, like check_actions: plain pointers, and one call for each action.
+/// for hundreds of thousands of actions, like check_actions: plain pointers, and two calls for each action.
 template <class Deliver>
 class solver {
  public:

@@ -189,7 +189,8 @@ constexpr bool shards_features(const op& o, const type& x, types weights, axis a
   for (const type& w : weights) all &= w[a] == V(0);
   return all;
 }
-/// The rule of a norm: each rank has whole rows, and the same gain and shift.
+/// The rule of a norm: each rank has whole rows, and the same gain and shift. An axis may shard features and
+/// gains alike, but RC280 then requires that it has one rank.
 constexpr void norm(complaint& c, types in, type* out, const op& o) {
   const type& x = in[0];
   const types gain_and_shift = in.subspan(1);
@@ -212,8 +213,8 @@ constexpr void norm(complaint& c, types in, type* out, const op& o) {
   for (const type& w : gain_and_shift) per_feature(c, x, w);
   norm_eps(c, o);
 }
-/// The rule of a norm's gradient. It is linear in dy, with x and the statistics held. The gain is the same on
-/// every rank.
+/// The rule of a norm's gradient. It is linear in dy, with x and the statistics held. The gain is as in
+/// `norm`.
 constexpr void norm_gradient(complaint& c, types in, type* out, const op& o) {
   out[0] = in[0];
   for (axis a : axes)

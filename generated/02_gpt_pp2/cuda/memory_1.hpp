@@ -11,7 +11,7 @@
 //         6'881'792     7.5 MiB  2 x saved                     from a forward to its backward
 //        14'778'880   512.0 KiB  2 x outputs of layers         from a forward to its backward
 //        15'303'168   772.0 KiB  1 x saved                     from a forward to its backward
-//        16'093'696   768.0 KiB  3 x between stages            from the sender's action to the receiver's
+//        16'093'696   768.0 KiB  3 x between stages            from its action or arrival to its last reader
 //        16'880'128   512.0 KiB  chain                         from layer to layer of a backward
 //        17'404'416     1.0 MiB  work                          in a layer
 #pragma once

@@ -10,7 +10,7 @@
 //         7'139'584         4 B  norm                          from the first sum of squares to the update
 //         7'139'840     1.0 MiB  4 x outputs of layers         from a forward to its backward
 //         8'188'416    15.1 MiB  4 x saved                     from a forward to its backward
-//        23'982'592   512.0 KiB  2 x between stages            from the sender's action to the receiver's
+//        23'982'592   512.0 KiB  2 x between stages            from its action or arrival to its last reader
 //        24'506'880   512.0 KiB  chain                         from layer to layer of a backward
 //        25'031'168     1.2 MiB  work                          in a layer
 #pragma once

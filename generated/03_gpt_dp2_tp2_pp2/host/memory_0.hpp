@@ -10,7 +10,7 @@
 //         3'713'280         4 B  norm                          from the first sum of squares to the update
 //         3'713'536   256.0 KiB  4 x outputs of layers         from a forward to its backward
 //         3'975'680     4.3 MiB  4 x saved                     from a forward to its backward
-//         8'448'512   128.0 KiB  2 x between stages            from the sender's action to the receiver's
+//         8'448'512   128.0 KiB  2 x between stages            from its action or arrival to its last reader
 //         8'579'584   128.0 KiB  chain                         from layer to layer of a backward
 //         8'710'656   384.5 KiB  work                          in a layer
 #pragma once

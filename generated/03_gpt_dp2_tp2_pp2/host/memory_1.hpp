@@ -11,7 +11,7 @@
 //         3'455'488     2.1 MiB  2 x saved                     from a forward to its backward
 //         5'691'904   128.0 KiB  2 x outputs of layers         from a forward to its backward
 //         5'822'976   260.0 KiB  1 x saved                     from a forward to its backward
-//         6'089'216   192.0 KiB  3 x between stages            from the sender's action to the receiver's
+//         6'089'216   192.0 KiB  3 x between stages            from its action or arrival to its last reader
 //         6'285'824   128.0 KiB  chain                         from layer to layer of a backward
 //         6'416'896   384.5 KiB  work                          in a layer
 #pragma once

@@ -13,7 +13,7 @@
 //         7'807'488   128.0 KiB  1 x gradients of outputs      from layer to layer of a backward
 //         7'938'560     9.4 MiB  5 x saved                     from a forward to its backward
 //        17'809'920     1.2 MiB  1 x between halves of backward  between the halves of a backward
-//        19'120'640   640.0 KiB  5 x between stages            from the sender's action to the receiver's
+//        19'120'640   640.0 KiB  5 x between stages            from its action or arrival to its last reader
 //        19'776'000   389.0 KiB  1 x saved                     from a forward to its backward
 //        20'174'336   128.0 KiB  1 x between halves of backward  between the halves of a backward
 //        20'305'408   256.5 KiB  work                          in a layer

@@ -9,7 +9,7 @@
 //         6'344'960         4 B  norm                          from the first sum of squares to the update
 //         6'345'216     9.4 MiB  5 x saved                     from a forward to its backward
 //        16'216'576     2.5 MiB  2 x between halves of backward  between the halves of a backward
-//        18'838'016     1.2 MiB  10 x between stages           from the sender's action to the receiver's
+//        18'838'016     1.2 MiB  10 x between stages           from its action or arrival to its last reader
 //        20'148'736   256.5 KiB  work                          in a layer
 //        20'411'392    64.0 KiB  work_beside                   in a layer
 #pragma once

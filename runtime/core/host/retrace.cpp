@@ -6,40 +6,67 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace rankc::runtime::host {
 namespace {
 
+/// The numbers of an operand that were looked at.
+struct numbers_seen {
+  std::size_t all = 0, not_finite = 0;
+  void add(const numbers_seen& more) {
+    all += more.all;
+    not_finite += more.not_finite;
+  }
+};
+
 template <class T>
-std::size_t count_not_finite(const lane& on, const operand& o) {
+numbers_seen look_at(const lane& on, const operand& o) {
   const T* values = on.at<T>(o.where);
-  std::size_t count = 0;
+  numbers_seen seen{.all = o.rows * o.columns};
   for (std::size_t row = 0; row < o.rows; ++row)
-    for (std::size_t i = 0; i < o.columns; ++i) count += !std::isfinite(values[row * o.stride + i]);
-  return count;
+    for (std::size_t i = 0; i < o.columns; ++i) seen.not_finite += !std::isfinite(values[row * o.stride + i]);
+  return seen;
 }
 
-std::size_t count_not_finite(const lane& on, const operand& o) {
-  return o.type == dtype::f64 ? count_not_finite<double>(on, o) : count_not_finite<float>(on, o);
+numbers_seen look_at(const lane& on, const operand& o) {
+  return o.type == dtype::f64 ? look_at<double>(on, o) : look_at<float>(on, o);
 }
 
-/// The ranges of its vectors that a call reads and writes; empty if it reads and writes all of them.
-std::span<const range> ranges_of(const operand_list& call) {
-  for (const call_member& m : call.all_members())
-    if (m.of.kind == member_kind::ranges) return m.as<std::span<const range>>();
-  return {};
+/// Elements of a vector.
+struct part {
+  std::size_t first, count;
+};
+
+/// The parts of its vector `index` that a call reads and writes; null if these are whole vectors.
+std::optional<std::vector<part>> parts_of(const operand_list& call, std::size_t index) {
+  std::vector<part> parts;
+  for (const call_member& m : call.all_members()) {
+    if (m.of.kind == member_kind::ranges) {
+      for (const range& r : m.as<std::span<const range>>()) parts.push_back({r.first, r.count});
+      return parts;
+    }
+    if (m.of.kind == member_kind::shards && call.site == nullptr) {  // add_sums: the sums, and the addends
+      for (const shard_range& s : m.as<std::span<const shard_range>>())
+        parts.push_back({index == 0 ? s.kept : s.arriving, s.count});
+      return parts;
+    }
+  }
+  return std::nullopt;
 }
 
-/// Counts in the parts of an operand that the call reads or writes. A collective may move the other parts.
-std::size_t count_not_finite(const lane& on, const operand_list& call, const operand& o) {
-  const std::span<const range> ranges = ranges_of(call);
-  const auto has = [&](const range& r) { return o.rows == 1 && r.first + r.count <= o.columns; };
-  if (ranges.empty() || !std::ranges::all_of(ranges, has)) return count_not_finite(on, o);
-  std::size_t count = 0;
-  for (const range& r : ranges)
-    count += count_not_finite(on, {o.where + r.first * size_of(o.type), 1, r.count, r.count, o.type});
-  return count;
+/// Looks at the parts of an operand that the call reads or writes. A collective may move the other parts.
+numbers_seen look_at(const lane& on, const operand_list& call, std::size_t index) {
+  const operand& o = call.all()[index];
+  const auto has = [&](const part& p) { return o.rows == 1 && p.first + p.count <= o.columns; };
+  const std::optional<std::vector<part>> parts = parts_of(call, index);
+  if (!parts || o.columns == 1 || !std::ranges::all_of(*parts, has)) return look_at(on, o);
+  numbers_seen seen;
+  for (const part& p : *parts)
+    seen.add(look_at(on, {o.where + p.first * size_of(o.type), 1, p.count, p.count, o.type}));
+  return seen;
 }
 
 /// A part of the arena. Units: bytes.
@@ -95,7 +122,7 @@ const char* parameter_of(const rank& r, const operand& o) {
   return nullptr;
 }
 
-std::string text_of(const lane& on, const operand_list& call, const operand& bad, std::size_t count) {
+std::string text_of(const lane& on, const operand_list& call, const numbers_seen& bad) {
   const rank& r = on;
   std::string text = std::string(r.action) + (on.index == 0 ? "" : std::string(" on lane ") + on.name()) +
                      ", op " + std::to_string(r.words->calls.load(std::memory_order_relaxed)) + ", " +
@@ -105,7 +132,7 @@ std::string text_of(const lane& on, const operand_list& call, const operand& bad
     if (parameter == nullptr) parameter = parameter_of(r, o);
   if (call.site != nullptr) text += std::string(" \"") + call.site + "\"";
   else if (parameter != nullptr) text += std::string(" of ") + parameter;
-  return text + ": " + std::to_string(count) + " of " + std::to_string(bad.rows * bad.columns) +
+  return text + ": " + std::to_string(bad.not_finite) + " of " + std::to_string(bad.all) +
          " numbers are not finite";
 }
 
@@ -115,21 +142,17 @@ bool is_looked_at(const lane& on) { return on.index == on.of->computes_on; }
 }  // namespace
 
 void retracer::before(const lane& on, const operand_list& call) {
-  const std::span<const operand> all = call.all();
-  is_over_ = is_over_ || std::any_of(all.begin(), all.end(),
-                                     [&](const operand& o) { return count_not_finite(on, call, o) > 0; });
+  for (std::size_t i = 0; i < call.count && !is_over_; ++i) is_over_ = look_at(on, call, i).not_finite > 0;
 }
 
 void retracer::after(const lane& on, const operand_list& call) {
-  if (is_over_) return;
   const rank& r = on;
-  for (const operand& o : call.all()) {
-    const std::size_t count = count_not_finite(on, call, o);
-    if (count == 0) continue;
+  for (std::size_t i = 0; i < call.count && !is_over_; ++i) {
+    const numbers_seen seen = look_at(on, call, i);
+    if (seen.not_finite == 0) continue;
     is_over_ = true;
     found_ = {r.index, r.words->calls.load(std::memory_order_relaxed), call.site != nullptr,
-              text_of(on, call, o, count)};
-    return;
+              text_of(on, call, seen)};
   }
 }
 

@@ -55,6 +55,16 @@ TEST_CASE("a block begins with the number of its pipeline coordinate's first lay
   CHECK(text.find(", 4, 4, ") != text.npos);  // layers 4 to 7
 }
 
+TEST_CASE("a number in a name that is not written as a layer's stays in the name") {
+  const rankc::plan_data plan = deep(4, 1);
+  REQUIRE(plan.diagnostics.empty());
+  lowered l = lower(plan, dtype::f32);
+  for (const char* const name : {"layers.00.g", "w.-1", "w.+1"}) {
+    l.ranks[0].parameters[0].name = name;
+    CHECK(count(parameter_blocks_text(l), "\"" + std::string(name) + "\"") == 1);
+  }
+}
+
 TEST_CASE("pipeline coordinates with equal lanes share the table") {
   const rankc::plan_data plan = deep(8, 8);
   REQUIRE(plan.diagnostics.empty());

@@ -187,6 +187,7 @@ struct unlabeled_head {
   }
 };
 inline constexpr auto weights_unread = weighing(ending_in<unlabeled_head>{});
-// error: RC273: token_weights=true, and no loss of the model reads the weights; call cross_entropy(logits,
-//        c), or leave out token_weights
+// error: RC273: token_weights=true, and no loss of the model is divided by the sum of the weights; call
+//        cross_entropy(logits, c), give a loss of your own token_weights(c) and label_count(c), or leave out
+//        token_weights
 static_assert(valid<weights_unread>);

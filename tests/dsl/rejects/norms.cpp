@@ -11,5 +11,6 @@ inline constexpr plan norm_over_all_heads{
     .recipe = training{.seq = 8, .global_batch = 4},
     .cluster = clusters::cpu};
 // error: RC280: rms_norm of layer 'block' is over all of heads, which tp=2 shards, and this version does not
-//        sum squares over ranks: take tp=1, or a norm of each head (qk_norm_kind::head)
+//        sum squares over ranks: take tp=1, all_gather the value and declare its weights without a shard, or
+//        take a norm of each head (qk_norm_kind::head)
 static_assert(valid<norm_over_all_heads>);

@@ -239,6 +239,19 @@ TEST_CASE("weights of labels are read from their file, and a number that is no w
   }
 }
 
+TEST_CASE("weights of labels are refused if the plan has none") {
+  const fake_program program(1, 1, 1);
+  const rankc::scratch_folder scratch;
+  const fs::path& folder = scratch.path;
+  const std::vector<std::int32_t> tokens(32, 1);
+  for (const char* const name : {"tokens.npy", "targets.npy"})
+    write_npy(folder / name, "<i4", "(8, 4)", tokens);
+  const auto open = [&] { open_sources(parse_data_spec("arrays:" + folder.string()), program.about); };
+  open();
+  write_npy(folder / "weights.npy", "<f4", "(8, 4)", std::vector<float>(32, 1));
+  CHECK(said_by(open) == said{6268, {(folder / "weights.npy").string()}});
+}
+
 TEST_CASE("sources of tokens alone are refused where the model declares inputs") {
   const encoder_program program;
   CHECK(said_by([&] { open_sources(parse_data_spec("arith:1"), program.about); }) ==

@@ -129,8 +129,9 @@ constexpr void check_label_count_is_read(report& out, const training& recipe, bo
   for (const diagnostic& d : out)
     if (d.id == 268 || d.id == 271 || d.id == 272) return;
   if (recipe.token_weights)
-    refuse(out, 273) << "token_weights=true, and no loss of the model reads the weights; call "
-                        "cross_entropy(logits, c), or leave out token_weights";
+    refuse(out, 273) << "token_weights=true, and no loss of the model is divided by the sum of the weights; "
+                        "call cross_entropy(logits, c), give a loss of your own token_weights(c) and "
+                        "label_count(c), or leave out token_weights";
   else
     refuse(out, 271) << "ignored_label=" << recipe.ignored_label
                      << ", and no loss of the model leaves labels out; call cross_entropy(logits, c), or "

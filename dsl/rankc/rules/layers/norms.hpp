@@ -14,10 +14,12 @@ constexpr void check_norms(report& out, const trace& t, std::string_view layer, 
     const type& x = t.values[o.in[0]];
     for (axis a : axes) {
       if (x[a] != V(x.last()) || ranks_along(d, a) == 1) continue;
-      refuse(out, 280) << o.kind->name << " of layer '" << layer << "' is over all of "
-                       << x.shape[x.last()].name << ", which " << name(a) << "=" << ranks_along(d, a)
-                       << " shards, and this version does not sum squares over ranks: take " << name(a)
-                       << "=1, or a norm of each head (qk_norm_kind::head)";
+      refuse(out, 280)
+          << o.kind->name << " of layer '" << layer << "' is over all of " << x.shape[x.last()].name
+          << ", which " << name(a) << "=" << ranks_along(d, a)
+          << " shards, and this version does not sum squares over ranks: take " << name(a)
+          << "=1, all_gather the value and declare its weights without a shard, or take a norm of "
+             "each head (qk_norm_kind::head)";
       return;
     }
   }

@@ -8,7 +8,7 @@ namespace rankc::runtime {
 /// The input of a program with token_weights.
 inline constexpr std::string_view name_of_weights = "weights";
 
-/// The range of weights other than 0. The products and sums of such weights are finite in f32, and not 0.
+/// The range of weights other than 0. A step's sum of such weights is finite in f32, and not 0.
 inline constexpr double least_weight = 0x1p-100, largest_weight = 0x1p100;
 
 constexpr bool is_weight(double x) { return x == 0 || (x >= least_weight && x <= largest_weight); }

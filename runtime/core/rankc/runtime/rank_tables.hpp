@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>

@@ -122,7 +122,7 @@ class token_stream {
   bool at_border_ = false;  // the next token begins a document
   std::vector<mapped_file> files_;
   std::vector<std::optional<token_mask>> masks_;       // by file; later files lack a mask
-  std::vector<std::optional<token_weights>> weights_;  // the same
+  std::vector<std::optional<token_weights>> weights_;  // by file; later files lack weights
   std::vector<std::filesystem::path> indexes_;         // .idx files
   std::vector<token_piece> pieces_;
   std::vector<std::string> skipped_;

@@ -4,6 +4,7 @@
 #include "plan.hpp"
 
 #include <rankc/runtime/calls.hpp>
+#include <rankc/runtime/host/kernels.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -138,7 +139,25 @@ TEST_CASE("of a call that takes ranges of vectors, numbers outside the ranges ar
   };
   const retraced again = retrace_of(p);
   REQUIRE(again.origins.size() == 1);
-  CHECK(again.origins[0].text == "0STEP, op 1, update: 4 of 8 numbers are not finite");
+  CHECK(again.origins[0].text == "0STEP, op 1, update: 4 of 4 numbers are not finite");
+}
+
+TEST_CASE("of sums that are added to shards, numbers of other shards are not looked at") {
+  plan p(1, 1, 1, dtype::f32);
+  static constexpr rankc::runtime::shard_range own[]{{.gathered = 0, .kept = 2, .count = 2, .arriving = 4}};
+  using numbers_of_ranks = rankc::runtime::vector<float, 8>;
+  train_body = [](rank& r) {
+    begin(r[compute], "0B0");
+    std::fill_n(r.at<float>(values.where), 8, 3e38f);
+    std::fill_n(r.at<float>(arrived.where), 8, INFINITY);
+    for (const int mine : {4, 5}) r.at<float>(arrived.where)[mine] = 3e38f;
+    run(r[compute], rankc::runtime::calls::add_sums<numbers_of_ranks, numbers_of_ranks>{
+                        .to = {values.where}, .from = {arrived.where}, .of = own});
+    *r.at<float>(r.where->norm) = INFINITY;
+  };
+  const retraced again = retrace_of(p);
+  REQUIRE(again.origins.size() == 1);
+  CHECK(again.origins[0].text == "0B0, op 1, add_sums: 2 of 2 numbers are not finite");
 }
 
 TEST_CASE("where the second time all numbers are finite there is no such op") {
