@@ -129,7 +129,7 @@ struct table_indices {
 };
 
 std::vector<std::string> layout_members(const lowered& l, const pipeline_rank& r, const kept_logits& logits,
-                                        const table_indices& own) {
+                                        const shared_tables& shared, const table_indices& own) {
   const arena_plan& a = r.arena;
   std::vector<std::string> all;
   const auto add = [&](std::string_view name, const auto& value) {
@@ -169,7 +169,7 @@ std::vector<std::string> layout_members(const lowered& l, const pipeline_rank& r
   if (!declared_inputs(r).empty()) table("inputs", index);
   for (const std::string& text : {logits_text(logits), routers_text(l, r)})
     if (!text.empty()) all.push_back(text);
-  if (!call_rows(l, r).empty()) table("calls", own.calls);
+  if (!shared.calls[own.calls].empty()) table("calls", own.calls);
   return all;
 }
 
@@ -192,7 +192,7 @@ std::map<std::string, std::string> emit_layouts(const lowered& l, const std::vec
     inputs += input_table(r);
     layouts += fmt::format(
         "    {{{}}},\n",
-        wrap(layout_members(l, r, logits[static_cast<std::size_t>(r.index)], own), ",", "     ", 5));
+        wrap(layout_members(l, r, logits[static_cast<std::size_t>(r.index)], shared, own), ",", "     ", 5));
   }
   const std::string tables = parameter_blocks_text(l) + text_of_tables(shared.ropes, "rope_table", "ropes") +
                              inputs +

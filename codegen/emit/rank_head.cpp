@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../passes/communicator_groups.hpp"
+#include "rank_rules.hpp"
 
 namespace rankc::codegen {
 
@@ -16,13 +17,10 @@ namespace {
 
 using runtime::coordinate;
 
-/// "rank = 4 + 2 dp + tp"
-std::string rank_text(const runtime::rank_rule& mesh, int first) {
-  std::vector<std::string> terms;
-  if (first > 0) terms.push_back(std::to_string(first));
-  for (const auto& [name, c] : {std::pair("dp", mesh.dp), {"ep", mesh.ep}, {"cp", mesh.cp}, {"tp", mesh.tp}})
-    if (c.size > 1) terms.push_back(c.stride == 1 ? name : fmt::format("{} {}", c.stride, name));
-  return terms.empty() ? "rank = 0" : fmt::format("rank = {}", fmt::join(terms, " + "));
+/// "rank = 4 + 2 dp + tp": the ranks of one pipeline coordinate, which begin with `first`.
+std::string rank_text(runtime::rank_rule mesh, int first) {
+  mesh.pp = {};
+  return "rank = " + rank_formula(mesh, first);
 }
 
 std::string stage_text(const stage_plan& s) {

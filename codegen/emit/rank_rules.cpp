@@ -15,25 +15,14 @@ namespace {
 
 std::string text_of(const runtime::coordinate& c) { return fmt::format("{{{}, {}}}", c.size, c.stride); }
 
-using named_coordinate = std::pair<const char*, runtime::coordinate>;
-
-/// "4 pp + 2 dp + tp"
-std::string sum_text(const std::vector<named_coordinate>& mesh) {
-  std::vector<std::string> terms;
-  for (const auto& [name, c] : mesh)
-    if (c.size > 1) terms.push_back(c.stride == 1 ? name : fmt::format("{} {}", c.stride, name));
-  return terms.empty() ? "0" : fmt::format("{}", fmt::join(terms, " + "));
-}
-
 std::string mesh_text(const runtime::rank_rule& r) {
-  const std::vector<named_coordinate> mesh{
-      {"pp", r.pp}, {"dp", r.dp}, {"ep", r.ep}, {"cp", r.cp}, {"tp", r.tp}};
   std::vector<std::string> members;
-  for (const auto& [name, c] : {mesh[0], mesh[1], mesh[4], mesh[3], mesh[2]})
+  for (const auto& [name, c] :
+       {std::pair("pp", r.pp), {"dp", r.dp}, {"tp", r.tp}, {"cp", r.cp}, {"ep", r.ep}})
     if (c.size > 1) members.push_back(fmt::format(".{} = {}", name, text_of(c)));
   return fmt::format(
       "// Rank = {}. Each coordinate has a size and a stride.\nconstexpr rank_rule mesh{{{}}};\n",
-      sum_text(mesh), fmt::join(members, ", "));
+      rank_formula(r), fmt::join(members, ", "));
 }
 
 std::string row_text(const communicator_rule& c) {
@@ -60,6 +49,15 @@ std::string group_text(const communicator_group& g, const std::string& name) {
 }
 
 }  // namespace
+
+std::string rank_formula(const runtime::rank_rule& mesh, int first) {
+  std::vector<std::string> terms;
+  if (first > 0) terms.push_back(std::to_string(first));
+  for (const auto& [name, c] :
+       {std::pair("pp", mesh.pp), {"dp", mesh.dp}, {"ep", mesh.ep}, {"cp", mesh.cp}, {"tp", mesh.tp}})
+    if (c.size > 1) terms.push_back(c.stride == 1 ? name : fmt::format("{} {}", c.stride, name));
+  return terms.empty() ? "0" : fmt::format("{}", fmt::join(terms, " + "));
+}
 
 std::string rank_rules_text(const lowered& l) {
   std::string communicators, groups;

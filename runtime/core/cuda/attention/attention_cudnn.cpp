@@ -34,7 +34,7 @@ enum id : std::int64_t { id_q = 1, id_k, id_v, id_o, id_lse, id_dout, id_dq, id_
 enum : std::int64_t { id_scale = 20, id_masked, id_one, id_delta, id_dq_sum };
 
 /// The tensors of a call, with dims in cuDNN's order: (rows, heads, tokens, dim).
-struct attention_operands {
+struct graph_tensors {
   attention_graph& g;
   const attention_sizes& s;
   extents query() const { return {s.rows, s.heads, s.seq, s.dim}; }
@@ -64,7 +64,7 @@ struct attention_operands {
 
 /// o = softmax(mask(scale q k^T)) v, and lse = max + log(sum of exp).
 void describe_forward(attention_graph& g, const attention_sizes& s) {
-  attention_operands of{g, s};
+  graph_tensors of{g, s};
   const tensor q = of.queries(id_q), k = of.keys_transposed(id_k), v = of.keys(id_v);
   const tensor products = g.matmul(q, k, of.scores());
   const tensor scaled = g.pointwise(CUDNN_POINTWISE_MUL, products, g.number(id_scale));
@@ -82,7 +82,7 @@ void describe_forward(attention_graph& g, const attention_sizes& s) {
 /// delta = sum of dout o; p = exp(score - lse); dv = p^T dout; ds = scale p (dout v^T - delta); dk = ds^T q;
 /// dq = ds k. Without `deterministic`, dq is accumulated in an f32 buffer in no fixed order.
 void describe_gradient(attention_graph& g, const attention_sizes& s, bool deterministic) {
-  attention_operands of{g, s};
+  graph_tensors of{g, s};
   const std::int64_t n_keys = s.n_keys();
   const extents flipped{s.heads * s.seq * n_keys, s.seq * n_keys, 1, n_keys};
   const extents per_head{s.rows, s.heads, n_keys, s.dim};
