@@ -8,6 +8,9 @@
 
 namespace rankc::runtime {
 
+inline constexpr std::string_view index_extension = ".idx", mask_extension = ".mask",
+                                  weights_extension = ".weights";
+
 /// The file with the name of a token file and another extension. It is next to the token file. If the token
 /// file is a link, it is next to the first file along the link that has such a neighbour. A link to a missing
 /// file is returned too, so that opening it gives an error that names it.
