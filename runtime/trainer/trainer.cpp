@@ -146,7 +146,7 @@ void train(const description& about, const install_engine& install, const option
   const auto e = install();
   const auto looks_on = watch_steps(*e, o);
   set_weights(*e, b, o, say);
-  if (const std::string note = note_on_router_losses(*e); data.holds_out && !note.empty())
+  if (const std::string note = note_on_router_losses(about); data.holds_out && !note.empty())
     say.line("note: " + note);
   run_state state = b.state;
   const auto batch = static_cast<std::uint64_t>(about.global_batch());
@@ -168,7 +168,7 @@ void train(const description& about, const install_engine& install, const option
     signal = o.where.agreed_stop && m.step < last ? o.where.agreed_stop(m.step, stop.asked()) : stop.asked();
     const bool ends = m.step == last || signal != 0;
     if (data.holds_out && (m.step == last || (state.eval_every > 0 && m.step % state.eval_every == 0))) {
-      m.eval_loss = held_out_loss(*e, data, state.eval_batches);
+      m.eval_loss = held_out_loss(*e, o.where, data, state.eval_batches);
       if (!m.eval_loss)
         say.line("note: " +
                  runtime::say("RC6176: no held-out loss is measured at step {}, because no label of "
