@@ -83,11 +83,13 @@ std::vector<fs::path> files_of_pattern(const fs::path& pattern) {
 }  // namespace
 
 data_files find_data_files(const fs::path& path) {
-  if (fs::is_directory(path)) return files_below(path);
-  if (!fs::exists(path) && path.string().find_first_of("*?") != std::string::npos)
+  std::error_code error;  // a name that no file can have is refused when it is opened
+  if (fs::is_directory(path, error)) return files_below(path);
+  if (!fs::exists(path, error) && path.string().find_first_of("*?") != std::string::npos)
     return {files_of_pattern(path), {}};
   if (path.extension() == ".idx") return {{fs::path(path).replace_extension(".bin")}, {}};
-  if (!fs::exists(path) && fs::exists(path.string() + ".idx")) return {{path.string() + ".bin"}, {}};
+  if (!fs::exists(path, error) && fs::exists(path.string() + ".idx", error))
+    return {{path.string() + ".bin"}, {}};
   return {{path}, {}};
 }
 

@@ -4,6 +4,7 @@
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/parse.hpp>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,14 +16,19 @@ namespace rankc::runtime {
 namespace {
 
 constexpr std::string_view arrays_prefix = "arrays:";
+constexpr double least_share = 0x1p-16;  // the order of a mixture repeats after 2^16 samples
 constexpr std::uint64_t most_samples =
     std::numeric_limits<std::int32_t>::max();  // the limit of Megatron's order
 
+/// False also for a name that no file can have.
+bool is_there(std::string_view name) {
+  std::error_code error;
+  return std::filesystem::exists(std::filesystem::path(name), error);
+}
+
 bool is_path(std::string_view text) {
-  const std::filesystem::path path(text);
   return text.ends_with(".txt") || text.ends_with(".bin") || text.ends_with(".idx") ||
-         text.find_first_of("*?") != text.npos || std::filesystem::exists(path) ||
-         std::filesystem::exists(std::string(text) + ".idx");
+         text.find_first_of("*?") != text.npos || is_there(text) || is_there(std::string(text) + ".idx");
 }
 
 data_source parse_source(std::string_view text, std::string_view whole) {
@@ -65,7 +71,7 @@ std::string source_text(const data_source& source) {
 }
 
 data_spec parse_data_spec(std::string_view text, const std::string& labels) {
-  if (text.find(',') == text.npos || std::filesystem::exists(std::filesystem::path(text))) {
+  if (text.find(',') == text.npos || is_there(text)) {
     data_source only = parse_source(text, text);
     if (!labels.empty() && only.from != data_source::kind::files) refuse_labels(labels, text);
     only.labels = labels;
@@ -73,6 +79,7 @@ data_spec parse_data_spec(std::string_view text, const std::string& labels) {
   }
   if (!labels.empty()) refuse_labels(labels, text);
   data_spec spec;
+  double total = 0;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view part = text.substr(begin, end - begin);
@@ -88,8 +95,16 @@ data_spec parse_data_spec(std::string_view text, const std::string& labels) {
                     text, part);
     spec.sources.push_back(parse_source(part.substr(0, colon), text));
     spec.sources.back().weight = *weight;
+    total += *weight;
     begin = end + 1;
   }
+  for (const data_source& source : spec.sources)
+    if (!(source.weight / total >= least_share))
+      throw failure(
+          2,
+          "RC6305: --data {} gives {} the weight {} of {}, a share of less than 2^-16, which the order of "
+          "samples does not resolve; give a larger weight, or leave the source out",
+          text, source_text(source), fmt::format("{}", source.weight), fmt::format("{}", total));
   return spec;
 }
 
