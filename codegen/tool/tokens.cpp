@@ -8,9 +8,13 @@
 #include <rankc/runtime/output_rules.hpp>
 #include <rankc/runtime/parse.hpp>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <ostream>
+#include <string_view>
 #include <utility>
 
 #include "chat_examples.hpp"
@@ -50,6 +54,13 @@ void refuse_companions(const tokens_options& o) {
                            weights, o.out);
 }
 
+/// The number of tokens in the header of a token file of llm.c; 0 without a header.
+std::uintmax_t counted_tokens(std::string_view beginning) {
+  std::array<std::int32_t, 3> header{};  // magic number, version, tokens
+  if (beginning.size() >= sizeof header) std::memcpy(header.data(), beginning.data(), sizeof header);
+  return static_cast<std::uintmax_t>(std::max(header[2], 0));
+}
+
 /// Weights have no header, so only their size tells whether a file has the weights of the tokens in --out.
 /// Errors: failure (2) for a file of another size.
 void refuse_other_weights(const tokens_options& o) {
@@ -57,7 +68,7 @@ void refuse_other_weights(const tokens_options& o) {
   std::error_code error;
   const std::uintmax_t bytes = fs::file_size(weights, error);
   if (error) return;  // no such file, or one that output_file refuses
-  const std::uintmax_t tokens = fs::exists(o.out) ? runtime::read_llm_c_header(runtime::mapped_file(o.out)).tokens : 0;
+  const std::uintmax_t tokens = counted_tokens(runtime::beginning_of(o.out));
   if (bytes == tokens * sizeof(float)) return;
   throw runtime::failure(2,
                          "RC6302: {} exists and is not the weights of --out {}, so it is not overwritten: "
