@@ -18,11 +18,12 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr float search_milliseconds = 150;  // time limit for a shape, or
-constexpr float search_runs = 60;           // runs of the fastest algorithm, if these take longer
-constexpr float batch_milliseconds = 1;     // turn of one algorithm
-constexpr std::size_t varied = 4;           // best candidates whose variants and orders are timed
-constexpr float hopeless = 1.5f;            // a candidate slower than this multiple of the best is timed once
+// The time limit for a shape: the longer of a fixed time and of this many runs of the fastest algorithm.
+constexpr float search_milliseconds = 150;
+constexpr float search_runs = 60;
+constexpr float batch_milliseconds = 1;  // turn of one algorithm
+constexpr std::size_t varied = 4;        // best candidates whose variants and orders are timed
+constexpr float hopeless = 1.5f;         // a candidate slower than this multiple of the best is timed once
 constexpr std::size_t finalists = 6;
 constexpr float close = 1.06f;   // a finalist takes at most this multiple of the best
 constexpr float equal = 1.005f;  // an algorithm is as fast up to this multiple of the best

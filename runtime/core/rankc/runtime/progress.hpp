@@ -82,9 +82,9 @@ struct standing {
   bool in_step = false;
   bool waits = false;        // waits for other ranks
   std::string awaited;       // `all_reduce "loss" (message 3, 64 bytes, f64, sum) on reduce`
-  std::vector<int> with;     // the other ranks of that communication; empty: the coordinator knows
-  int communicator = -1;     // the communicator that carries it, and
-  std::uint64_t number = 0;  // its number among the communicator's calls
+  std::vector<int> with;     // the other ranks of that communication; empty: only the coordinator knows them
+  int communicator = -1;     // the communicator of that communication
+  std::uint64_t number = 0;  // the number of that call among the communicator's calls
   std::vector<std::pair<int, std::uint64_t>> carried;  // completed calls by communicator of this rank
   std::vector<std::uint64_t> moved;
 
