@@ -28,6 +28,8 @@ struct measured_step {
   const cost_model::gpu_speed* on;
 };
 
+plan_data made(const auto& plan) { return make_plan("measured", plan); }
+
 /// The step of a program in a file of tests/bench/results, which must be a step of the plan.
 measured_step step_of(const std::string& file, const std::string& program, plan_data plan, bool fitted) {
   const bench::result& r = bench::result_of(file, program);
@@ -45,7 +47,7 @@ std::vector<measured_step> measured() {
   using namespace bench;
   std::vector<measured_step> m;
   const auto add = [&m](const char* file, const char* program, const auto& plan, bool fitted = false) {
-    m.push_back(step_of(file, program, make_plan("measured", plan), fitted));
+    m.push_back(step_of(file, program, made(plan), fitted));
   };
   add("h200_5b26c4fb", "gpt2_124m_b64", gpt2_124m_b64, true);
   add("h200_5b26c4fb", "gpt2_124m_b4", gpt2_124m_b4);
