@@ -75,7 +75,7 @@ struct progress_words {
 };
 
 /// The position of a rank at one moment. `moved` changes whenever the rank makes progress.
-struct standing {
+struct rank_position {
   std::int64_t step = 0;
   std::uint64_t calls = 0;
   std::string action;
@@ -94,8 +94,8 @@ struct standing {
 };
 
 /// The part of a position that `progress_words` contains.
-inline standing standing_of(const progress_words& w) {
-  standing s;
+inline rank_position position_of(const progress_words& w) {
+  rank_position s;
   s.step = w.step.load(std::memory_order_relaxed);
   s.calls = w.calls.load(std::memory_order_relaxed);
   s.in_step = w.in_step.load(std::memory_order_relaxed) != 0;
@@ -105,7 +105,7 @@ inline standing standing_of(const progress_words& w) {
   return s;
 }
 
-inline std::string standing::text() const {
+inline std::string rank_position::text() const {
   if (!in_step && step == 0) return "before the first step";
   const std::string number = std::to_string(step);
   if (!in_step) return "between steps, after step " + number + ", op " + std::to_string(calls);
