@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares the kernel of a user's optimizer for a recorded program. own_op.ipp defines it: it records the call.
+// Declares the kernel of a user's optimizer for a recorded program. own_op.ipp defines it: it records the
+// call.
 #pragma once
 #include <span>
 

@@ -286,8 +286,9 @@ class packer {
     if (first.bias >= 0) join_parameters(linear["b"], linears, &packed_linear::bias, whole);
     for (std::size_t i = linears.size(); i-- > 1;) p_.forward.erase(p_.forward.begin() + linears[i].forward);
 
-    // Each joined node replaces the last of the nodes that it joins. It overwrites the sum if the earliest linear
-    // did, unless another node adds to the sum in between. Then that node overwrites, and the joined node adds.
+    // Each joined node replaces the last of the nodes that it joins. It overwrites the sum if the earliest
+    // linear did, unless another node adds to the sum in between. Then that node overwrites, and the joined
+    // node adds.
     std::vector<int> gone;
     const auto join = [&](int packed_linear::* which) -> node& {
       int last = -1, earliest = static_cast<int>(p_.backward.size());

@@ -18,8 +18,8 @@
 namespace rankc {
 
 /// The experts of a model: their width, the normalisation of a token's weights to a sum of 1, and the dense
-/// layers. A layer has experts if its number, counted from 1, is a multiple of `every`, and its index, counted
-/// from 0, is not in `dense`.
+/// layers. A layer has experts if its number, counted from 1, is a multiple of `every`, and its index,
+/// counted from 0, is not in `dense`.
 struct known_experts {
   int ffn = 0;  // 0: no experts
   bool normalized = true;
