@@ -123,7 +123,7 @@ std::string member::how_coordinator_ended() const {
 std::string member::sign_of_life() {
   const std::lock_guard telling(telling_);
   if (!on_look_) return body_writer().add(std::uint64_t{0}).take();
-  standing s = on_look_();
+  rank_position s = on_look_();
   const std::lock_guard lock(mutex_);
   if (!exchange_.empty() && (!s.in_step || s.step == 0)) {  // an exchange during a step belongs to a save
     s.waits = true;
@@ -132,7 +132,7 @@ std::string member::sign_of_life() {
   return body_writer().add(std::uint64_t{1}).add(pack(s)).take();
 }
 
-void member::on_look(std::function<standing()> ask) {
+void member::on_look(std::function<rank_position()> ask) {
   const std::lock_guard telling(telling_);
   on_look_ = std::move(ask);
 }

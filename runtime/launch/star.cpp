@@ -182,7 +182,7 @@ void coordinator::star::take_from_rank(connection& c, const frame& f) {
   if (f.kind == frame_kind::alive) {
     if (c.left) return;
     if (body.number() == 0) return watch_.expect(c.who->rank, clock::now());
-    return watch_.hear(c.who->rank, unpack_standing(body.text()), clock::now());
+    return watch_.hear(c.who->rank, unpack_position(body.text()), clock::now());
   }
   if (f.kind == frame_kind::shown) {
     listings_[c.who->rank] = f.body;

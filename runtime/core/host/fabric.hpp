@@ -71,7 +71,7 @@ class fabric {
   const char* name(int rank, int lane) const;
 
   /// The position of a rank of this process, in addition to its progress words.
-  void look(int rank, standing& into);
+  void look(int rank, rank_position& into);
 
   /// Stops all ranks. The first cause is kept.
   void fail(int code, std::string cause);

@@ -296,7 +296,7 @@ TEST_CASE(
     const auto m = j.join(r, {.too_late = [&](const root_cause& c) { ended = c.text; }});
     m->on_look([&] {
       ++asked;
-      return standing{};
+      return rank_position{};
     });
     std::this_thread::sleep_for(scaled(1.7));
   });

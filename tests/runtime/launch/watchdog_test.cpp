@@ -21,8 +21,8 @@ namespace {
 class stuck_engine : public fake_engine {
  public:
   stuck_engine(const fake_program& p, bool was_seen) : fake_engine(p), was_seen_(was_seen) {}
-  std::vector<std::pair<int, standing>> look() override {
-    standing done, stuck;
+  std::vector<std::pair<int, rank_position>> look() override {
+    rank_position done, stuck;
     done.step = stuck.step = std::exchange(was_seen_, false) ? 3 : 4;
     stuck.in_step = true;
     stuck.calls = 57;
