@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../equivalence/subject.hpp"
+#include "../codegen/equivalence/subject.hpp"
 #include "../families/check_lowered.hpp"
 #include "models.hpp"
 #include "plans.hpp"

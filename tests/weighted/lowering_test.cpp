@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "../equivalence/subject.hpp"
+#include "../codegen/equivalence/subject.hpp"
 #include "../families/check_lowered.hpp"
 #include "../masked/models.hpp"
 #include "plans.hpp"
