@@ -3,14 +3,12 @@
 // among other ranks, of other sequences, or that is missing, is refused.
 #include <doctest/doctest.h>
 
-#include <rankc/plan/make_plan.hpp>
-#include <rankc/rankc.hpp>
-
 #include <functional>
 #include <set>
 #include <tuple>
 
 #include "refused.hpp"
+#include "ring_plans.hpp"
 
 namespace groups_test {
 
@@ -19,19 +17,7 @@ using namespace equivalence_tests;
 namespace {
 
 using rankc::cp_weights;
-using rankc::parallel_dims;
 
-rankc::plan_data planned(const auto& model, parallel_dims dims, int rows, int seq,
-                         const rankc::recomputation& again = {}) {
-  using namespace rankc;
-  dims.cp_attention = cp_attention::ring;
-  return make_plan("groups", model, dims, schedules::gpipe{1},
-                   training{.seq = seq,
-                            .global_batch = rows * dims.dp_replicate * dims.dp_shard,
-                            .precision = f32,
-                            .recompute = again},
-                   clusters::h200<256>);
-}
 constexpr rankc::models::llama llama{
     .layers = 1, .hidden = 16, .heads = 8, .kv_heads = 4, .ffn = 24, .vocab = 32, .theta = 10000};
 constexpr rankc::models::gpt2 gpt{.layers = 1, .hidden = 16, .heads = 4, .ffn = 24, .vocab = 32};
@@ -40,18 +26,18 @@ constexpr rankc::models::gpt2 gpt{.layers = 1, .hidden = 16, .heads = 4, .ffn = 
 /// of_three: three pairs whose backward recomputes attention.
 const subject& of_pairs() {
   static const subject s(
-      planned(gpt, {.world = 8, .cp = 4, .tp = 2, .ulysses = 2, .sequence_parallel = true}, 2, 16),
+      ring_plan(gpt, {.world = 8, .cp = 4, .tp = 2, .ulysses = 2, .sequence_parallel = true}, 2, 16),
       target::host);
   return s;
 }
 const subject& of_fours() {
   static const subject s(
-      planned(llama, {.world = 8, .cp = 8, .ulysses = 4, .cp_weights = cp_weights::replicate}, 1, 32),
+      ring_plan(llama, {.world = 8, .cp = 8, .ulysses = 4, .cp_weights = cp_weights::replicate}, 1, 32),
       target::cuda, dtype::bf16);
   return s;
 }
 const subject& of_three() {
-  static const subject s(planned(llama, {.world = 6, .cp = 6, .ulysses = 2}, 1, 24, {.attention = true}),
+  static const subject s(ring_plan(llama, {.world = 6, .cp = 6, .ulysses = 2}, 1, 24, {.attention = true}),
                          target::host);
   return s;
 }
@@ -94,16 +80,16 @@ TEST_CASE(
   constexpr rankc::models::llama wide{
       .layers = 2, .hidden = 64, .heads = 8, .kv_heads = 4, .ffn = 128, .vocab = 64, .theta = 10000};
   for (const cp_weights by : {cp_weights::shard, cp_weights::replicate}) {
-    const subject s(planned(wide,
-                            {.world = 192,
-                             .dp_replicate = 6,
-                             .dp_shard = 4,
-                             .cp = 4,
-                             .tp = 2,
-                             .ulysses = 2,
-                             .sequence_parallel = true,
-                             .cp_weights = by},
-                            1, 16),
+    const subject s(ring_plan(wide,
+                              {.world = 192,
+                               .dp_replicate = 6,
+                               .dp_shard = 4,
+                               .cp = 4,
+                               .tp = 2,
+                               .ulysses = 2,
+                               .sequence_parallel = true,
+                               .cp_weights = by},
+                              1, 16),
                     target::cuda, dtype::bf16);
     CHECK(s.reason() == "");
     CHECK(static_cast<int>(s.p.ranks.size()) < s.p.world);

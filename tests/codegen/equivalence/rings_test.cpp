@@ -3,12 +3,10 @@
 // a key returns once, and faults on the way are refused.
 #include <doctest/doctest.h>
 
-#include <rankc/plan/make_plan.hpp>
-#include <rankc/rankc.hpp>
-
 #include <functional>
 
 #include "refused.hpp"
+#include "ring_plans.hpp"
 
 namespace rings_test {
 
@@ -17,21 +15,8 @@ using rankc::codegen::access;
 
 namespace {
 
-using rankc::cp_attention;
 using rankc::cp_weights;
-using rankc::parallel_dims;
 
-rankc::plan_data planned(const auto& model, parallel_dims dims, int rows, int seq,
-                         const rankc::recomputation& again = {}) {
-  using namespace rankc;
-  dims.cp_attention = cp_attention::ring;
-  return make_plan("rings", model, dims, schedules::gpipe{1},
-                   training{.seq = seq,
-                            .global_batch = rows * dims.dp_replicate * dims.dp_shard,
-                            .precision = f32,
-                            .recompute = again},
-                   clusters::h200<256>);
-}
 constexpr rankc::models::llama llama{
     .layers = 1, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 24, .vocab = 32, .theta = 10000};
 constexpr rankc::models::gpt2 gpt{.layers = 1, .hidden = 16, .heads = 2, .ffn = 24, .vocab = 32};
@@ -39,17 +24,17 @@ constexpr rankc::models::gpt2 gpt{.layers = 1, .hidden = 16, .heads = 2, .ffn = 
 /// of_two: a ring of two with tp and microbatches of two sequences. of_three: with replicas. of_four:
 /// backward recomputes attention.
 const subject& of_two() {
-  static const subject s(planned(gpt, {.world = 4, .cp = 2, .tp = 2, .sequence_parallel = true}, 2, 16),
+  static const subject s(ring_plan(gpt, {.world = 4, .cp = 2, .tp = 2, .sequence_parallel = true}, 2, 16),
                          target::host);
   return s;
 }
 const subject& of_three() {
-  static const subject s(planned(llama, {.world = 3, .cp = 3, .cp_weights = cp_weights::replicate}, 1, 24),
+  static const subject s(ring_plan(llama, {.world = 3, .cp = 3, .cp_weights = cp_weights::replicate}, 1, 24),
                          target::cuda, dtype::bf16);
   return s;
 }
 const subject& of_four() {
-  static const subject s(planned(llama, {.world = 4, .cp = 4}, 2, 16, {.attention = true}), target::host);
+  static const subject s(ring_plan(llama, {.world = 4, .cp = 4}, 2, 16, {.attention = true}), target::host);
   return s;
 }
 
@@ -81,15 +66,15 @@ TEST_CASE("ranks that hand keys and values on compute the model, on worlds of wh
   CHECK(of_four().reason() == "");
   constexpr rankc::models::gpt2 wide{.layers = 2, .hidden = 64, .heads = 2, .ffn = 128, .vocab = 64};
   for (const cp_weights by : {cp_weights::shard, cp_weights::replicate}) {
-    const subject s(planned(wide,
-                            {.world = 192,
-                             .dp_replicate = 6,
-                             .dp_shard = 4,
-                             .cp = 4,
-                             .tp = 2,
-                             .sequence_parallel = true,
-                             .cp_weights = by},
-                            1, 16),
+    const subject s(ring_plan(wide,
+                              {.world = 192,
+                               .dp_replicate = 6,
+                               .dp_shard = 4,
+                               .cp = 4,
+                               .tp = 2,
+                               .sequence_parallel = true,
+                               .cp_weights = by},
+                              1, 16),
                     target::cuda, dtype::bf16);
     CHECK(s.reason() == "");
     CHECK(static_cast<int>(s.p.ranks.size()) < s.p.world);

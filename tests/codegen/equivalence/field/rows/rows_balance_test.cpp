@@ -3,7 +3,7 @@
 // gradients are transposes.
 #include <doctest/doctest.h>
 
-#include "rows.hpp"
+#include "drawn_rows.hpp"
 
 #include <algorithm>
 
@@ -16,39 +16,9 @@ namespace {
 constexpr std::int64_t tokens = 12, expert_count = 4, layers = 3, picks = 2, of_layer = 3 * expert_count,
                        of_layers = layers * of_layer;
 
-matrix drawn(extent e, std::string_view name) {
-  matrix m(e);
-  for (std::size_t i = 0; i < m.of.size(); ++i) m.of[i] = draw(mix(key_of(name), i));
-  return m;
-}
-matrix rows_of(const matrix& m, std::int64_t first, std::int64_t count) {
-  matrix out(extent{count, m.is.cols, m.is.unit});
-  std::copy_n(m.row(first), count * m.is.cols, out.row(0));
-  return out;
-}
-matrix sum(const matrix& a, const matrix& b) {
-  matrix out = a;
-  std::transform(a.of.begin(), a.of.end(), b.of.begin(), out.of.begin(), add);
-  return out;
-}
-element inner(const matrix& a, const matrix& b) {
-  element total = 0;
-  for (std::size_t i = 0; i < a.of.size(); ++i) total = add(total, multiply(a.of[i], b.of[i]));
-  return total;
-}
-
-struct operand {
-  std::string_view port;
-  const matrix* is;
-};
-call run_row(std::string_view name, std::initializer_list<operand> given,
+call run_row(std::string_view name, std::initializer_list<given_operand> given,
              std::initializer_list<std::pair<std::string_view, extent>> made, double number = picks) {
-  call c;
-  c.number = number;
-  for (const operand& o : given) c.give(o.port, *o.is);
-  for (const auto& [port, e] : made) c.want(port, e);
-  run(find_row(name), c);
-  return c;
+  return field::run_row(name, given, made, number);
 }
 matrix chosen_of(const matrix& logits) {
   return run_row("softmax_top", {{"logits", &logits}},

@@ -3,7 +3,7 @@
 // gradients are transposes.
 #include <doctest/doctest.h>
 
-#include "rows.hpp"
+#include "drawn_rows.hpp"
 
 #include <algorithm>
 
@@ -15,45 +15,14 @@ namespace {
 
 constexpr std::int64_t tokens = 8, expert_count = 4, picks = 2, in = 6, wide = 4;
 
-matrix drawn(extent e, std::string_view name) {
-  matrix m(e);
-  for (std::size_t i = 0; i < m.of.size(); ++i) m.of[i] = draw(mix(key_of(name), i));
-  return m;
-}
-matrix rows_of(const matrix& m, std::int64_t first, std::int64_t count) {
-  matrix out(extent{count, m.is.cols});
-  std::copy_n(m.row(first), count * m.is.cols, out.row(0));
-  return out;
-}
 matrix below(const matrix& a, const matrix& b) {
   matrix out(extent{a.is.rows + b.is.rows, a.is.cols});
   std::copy(b.of.begin(), b.of.end(), std::copy(a.of.begin(), a.of.end(), out.of.begin()));
   return out;
 }
-matrix sum(const matrix& a, const matrix& b) {
-  matrix out = a;
-  std::transform(a.of.begin(), a.of.end(), b.of.begin(), out.of.begin(), add);
-  return out;
-}
-element inner(const matrix& a, const matrix& b) {
-  element total = 0;
-  for (std::size_t i = 0; i < a.of.size(); ++i) total = add(total, multiply(a.of[i], b.of[i]));
-  return total;
-}
-
-struct operand {
-  std::string_view port;
-  const matrix* is;
-};
-/// Run a row on operands; `made` has the sizes of its results.
-call run_row(std::string_view name, std::initializer_list<operand> given,
+call run_row(std::string_view name, std::initializer_list<given_operand> given,
              std::initializer_list<std::pair<std::string_view, extent>> made) {
-  call c;
-  c.number = 2;
-  for (const operand& o : given) c.give(o.port, *o.is);
-  for (const auto& [port, e] : made) c.want(port, e);
-  run(find_row(name), c);
-  return c;
+  return field::run_row(name, given, made, picks);
 }
 
 struct arranged {

@@ -5,7 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "../machine/memory.hpp"
-#include "rows.hpp"
+#include "drawn_rows.hpp"
 
 #include <rankc/ops.hpp>
 #include <rankc/ops/fp8.hpp>
@@ -22,19 +22,9 @@ using namespace field;
 
 namespace {
 
-matrix drawn(extent e, std::uint64_t key) {
-  matrix m(e);
-  for (std::size_t i = 0; i < m.of.size(); ++i) m.of[i] = draw(mix(key, i));
-  return m;
-}
 matrix sum(const matrix& a, element factor, const matrix& b) {
   matrix out = a;
   for (std::size_t i = 0; i < out.of.size(); ++i) out.of[i] = add(out.of[i], multiply(factor, b.of[i]));
-  return out;
-}
-matrix rows_of(const matrix& m, std::int64_t first, std::int64_t count) {
-  matrix out(extent{count, m.is.cols, m.is.unit});
-  std::copy_n(m.row(first), count * m.is.cols, out.row(0));
   return out;
 }
 
