@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tokens.hpp"
 
+#include <beside_tokens.hpp>
 #include <command_line.hpp>
 #include <fmt/format.h>
 #include <llm_c_header.hpp>
@@ -31,7 +32,8 @@ void refuse_companions(const tokens_options& o) {
     return std::filesystem::exists(std::filesystem::symlink_status(file, error));
   };
   const std::filesystem::path mask = runtime::mask_beside(o.out),
-                              weights = std::filesystem::path(o.out).replace_extension(".weights");
+                              weights =
+                                  std::filesystem::path(o.out).replace_extension(runtime::weights_extension);
   if (!writes_mask(o) && exists(mask))
     throw runtime::failure(2,
                            "RC8145: {} would be read as the mask of --out {}, but no mask is written; remove "
@@ -39,7 +41,7 @@ void refuse_companions(const tokens_options& o) {
                            mask, o.out);
   if (exists(weights))
     throw runtime::failure(2,
-                           "RC6269: {} would be read as the weights of --out {}, but no weights are written; "
+                           "RC7512: {} would be read as the weights of --out {}, but no weights are written; "
                            "remove it, or give another --out",
                            weights, o.out);
 }

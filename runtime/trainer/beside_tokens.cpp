@@ -19,8 +19,9 @@ std::optional<fs::path> beside_tokens(fs::path tokens, std::string_view extensio
 void remove_companions(std::vector<fs::path>& files) {
   const std::set<fs::path> all(files.begin(), files.end());
   std::erase_if(files, [&](const fs::path& file) {
+    const fs::path extension = file.extension();
     const bool is_companion =
-        file.extension() == ".idx" || file.extension() == ".mask" || file.extension() == ".weights";
+        extension == index_extension || extension == mask_extension || extension == weights_extension;
     return is_companion && all.contains(fs::path(file).replace_extension(".bin"));
   });
 }

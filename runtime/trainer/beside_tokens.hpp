@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that belong to a token file: its index (.idx), its mask (.mask) and its weights (.weights).
+// The files that belong to a token file: its index, its mask and its weights.
 #pragma once
 #include <filesystem>
 #include <optional>
@@ -7,6 +7,9 @@
 #include <vector>
 
 namespace rankc::runtime {
+
+inline constexpr std::string_view index_extension = ".idx", mask_extension = ".mask",
+                                  weights_extension = ".weights";
 
 /// The file with the name of a token file and another extension. It is next to the token file. If the token
 /// file is a link, it is next to the first file along the link that has such a neighbour. A link to a missing

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/data_files.hpp>
 
+#include "beside_tokens.hpp"
 #include "checkpoint_names.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/trainer/piece_source.hpp>
@@ -86,8 +87,9 @@ data_files find_data_files(const fs::path& path) {
   if (fs::is_directory(path)) return files_below(path);
   if (!fs::exists(path) && path.string().find_first_of("*?") != std::string::npos)
     return {files_of_pattern(path), {}};
-  if (path.extension() == ".idx") return {{fs::path(path).replace_extension(".bin")}, {}};
-  if (!fs::exists(path) && fs::exists(path.string() + ".idx")) return {{path.string() + ".bin"}, {}};
+  if (path.extension() == index_extension) return {{fs::path(path).replace_extension(".bin")}, {}};
+  if (!fs::exists(path) && fs::exists(path.string().append(index_extension)))
+    return {{path.string() + ".bin"}, {}};
   return {{path}, {}};
 }
 

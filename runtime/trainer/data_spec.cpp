@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/data_spec.hpp>
 
+#include "beside_tokens.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/parse.hpp>
 
@@ -20,9 +21,9 @@ constexpr std::uint64_t most_samples =
 
 bool is_path(std::string_view text) {
   const std::filesystem::path path(text);
-  return text.ends_with(".txt") || text.ends_with(".bin") || text.ends_with(".idx") ||
+  return text.ends_with(".txt") || text.ends_with(".bin") || text.ends_with(index_extension) ||
          text.find_first_of("*?") != text.npos || std::filesystem::exists(path) ||
-         std::filesystem::exists(std::string(text) + ".idx");
+         std::filesystem::exists(std::string(text).append(index_extension));
 }
 
 data_source parse_source(std::string_view text, std::string_view whole) {

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 /// True if a file in a folder is a token file.
 bool is_token_file(const fs::path& file) {
   if (file.extension() != ".bin") return false;
-  if (beside_tokens(file, ".idx")) return true;
+  if (beside_tokens(file, index_extension)) return true;
   const mapped_file mapped(file);
   return mapped.bytes().size() >= llm_c_header_bytes && begins_as_llm_c(mapped.bytes());
 }
@@ -85,7 +85,7 @@ void token_stream::add_file(const fs::path& file) {
                   "sources: A:0.5,B:0.5",
                   mapped.name());
   remove_last_target();
-  if (const auto index = beside_tokens(file, ".idx")) add_megatron(std::move(mapped), *index);
+  if (const auto index = beside_tokens(file, index_extension)) add_megatron(std::move(mapped), *index);
   else add_llm_c(std::move(mapped));
 }
 
@@ -130,17 +130,18 @@ void token_stream::add_companions(std::uint64_t tokens) {
   const std::string& file = files_.back().name();
   masks_.resize(files_.size());
   weights_.resize(files_.size());
-  if (const auto mask = beside_tokens(file, ".mask")) masks_.back().emplace(*mask, file, tokens);
-  if (const auto weights = beside_tokens(file, ".weights")) weights_.back().emplace(*weights, file, tokens);
+  if (const auto mask = beside_tokens(file, mask_extension)) masks_.back().emplace(*mask, file, tokens);
+  if (const auto weights = beside_tokens(file, weights_extension))
+    weights_.back().emplace(*weights, file, tokens);
 }
 
 void token_stream::add_megatron(mapped_file file, const fs::path& index_file) {
-  if (const auto mask = beside_tokens(file.name(), ".mask"))
+  if (const auto mask = beside_tokens(file.name(), mask_extension))
     throw failure(1,
                   "RC6215: {} is a mask next to a file of Megatron, but only a .bin of llm.c may have a "
                   "mask; remove it, and give the labels as --labels PREFIX",
                   *mask);
-  if (const auto weights = beside_tokens(file.name(), ".weights"))
+  if (const auto weights = beside_tokens(file.name(), weights_extension))
     throw failure(1,
                   "RC6266: {} has weights next to a file of Megatron, but only a .bin of llm.c may have "
                   "weights; remove it, or make a .bin of llm.c of these tokens",

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "beside_tokens.hpp"
+
 namespace rankc::runtime {
 
 /// All numbers are little endian.
@@ -24,7 +26,7 @@ inline constexpr std::uint32_t token_mask_version = 1;
 inline constexpr char label_counts = 1, label_is_ignored = 0;
 
 inline std::filesystem::path mask_beside(std::filesystem::path tokens) {
-  return tokens.replace_extension(".mask");
+  return tokens.replace_extension(mask_extension);
 }
 
 }  // namespace rankc::runtime

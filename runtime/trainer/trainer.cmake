@@ -75,6 +75,7 @@ add_library(rankc_trainer STATIC
   trainer/skip_batches.cpp
   trainer/snapshot.cpp
   trainer/step_files.cpp
+  trainer/step_loop.cpp
   trainer/steps.cpp
   trainer/tensor_names.cpp
   trainer/tensor_source.cpp
