@@ -82,12 +82,21 @@ std::vector<fs::path> files_of_pattern(const fs::path& pattern) {
 
 }  // namespace
 
+bool has_entry(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status found = fs::symlink_status(path, error);
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory &&
+      error != std::errc::filename_too_long)
+    throw fs::filesystem_error("", path, error);
+  return fs::exists(found);
+}
+
 data_files find_data_files(const fs::path& path) {
   if (fs::is_directory(path)) return files_below(path);
-  if (!fs::exists(path) && path.string().find_first_of("*?") != std::string::npos)
+  if (!has_entry(path) && path.string().find_first_of("*?") != std::string::npos)
     return {files_of_pattern(path), {}};
   if (path.extension() == ".idx") return {{fs::path(path).replace_extension(".bin")}, {}};
-  if (!fs::exists(path) && fs::exists(path.string() + ".idx")) return {{path.string() + ".bin"}, {}};
+  if (!has_entry(path) && has_entry(path.string() + ".idx")) return {{path.string() + ".bin"}, {}};
   return {{path}, {}};
 }
 

@@ -3,11 +3,11 @@
 
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/parse.hpp>
+#include <rankc/trainer/data_files.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -19,10 +19,8 @@ constexpr std::uint64_t most_samples =
     std::numeric_limits<std::int32_t>::max();  // the limit of Megatron's order
 
 bool is_path(std::string_view text) {
-  const std::filesystem::path path(text);
   return text.ends_with(".txt") || text.ends_with(".bin") || text.ends_with(".idx") ||
-         text.find_first_of("*?") != text.npos || std::filesystem::exists(path) ||
-         std::filesystem::exists(std::string(text) + ".idx");
+         text.find_first_of("*?") != text.npos || has_entry(text) || has_entry(std::string(text) + ".idx");
 }
 
 data_source parse_source(std::string_view text, std::string_view whole) {
@@ -65,7 +63,7 @@ std::string source_text(const data_source& source) {
 }
 
 data_spec parse_data_spec(std::string_view text, const std::string& labels) {
-  if (text.find(',') == text.npos || std::filesystem::exists(std::filesystem::path(text))) {
+  if (text.find(',') == text.npos || has_entry(text)) {
     data_source only = parse_source(text, text);
     if (!labels.empty() && only.from != data_source::kind::files) refuse_labels(labels, text);
     only.labels = labels;

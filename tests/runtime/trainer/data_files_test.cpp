@@ -93,6 +93,17 @@ TEST_CASE("a link to nothing with the name of a mask or an index is refused") {
   }
 }
 
+TEST_CASE("names may be as long as the file system allows, and lists of sources longer") {
+  const linked_folders of;
+  const std::string name = std::string(251, 'n') + ".bin";  // .mask makes it longer than 255
+  counting(of.files, "data/" + name, 0, 10);
+  CHECK(token_stream(of.data + "/" + name, 500).size() == 10);
+  CHECK(token_stream(of.data, 500).size() == 10);
+  std::string list = "arith:1:0.5";
+  for (int i = 1; i < 40; ++i) list += ",arith:1:0.5";
+  CHECK(parse_data_spec(list).sources.size() == 40);
+}
+
 TEST_CASE("a pattern leaves out the masks and indexes of its token files") {
   const linked_folders of;
   counting(of.files, "data/a.bin", 0, 10);
