@@ -52,6 +52,11 @@ void coordinator::star::serve(const std::atomic<bool>& ending) {
   }
 }
 
+void coordinator::star::close() {
+  connections_.clear();
+  listeners_.clear();
+}
+
 void coordinator::star::wake() { eventfd_write(woken_.fd(), 1); }
 
 void coordinator::star::wait_for_events(bool may_be_woken) {

@@ -4,11 +4,11 @@
 #include "beside_tokens.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/parse.hpp>
+#include <rankc/trainer/data_files.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -20,10 +20,9 @@ constexpr std::uint64_t most_samples =
     std::numeric_limits<std::int32_t>::max();  // the limit of Megatron's order
 
 bool is_path(std::string_view text) {
-  const std::filesystem::path path(text);
   return text.ends_with(".txt") || text.ends_with(".bin") || text.ends_with(index_extension) ||
-         text.find_first_of("*?") != text.npos || std::filesystem::exists(path) ||
-         std::filesystem::exists(std::string(text).append(index_extension));
+         text.find_first_of("*?") != text.npos || has_entry(text) ||
+         has_entry(std::string(text).append(index_extension));
 }
 
 data_source parse_source(std::string_view text, std::string_view whole) {
@@ -66,7 +65,7 @@ std::string source_text(const data_source& source) {
 }
 
 data_spec parse_data_spec(std::string_view text, const std::string& labels) {
-  if (text.find(',') == text.npos || std::filesystem::exists(std::filesystem::path(text))) {
+  if (text.find(',') == text.npos || has_entry(text)) {
     data_source only = parse_source(text, text);
     if (!labels.empty() && only.from != data_source::kind::files) refuse_labels(labels, text);
     only.labels = labels;

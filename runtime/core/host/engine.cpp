@@ -152,15 +152,15 @@ host_engine::host_engine(const program& p, const placement& where)
     fault_.emplace(*where.fault);
     faulty->main().fault = &*fault_;
   }
-  if (where.others != nullptr) {
-    ranks_.front().main().words = &where.others->words();
-    where.others->on_failure([this](const std::string& cause) { fabric_.fail(77, cause); });
-    where.others->on_look([this] { return look_at(ranks_.front()); });
-  }
+  if (where.others != nullptr) ranks_.front().main().words = &where.others->words();
   reserve_blas_buffers(openblas_get_num_threads() - 1 + count_views());
   for_each_view([this](rank& r) {
     threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); });
   });
+  // Last, because these calls must not outlive an engine whose constructor fails.
+  if (where.others == nullptr) return;
+  where.others->on_failure([this](const std::string& cause) { fabric_.fail(77, cause); });
+  where.others->on_look([this] { return look_at(ranks_.front()); });
 }
 
 void host_engine::make_ranks() try {

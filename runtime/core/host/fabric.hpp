@@ -141,6 +141,7 @@ class fabric {
   bool carry_all(lock&);
   void complete(meeting&);
   void connect(runtime::transport&, int own);
+  void end_carriers();
   void serve(meeting&);
   void give(meeting&);
   void hand_to_application(meeting&);

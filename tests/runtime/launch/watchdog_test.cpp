@@ -53,6 +53,19 @@ TEST_CASE("a rank that does not get on is named once the limit of a step is over
   CHECK(rankc::test::said_in(text, 5353) == rankc::test::said{5353, {"rank 1", "in step 4 at 1B3, op 57"}});
 }
 
+TEST_CASE("an exception in the watchdog's thread ends the run with a sentence") {
+  class unseen : public fake_engine {
+   public:
+    using fake_engine::fake_engine;
+    std::vector<std::pair<int, standing>> look() override { throw std::bad_alloc(); }
+  };
+  const fake_program two(2, 1, 1);
+  unseen e(two);
+  std::promise<std::string> said;
+  const watchdog looks_on(e, {}, [&](const std::string& text) { said.set_value(text); });
+  CHECK(rankc::test::said_in(said.get_future().get()) == rankc::test::said{6322, {"std::bad_alloc"}});
+}
+
 TEST_CASE("in the first step the limit is that of exchanges, and after that another") {
   CHECK(text_of(false, {.exchange = 100ms}, 3) != "");
   CHECK(text_of(true, {.exchange = 100ms}, 1.2) == "");

@@ -93,6 +93,7 @@ class member final : public peers {
     bool is_shared = false;  // all ranks receive the same verdict
   };
   void serve();
+  void serve_or_learn();
   void take(const frame&);
   void learn(root_cause);
   void act_on_failure();
@@ -126,6 +127,7 @@ class member final : public peers {
   std::optional<deadline> too_late_at_;
   std::atomic<bool> has_told_failure_ = false;
   bool is_over_ = false;  // all ranks have left
+  std::atomic<bool> has_stopped_serving_ = false;
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };
