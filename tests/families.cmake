@@ -220,8 +220,8 @@ rankc_every_mutant(sequences rankc_sequences_test "certificates are accepted*")
 # Plans with documents in their sequences.
 rankc_family(documents rankc_sequences_plans)
 rankc_sampled_programs(documents 1 5 29)
-add_executable(rankc_documents_test documents/lowering_test.cpp documents/packed_test.cpp families/counts.cpp)
-target_include_directories(rankc_documents_test PRIVATE programs)
+add_executable(rankc_documents_test documents/embedded_test.cpp documents/lowering_test.cpp documents/packed_test.cpp families/counts.cpp)
+target_include_directories(rankc_documents_test PRIVATE programs "${rankc_SOURCE_DIR}/runtime/trainer")
 target_link_libraries(rankc_documents_test PRIVATE rankc_family_gradients rankc_family_split rankc_check_lowered rankc_sequences_plans rankc::codegen rankc::verify rankc_documents_host rankc_test_host_main)
 add_test(NAME documents COMMAND rankc_documents_test)
 rankc_every_program(documents_every_program rankc_documents_test documents)
@@ -254,7 +254,7 @@ target_link_libraries(rankc_masked_test PRIVATE rankc_family_gradients rankc_fam
 target_compile_definitions(rankc_masked_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")
 add_test(NAME masked COMMAND rankc_masked_test)
 rankc_every_program(masked_every_program rankc_masked_test masked)
-rankc_every_mutant(masked rankc_masked_test "programs with ignored labels*")
+rankc_every_mutant(masked rankc_masked_test "programs with ignored labels*,a mean of means*")
 
 # Plans with packed documents and a loss that ignores labels.
 rankc_family(packed rankc_sequences_plans)
@@ -267,12 +267,14 @@ add_test(NAME packed COMMAND rankc_packed_test)
 
 # Plans with a loss in which labels have weights.
 rankc_family(weighted rankc_sequences_plans)
-rankc_registered_programs(rankc_weighted_host rankc_weighted_generate host 2)
+rankc_sampled_programs(weighted 2 4 41)
 add_executable(rankc_weighted_test weighted/lowering_test.cpp weighted/oracle_test.cpp weighted/weights_test.cpp families/counts.cpp)
 target_include_directories(rankc_weighted_test PRIVATE programs families)
 target_link_libraries(rankc_weighted_test PRIVATE rankc_family_gradients rankc_family_split rankc_check_lowered rankc_equivalence_testing rankc_sequences_plans rankc::codegen rankc::verify rankc_weighted_host rankc_test_host_main nlohmann_json::nlohmann_json)
-target_compile_definitions(rankc_weighted_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_FAMILIES=4 RANKC_PLANS=22)
+target_compile_definitions(rankc_weighted_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")
 add_test(NAME weighted COMMAND rankc_weighted_test)
+rankc_every_program(weighted_every_program rankc_weighted_test weighted)
+rankc_every_mutant(weighted rankc_weighted_test "a mean of weighted means*")
 
 # Plans with attention windows, softcaps, scales, sinks, and value heads of another size than key heads.
 rankc_family(attention rankc_sequences_plans)

@@ -65,7 +65,7 @@ void chat_examples::for_each(const std::filesystem::path& file, const visit_exam
 }
 
 example chat_examples::example_of(const std::string& line, const std::string& name) {
-  const std::vector<runtime::chat_message> messages = runtime::read_messages(line, name);
+  const std::vector<runtime::chat_message> messages = runtime::read_messages(line, name, o_.weights_field);
   count_spelled(messages, name);
   const runtime::chat_text chat = runtime::write_chat(form_, messages, o_.date, name);
   example out;
@@ -74,10 +74,28 @@ example chat_examples::example_of(const std::string& line, const std::string& na
   out.labels = o_.loss == "all" ? std::vector<char>(ends.size(), runtime::label_counts)
                                 : labels_within(chat.labels, ends);
   if (!out.labels.empty()) out.labels.front() = runtime::label_is_ignored;
+  if (!o_.weights_field.empty()) add_weights(out, messages, chat.message_ends, ends, name);
   ++examples_;
   without_labels_ += std::count(out.labels.begin(), out.labels.end(), runtime::label_counts) == 0;
   if (end_) add_end(out, name);
   return out;
+}
+
+/// Each token has the weight of the message in whose text it ends.
+void chat_examples::add_weights(example& to, const std::vector<runtime::chat_message>& messages,
+                                const std::vector<std::size_t>& message_ends,
+                                const std::vector<std::size_t>& ends, const std::string& name) const {
+  std::size_t message = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    while (message + 1 < messages.size() && message_ends[message] < ends[i]) ++message;
+    const std::optional<float> weight = messages[message].weight;
+    if (!weight && to.labels[i] == runtime::label_counts)
+      throw runtime::failure(1,
+                             "RC6300: {}: message {} has labels and no weight; give {} to the message, or to "
+                             "its line for all messages",
+                             name, message, o_.weights_field);
+    to.weights.push_back(weight.value_or(0));
+  }
 }
 
 void chat_examples::add_end(example& to, const std::string& name) const {
@@ -89,6 +107,7 @@ void chat_examples::add_end(example& to, const std::string& name) const {
                            name, o_.end_of_document);
   to.ids.push_back(*end_);
   to.labels.push_back(runtime::label_is_ignored);
+  if (!o_.weights_field.empty()) to.weights.push_back(0);
 }
 
 void chat_examples::count_spelled(const std::vector<runtime::chat_message>& messages,

@@ -23,7 +23,8 @@ class chat_examples {
   chat_examples(const tokens_options&, const text_encoder&, std::optional<int> end);
 
   /// Calls `visit` with each conversation of a file, followed by the token `end`, which is not a label.
-  /// Errors: failure (1) that names the line; also for a conversation that has the token `end`.
+  /// Errors: failure (1) that names the line; also for a conversation that has the token `end`, and with
+  /// --weights-field for a label without a weight.
   void for_each(const std::filesystem::path&, const visit_example& visit);
 
   /// Prints a note for each kind of conversation that may not be trained on as expected.
@@ -31,6 +32,9 @@ class chat_examples {
 
  private:
   example example_of(const std::string& line, const std::string& name);
+  void add_weights(example&, const std::vector<runtime::chat_message>&,
+                   const std::vector<std::size_t>& message_ends, const std::vector<std::size_t>& ends,
+                   const std::string& name) const;
   void add_end(example&, const std::string& name) const;
   void count_spelled(const std::vector<runtime::chat_message>&, const std::string& name);
 

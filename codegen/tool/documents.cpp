@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "documents.hpp"
 
-#include <json/json_file.hpp>
+#include <tokenizer/json_weight.hpp>
 
 #include <fmt/format.h>
 
@@ -54,12 +54,15 @@ class line_reader {
   std::size_t at_ = 0;
 };
 
-void visit_fields(const fs::path& file, const std::string& field,
-                  const std::function<void(std::string)>& visit) {
+void visit_fields(const fs::path& file, const line_fields& fields,
+                  const std::function<void(text_document)>& visit) {
   for_each_line(file, [&](const std::string& line, std::size_t number) {
-    const std::string name = fmt::format("{}:{} (--field {})", file.string(), number, field);
+    const std::string name = fmt::format("{}:{} (--field {})", file.string(), number, fields.text);
     const auto object = runtime::parse_json<nlohmann::json>(line, name, 1, line_limits);
-    visit(runtime::required<std::string>(object, field.c_str(), "", name, 1));
+    text_document read{runtime::required<std::string>(object, fields.text.c_str(), "", name, 1)};
+    if (!fields.weight.empty())
+      read.weight = runtime::read_weight(runtime::json_place(name, object).at(fields.weight));
+    visit(std::move(read));
   });
 }
 
@@ -71,14 +74,14 @@ void for_each_line(const fs::path& file, const std::function<void(const std::str
     if (line->find_first_not_of(" \t\r") != line->npos) visit(*line, number);
 }
 
-void for_each_document(const fs::path& file, const std::string& field,
-                       const std::function<void(std::string text)>& visit) {
-  if (!field.empty()) return visit_fields(file, field, visit);
+void for_each_document(const fs::path& file, const line_fields& fields,
+                       const std::function<void(text_document)>& visit) {
+  if (!fields.text.empty()) return visit_fields(file, fields, visit);
   const auto from = open_bytes(file);
   std::string text;
   while (append_block(*from, file, text)) {
   }
-  visit(std::move(text));
+  visit({std::move(text)});
 }
 
 }  // namespace rankc::tool

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 namespace rankc::tool {
@@ -14,11 +15,22 @@ namespace rankc::tool {
 void for_each_line(const std::filesystem::path&,
                    const std::function<void(const std::string& line, std::size_t number)>& visit);
 
-/// Calls `visit` with each document of a file, which may be compressed (byte_source.hpp). `field` is the key
-/// of JSON lines; empty: the whole file is one document. Blank lines are skipped.
-/// Errors: failure (1) that names the file, and the line if it is not an object with a text in the field;
-/// also for a document of 2^31 bytes or more.
-void for_each_document(const std::filesystem::path&, const std::string& field,
-                       const std::function<void(std::string text)>& visit);
+/// A text, and the weight of its labels if it has one.
+struct text_document {
+  std::string text;
+  std::optional<float> weight{};
+};
+
+/// The keys of JSON lines. Without `text` the whole file is one document. Without `weight` documents have none.
+struct line_fields {
+  std::string text, weight;
+};
+
+/// Calls `visit` with each document of a file, which may be compressed (byte_source.hpp). Blank lines are
+/// skipped.
+/// Errors: failure (1) that names the file, and the line if it is not an object with a text and a weight in
+/// these fields; also for a document of 2^31 bytes or more.
+void for_each_document(const std::filesystem::path&, const line_fields&,
+                       const std::function<void(text_document)>& visit);
 
 }  // namespace rankc::tool

@@ -9,10 +9,12 @@
 namespace rankc::tool {
 
 /// `labels` has label_counts or label_is_ignored for each token. The first token of an example is never a
-/// label, since the token before it belongs to another example.
+/// label, since the token before it belongs to another example. `weights` has a number for each token; it is
+/// empty without --weights-field.
 struct example {
   std::vector<int> ids;
   std::vector<char> labels;
+  std::vector<float> weights{};
 };
 
 using visit_example = std::function<void(example)>;

@@ -12,6 +12,19 @@ namespace {
 
 constexpr std::size_t most_held = 1 << 24;  // tokens of a window
 
+void append(example& to, const example& one) {
+  to.ids.insert(to.ids.end(), one.ids.begin(), one.ids.end());
+  to.labels.insert(to.labels.end(), one.labels.begin(), one.labels.end());
+  to.weights.insert(to.weights.end(), one.weights.begin(), one.weights.end());
+}
+
+/// Drops the tokens from `length` on, or adds fillers, which are no labels and have the weight 0.
+void resize(example& to, std::size_t length, int filler) {
+  to.ids.resize(length, filler);
+  to.labels.resize(length, runtime::label_is_ignored);
+  if (!to.weights.empty()) to.weights.resize(length, 0);
+}
+
 }  // namespace
 
 std::vector<std::vector<std::size_t>> best_fit(const std::vector<std::size_t>& lengths, std::size_t length) {
@@ -39,8 +52,7 @@ void packer::add(example one) {
   if (one.ids.size() > length_) {
     ++counts_.cut;
     counts_.lost += one.ids.size() - length_;
-    one.ids.resize(length_);
-    one.labels.resize(length_);
+    resize(one, length_, filler_);
   }
   if (held_ + one.ids.size() > most_held) pack();
   held_ += one.ids.size();
@@ -52,13 +64,8 @@ void packer::pack() {
   for (const example& one : window_) lengths.push_back(one.ids.size());
   for (const std::vector<std::size_t>& members : best_fit(lengths, length_)) {
     example sequence;
-    for (const std::size_t i : members) {
-      const example& one = window_[i];
-      sequence.ids.insert(sequence.ids.end(), one.ids.begin(), one.ids.end());
-      sequence.labels.insert(sequence.labels.end(), one.labels.begin(), one.labels.end());
-    }
-    sequence.ids.resize(length_, filler_);
-    sequence.labels.resize(length_, runtime::label_is_ignored);
+    for (const std::size_t i : members) append(sequence, window_[i]);
+    resize(sequence, length_, filler_);
     write_(sequence);
     ++counts_.sequences;
   }

@@ -23,27 +23,47 @@ namespace rankc::tool {
 
 namespace {
 
+namespace fs = std::filesystem;
+
 bool writes_mask(const tokens_options& o) { return !o.chat.empty() || o.pack > 0; }
+bool writes_weights(const tokens_options& o) { return !o.weights_field.empty(); }
+
+fs::path mask_of(const tokens_options& o) { return companion_of(o.out, runtime::mask_extension); }
+fs::path weights_of(const tokens_options& o) { return companion_of(o.out, runtime::weights_extension); }
 
 /// Errors: failure (2) if a mask or weights of other tokens are next to --out.
 void refuse_companions(const tokens_options& o) {
-  const auto exists = [](const std::filesystem::path& file) {
+  const auto exists = [](const fs::path& file) {
     std::error_code error;
-    return std::filesystem::exists(std::filesystem::symlink_status(file, error));
+    return fs::exists(fs::symlink_status(file, error));
   };
-  const std::filesystem::path mask = runtime::mask_beside(o.out),
-                              weights =
-                                  std::filesystem::path(o.out).replace_extension(runtime::weights_extension);
+  const fs::path mask = mask_of(o), weights = weights_of(o);
   if (!writes_mask(o) && exists(mask))
     throw runtime::failure(2,
                            "RC8145: {} would be read as the mask of --out {}, but no mask is written; remove "
                            "it, or give another --out",
                            mask, o.out);
-  if (exists(weights))
+  if (!writes_weights(o) && exists(weights))
     throw runtime::failure(2,
                            "RC7512: {} would be read as the weights of --out {}, but no weights are written; "
                            "remove it, or give another --out",
                            weights, o.out);
+}
+
+/// Weights have no header, so only their size tells whether a file has the weights of the tokens in --out.
+/// Errors: failure (2) for a file of another size.
+void refuse_other_weights(const tokens_options& o) {
+  const fs::path weights = weights_of(o);
+  std::error_code error;
+  const std::uintmax_t bytes = fs::file_size(weights, error);
+  if (error) return;  // no such file, or one that output_file refuses
+  const std::uintmax_t tokens =
+      fs::exists(o.out) ? runtime::read_llm_c_header(runtime::mapped_file(o.out)).tokens : 0;
+  if (bytes == tokens * sizeof(float)) return;
+  throw runtime::failure(2,
+                         "RC6302: {} exists and is not the weights of --out {}, so it is not overwritten: "
+                         "give another --out, or remove it",
+                         weights, o.out);
 }
 
 /// Errors: failure (2) if an output is one of the inputs, or a file that holds something else.
@@ -54,12 +74,15 @@ void refuse_other_files(const tokens_options& o) {
   const runtime::named_file out{"--out " + o.out.string(), o.out};
   runtime::refuse_same_file(out, inputs);
   runtime::refuse_other_kind(out, "a token file of llm.c", runtime::begins_as_llm_c);
-  const std::filesystem::path mask_file = runtime::mask_beside(o.out);
-  const runtime::named_file mask{"the mask " + mask_file.string(), mask_file};
   refuse_companions(o);
-  if (!writes_mask(o)) return;
-  runtime::refuse_same_file(mask, inputs);
-  runtime::refuse_other_kind(mask, "a mask of tokens", is_token_mask);
+  if (writes_mask(o)) {
+    const runtime::named_file mask{"the mask " + mask_of(o).string(), mask_of(o)};
+    runtime::refuse_same_file(mask, inputs);
+    runtime::refuse_other_kind(mask, "a mask of tokens", is_token_mask);
+  }
+  if (!writes_weights(o)) return;
+  runtime::refuse_same_file({"the weights " + weights_of(o).string(), weights_of(o)}, inputs);
+  refuse_other_weights(o);
 }
 
 /// Errors: failure (1 or 2) for options that the model or other options do not allow.
@@ -78,6 +101,11 @@ void check_options(const tokens_options& o, const text_encoder& by) {
   check(o.ends, "--eos", "end-of-sentence", by.end);
   if (o.loss != "assistant" && o.loss != "all")
     throw runtime::failure(2, "RC8146: --loss {} is unknown; give assistant or all", o.loss);
+  if (writes_weights(o) && o.chat.empty() && o.field.empty())
+    throw runtime::failure(2,
+                           "RC6301: --weights-field {} needs --field or --chat, because a file that is one "
+                           "text has no field for a weight; write the texts as JSON lines",
+                           o.weights_field);
   if (o.pack > 0 && o.end_of_document.empty())
     throw runtime::failure(2,
                            "RC8147: --pack {} needs --end-of-document TOKEN, which is written after each "
@@ -100,10 +128,11 @@ std::optional<int> end_of_document(const tokens_options& o, const text_encoder& 
 std::string write_packed(const tokens_options& o, int filler, token_writer& to, std::ostream& note,
                          const std::function<void(const visit_example&)>& visit_all) {
   packer packs(static_cast<std::size_t>(o.pack), filler,
-               [&](const example& sequence) { to.append(sequence.ids, sequence.labels); });
+               [&](const example& sequence) { to.append(sequence); });
   visit_all([&](example one) { packs.add(std::move(one)); });
   packs.finish();
-  to.append({filler}, {runtime::label_is_ignored});  // the target of the last token of the last sequence
+  to.append(
+      {{filler}, {runtime::label_is_ignored}, {0}});  // the target of the last token of the last sequence
   const packing_counts& n = packs.counts();
   if (n.cut > 0)
     note << "note: "
@@ -128,16 +157,19 @@ void write_tokens(const tokens_options& o, std::ostream& out, std::ostream& note
     for (const auto& file : o.files) chats.for_each(file, visit);
     chats.note(note);
   };
-  token_writer to(
-      o.out,
-      {.wide = by.vocab > 65536, .masks = writes_mask(o), .packed = static_cast<std::uint32_t>(o.pack)});
+  token_writer to(o.out, {.wide = by.vocab > 65536,
+                          .masks = writes_mask(o),
+                          .weighs = writes_weights(o),
+                          .packed = static_cast<std::uint32_t>(o.pack)});
   std::string packed;
   if (o.pack > 0) packed = write_packed(o, *end, to, note, visit_all);
-  else visit_all([&](const example& one) { to.append(one.ids, one.labels); });
+  else visit_all([&](const example& one) { to.append(one); });
   to.finish();
-  out << fmt::format("{}: {} tokens of {} files by {}, for a plan with vocab {} or more{}\n", o.out.string(),
-                     to.tokens(), o.files.size(), by.name, by.vocab,
-                     writes_mask(o) ? fmt::format("; {} are labels", to.labels()) : "")
+  out << fmt::format(
+             "{}: {} tokens of {} files by {}, for a plan with vocab {} or more{}{}\n", o.out.string(),
+             to.tokens(), o.files.size(), by.name, by.vocab,
+             writes_mask(o) ? fmt::format("; {} are labels", to.labels()) : "",
+             writes_weights(o) ? fmt::format("; their weights are in {}", weights_of(o).string()) : "")
       << packed;
 }
 

@@ -21,6 +21,15 @@ void add_conversations(CLI::App& command, tokens_options& to) {
   for (CLI::Option* const option : {loss, date}) option->needs(chat);
 }
 
+void add_weights_field(CLI::App& command, tokens_options& to) {
+  command.add_option(
+      "--weights-field", to.weights_field,
+      "write FILE.weights next to FILE.bin, for a plan with .token_weights. With --field this "
+      "field of a line is a number, the weight of all tokens of its text. With --chat this "
+      "field of a message is the weight of its labels; a message without one takes that of its "
+      "line");
+}
+
 void add_packing(CLI::App& command, tokens_options& to) {
   CLI::Option* const end = command.add_option(
       "--end-of-document", to.end_of_document,
@@ -50,6 +59,7 @@ void add_tokens_options(CLI::App& command, tokens_options& to) {
                      "the files are JSON lines, each an object with a text in this field; default: a file is "
                      "a text");
   add_conversations(command, to);
+  add_weights_field(command, to);
   add_packing(command, to);
   command.footer(
       "Examples:\n"

@@ -61,16 +61,46 @@ void embedded::check_tokens(std::span<const std::int32_t> all) const {
   throw failure(1, "RC5004: element {} of tokens is {}; the vocabulary has 0 to {}", wrong - all.begin(),
                 *wrong, about.vocab_used - 1);
 }
-void embedded::check_labels(std::span<const std::int32_t> labels,
+
+/// A document begins at the first token of a sequence, after each end token, and where the application says.
+void embedded::check_starts(std::span<const std::int32_t> starts,
                             std::span<const std::int32_t> tokens) const {
+  if (starts.empty()) return;
+  const description& about = engine_->about();
+  if (about.end_of_document < 0)
+    throw failure(
+        1,
+        "RC6303: the plan {} has no documents, so it takes no document starts; give its training an "
+        "end_of_document",
+        about.name);
+  check_size("document starts", starts.size(), tokens.size());
+  const auto seq = static_cast<std::size_t>(about.seq);
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    const auto position = static_cast<std::int32_t>(i % seq);
+    const bool begins = position == 0 || tokens[i - 1] == about.end_of_document;
+    if (starts[i] == position || (!begins && starts[i] == starts[i - 1])) continue;
+    std::string expected = std::to_string(position);
+    if (!begins) expected = std::to_string(starts[i - 1]) + ", where the token before has it, or " + expected;
+    throw failure(1, "RC6304: element {} of document starts is {}; expected {}", i, starts[i], expected);
+  }
+}
+
+void embedded::check_labels(std::span<const std::int32_t> labels, std::span<const std::int32_t> tokens,
+                            std::span<const std::int32_t> starts) const {
   const description& about = engine_->about();
   check_size("targets", labels.size(), reads_tokens(about) ? about.tokens_of_microbatch() : 0);
   if (const auto wrong = std::ranges::find_if(labels, [&](std::int32_t t) { return !about.is_label(t); });
       wrong != labels.end())
     throw failure(1, "RC5075: element {} of targets is {}; {}", wrong - labels.begin(), *wrong,
                   legal_labels(about));
+  const auto seq = static_cast<std::size_t>(about.seq);
+  const auto precedes_border = [&](std::size_t i) {
+    const std::size_t next = i + 1;
+    return next < starts.size() && next % seq > 0 && starts[next] == static_cast<std::int32_t>(next % seq);
+  };
   for (std::size_t i = 0; i < tokens.size(); ++i)
-    if (about.ignores_label_of(tokens[i]) && labels[i] != about.ignored_label)
+    if ((about.ignores_label_of(tokens[i]) || (about.ignore_across_documents && precedes_border(i))) &&
+        labels[i] != about.ignored_label)
       throw failure(1,
                     "RC6260: element {} of targets is {}, and its token ends a document; this plan ignores "
                     "the labels of such tokens: give {}",
@@ -78,14 +108,16 @@ void embedded::check_labels(std::span<const std::int32_t> labels,
 }
 
 status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens,
-                           std::span<const std::int32_t> targets,
-                           std::span<const named_array> inputs) noexcept {
+                           std::span<const std::int32_t> targets, std::span<const named_array> inputs,
+                           std::span<const std::int32_t> document_starts) noexcept {
   return logged([&] {
     check_tokens(tokens);
-    check_labels(targets, tokens);
+    check_starts(document_starts, tokens);
+    check_labels(targets, tokens, document_starts);
     check_inputs(engine_->about(), inputs);
     const int dp = engine_->about().ranks[static_cast<std::size_t>(rank_)].dp;
     if (!tokens.empty()) engine_->set_batch(dp, microbatch, tokens.data(), targets.data());
+    if (!document_starts.empty()) engine_->set_document_starts(dp, microbatch, document_starts.data());
     if (!inputs.empty()) engine_->set_inputs(dp, microbatch, inputs);
   });
 }

@@ -55,7 +55,7 @@ array_folder::array_folder(const std::filesystem::path& folder, const descriptio
       largest_(about.type == dtype::f64 ? std::numeric_limits<double>::max()
                                         : std::numeric_limits<float>::max()),
       has_tokens_(reads_tokens(about)) {
-  if (!std::filesystem::is_directory(folder))
+  if (std::error_code error; !std::filesystem::is_directory(folder, error))
     throw failure(1, "RC6246: {} is no folder; give arrays:DIR with a file NAME.npy for each input", folder);
   if (has_tokens_) {
     open(folder, token_row("tokens", about), about);

@@ -69,7 +69,7 @@ std::vector<std::size_t> balanced_order(const std::vector<std::uint64_t>& costs,
 }
 
 void balance_documents(const description& about, batch& b) {
-  if (about.end_of_document < 0 || about.dp == 1) return;
+  if (b.document_starts.empty() || about.dp == 1) return;
   const auto seq = static_cast<std::size_t>(about.seq);
   std::vector<std::uint64_t> costs;
   for (std::size_t first = 0; first < b.document_starts.size(); first += seq)

@@ -108,7 +108,8 @@ bool has_entry(const fs::path& path) {
 }
 
 data_files find_data_files(const fs::path& path) {
-  if (fs::is_directory(path)) return files_below(path);
+  std::error_code error;  // a name that no file can have is refused when it is opened
+  if (fs::is_directory(path, error)) return files_below(path);
   if (!has_entry(path) && path.string().find_first_of("*?") != std::string::npos)
     return {files_of_pattern(path), {}};
   if (path.extension() == index_extension) return {{fs::path(path).replace_extension(".bin")}, {}};

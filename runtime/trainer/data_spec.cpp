@@ -6,6 +6,7 @@
 #include <rankc/runtime/parse.hpp>
 #include <rankc/trainer/data_files.hpp>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -16,6 +17,7 @@ namespace rankc::runtime {
 namespace {
 
 constexpr std::string_view arrays_prefix = "arrays:";
+constexpr double least_share = 0x1p-16;  // the order of a mixture repeats after 2^16 samples
 constexpr std::uint64_t most_samples =
     std::numeric_limits<std::int32_t>::max();  // the limit of Megatron's order
 
@@ -73,6 +75,7 @@ data_spec parse_data_spec(std::string_view text, const std::string& labels) {
   }
   if (!labels.empty()) refuse_labels(labels, text);
   data_spec spec;
+  double total = 0;
   for (std::size_t begin = 0; begin <= text.size();) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view part = text.substr(begin, end - begin);
@@ -88,8 +91,16 @@ data_spec parse_data_spec(std::string_view text, const std::string& labels) {
                     text, part);
     spec.sources.push_back(parse_source(part.substr(0, colon), text));
     spec.sources.back().weight = *weight;
+    total += *weight;
     begin = end + 1;
   }
+  for (const data_source& source : spec.sources)
+    if (!(source.weight / total >= least_share))
+      throw failure(
+          2,
+          "RC6305: --data {} gives {} the weight {} of {}, a share of less than 2^-16, which the order of "
+          "samples does not resolve; give a larger weight, or leave the source out",
+          text, source_text(source), fmt::format("{}", source.weight), fmt::format("{}", total));
   return spec;
 }
 

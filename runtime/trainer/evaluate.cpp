@@ -69,7 +69,7 @@ class evaluation {
   /// has router losses, the second if experts can drop picks.
   std::string text_apart(const evaluated_loss& loss) const {
     const description& about = e_.about();
-    if (!keeps_routers(e_)) return "";
+    if (!keeps_routers(about)) return "";
     std::string text;
     if (has_router_losses(about)) text += fmt::format(", without router losses of {:.12f}", loss.routers);
     if (layout_of(about, reporter_of(about)).routers.limited)
@@ -79,7 +79,7 @@ class evaluation {
 
  private:
   evaluated_loss loss_of_batch(std::uint64_t batch) {
-    const evaluated_loss loss = evaluate_apart(e_);
+    const evaluated_loss loss = evaluate_apart(e_, where_);
     if (std::isfinite(loss.labels)) return loss;
     const std::string full = find_overflow(e_, where_);
     if (full.empty()) throw failure(70, "RC6170: batch {} has the loss {}", batch + 1, loss.labels);
@@ -127,7 +127,7 @@ void evaluate(const description& about, const install_engine& install, const opt
   const auto looks_on = watch_steps(*e, o);
   set_weights(*e, b, o, say);
   evaluation evaluated(*e, o.where);
-  if (const std::string note = note_on_router_losses(*e); !note.empty()) say.line("note: " + note);
+  if (const std::string note = note_on_router_losses(about); !note.empty()) say.line("note: " + note);
   if (o.steps == 0 && what.set().sources().size() > 1) {
     const evaluated_loss mean = loss_of_sources(evaluated, about, what, say);
     return say.line(fmt::format("eval: loss {:.12f}{}, the mean by shares of {} sources{}", mean.labels,

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mean_loss.hpp"
 
+#include "shared_text.hpp"
+
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/named_inputs.hpp>
+#include <rankc/runtime/parse.hpp>
 #include <rankc/trainer/router_metrics.hpp>
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <numeric>
 #include <span>
@@ -39,6 +43,15 @@ double share_of_labels(const description& about, const batch& b) {
   return sum / static_cast<double>(b.targets.size());
 }
 
+/// The router losses and the number of dropped picks, as text; empty if another process has the statistics.
+std::string own_routers(engine& e) {
+  const std::optional<router_metrics> routers = read_routers(e);
+  if (!routers) return "";
+  const std::int64_t dropped =
+      std::accumulate(routers->dropped.begin(), routers->dropped.end(), std::int64_t{0});
+  return fmt::format("{} {}", router_losses_of(e.about(), *routers), dropped);
+}
+
 /// The sum of the losses of labels, and their number or the sum of their weights. Units: labels of a batch.
 struct batch_sums {
   double loss = 0, labels = 0;
@@ -55,23 +68,23 @@ std::uint64_t samples_in(const description& about, std::int64_t batches, std::op
   return std::min(most, all.value_or(most));
 }
 
-evaluated_loss evaluate_apart(engine& e) {
+evaluated_loss evaluate_apart(engine& e, const placement& where) {
   evaluated_loss loss{.labels = e.evaluate()};
-  if (const std::optional<router_metrics> routers = read_routers(e)) {
-    loss.routers = router_losses_of(e.about(), *routers);
-    loss.labels -= loss.routers;
-    loss.dropped = static_cast<double>(
-        std::accumulate(routers->dropped.begin(), routers->dropped.end(), std::int64_t{0}));
-  }
+  if (!keeps_routers(e.about())) return loss;
+  const std::string told = first_of_all(where, "router losses", own_routers(e));
+  const std::size_t space = told.find(' ');
+  loss.routers = parse_number<double>(told.substr(0, space)).value();
+  loss.dropped = parse_number<double>(told.substr(space + 1)).value();
+  loss.labels -= loss.routers;
   return loss;
 }
 
-std::string note_on_router_losses(const engine& e) {
-  if (!has_router_losses(e.about()) || keeps_routers(e)) return "";
+std::string note_on_router_losses(const description& about) {
+  if (!has_router_losses(about) || keeps_routers(about)) return "";
   return say(
-      "RC6272: evaluated losses contain the router losses of the plan {}, because this process does not have "
-      "the statistics of its routers",
-      e.about().name);
+      "RC6272: evaluated losses are those of labels plus the router losses of the plan {}: a plan with "
+      "router_losses.local, or with a pipeline in two directions, keeps no statistics that tell them apart",
+      about.name);
 }
 
 std::optional<evaluated_loss> mean_loss(engine& e, const read_sample& read, std::uint64_t samples,

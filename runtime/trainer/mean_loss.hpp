@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The mean loss, without router losses, of samples that need not fill whole batches.
 #pragma once
+#include <rankc/runtime/placement.hpp>
 #include <rankc/trainer/data.hpp>
 
 #include <cstdint>
@@ -16,12 +17,12 @@ struct evaluated_loss {
   double labels = 0, routers = 0, dropped = 0;
 };
 
-/// Evaluates the engine's current batch. `labels` includes the router losses if this process does not have
-/// the router statistics.
-evaluated_loss evaluate_apart(engine&);
+/// Evaluates the engine's current batch. All processes call it and get the same result. `labels` includes the
+/// router losses if the program keeps no router statistics.
+evaluated_loss evaluate_apart(engine&, const placement& = {});
 
 /// A note if router losses are included in the loss; else empty.
-std::string note_on_router_losses(const engine&);
+std::string note_on_router_losses(const description&);
 
 /// Evaluates the engine's current batch. `batch` counts from 0.
 using evaluate_batch = std::function<evaluated_loss(std::uint64_t batch)>;

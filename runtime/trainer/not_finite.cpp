@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/not_finite.hpp>
 
+#include "shared_text.hpp"
+
 #include <rankc/trainer/parameters.hpp>
 #include <rankc/trainer/router_metrics.hpp>
 
@@ -53,14 +55,6 @@ std::string find_own(engine& e) {
     if (const std::size_t p = all.size() - 1 - turn; all[p].trained)
       if (const std::string found = look(region::gradients, p, turn); !found.empty()) return found;
   return "";
-}
-
-/// The text of all processes that sorts first by its key; empty if all are empty.
-std::string first_of_all(const placement& where, const char* name, const std::string& mine) {
-  std::vector<std::string> found{mine};
-  if (where.is_one_rank()) found = where.exchange(name, mine);
-  std::erase(found, "");
-  return found.empty() ? "" : *std::min_element(found.begin(), found.end());
 }
 
 std::string without_order(const std::string& found) { return found.substr(found.find('\n') + 1); }

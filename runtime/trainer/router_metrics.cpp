@@ -75,15 +75,12 @@ std::vector<double> loads_of(const router_sums& s) {
 
 }  // namespace
 
-bool keeps_routers(const engine& e) {
-  const int rank = reporter_of(e.about());
-  return layout_of(e.about(), rank).routers.rows > 0 && e.holds(rank);
-}
+bool keeps_routers(const description& about) { return layout_of(about, reporter_of(about)).routers.rows > 0; }
 
 std::optional<router_metrics> read_routers(engine& e) {
-  if (!keeps_routers(e)) return std::nullopt;
   const description& about = e.about();
   const int rank = reporter_of(about);
+  if (!keeps_routers(about) || !e.holds(rank)) return std::nullopt;
   const routers_place& kept = layout_of(about, rank).routers;
   const auto experts = static_cast<std::size_t>(kept.experts);
   const std::size_t layers = static_cast<std::size_t>(kept.rows) / kinds_of_statistics;

@@ -34,6 +34,13 @@ void refuse_trained_data(const std::string& spec, const opened_source& source,
     }
 }
 
+/// Notes for data whose documents or packed examples do not fit the plan.
+std::vector<std::string> notes_on_data(const description& about, const std::vector<opened_source>& sources) {
+  std::vector<std::string> notes = notes_on_documents(about, sources);
+  for (std::string& note : notes_on_packing(about, sources)) notes.push_back(std::move(note));
+  return notes;
+}
+
 std::vector<opened_source> open_trained(const description& about, const run_state& state) {
   return open_sources(parse_data_spec(state.data, state.labels), about);
 }
@@ -49,7 +56,7 @@ std::vector<std::string> open_held_out(const description& about, run_state& stat
     refuse_trained_data(state.eval_data, source, files, *state.read);
     all.insert(all.end(), files.begin(), files.end());
   }
-  std::vector<std::string> notes = notes_on_packing(about, sources);
+  std::vector<std::string> notes = notes_on_data(about, sources);
   const std::vector<sample_order> orders(sources.size());
   data.evaluated.emplace(std::move(sources), about.vocab_used, about.seq, orders, data_record{});
   const bool had =
@@ -67,7 +74,7 @@ std::vector<std::string> open_held_out(const description& about, run_state& stat
 run_data open_data(const description& about, const run_state& state, console& say_line) {
   const double held_out = state.eval_data.empty() ? state.eval_fraction : 0;
   std::vector<opened_source> sources = open_trained(about, state);
-  for (const std::string& text : notes_on_packing(about, sources)) say_line.line("note: " + text);
+  for (const std::string& text : notes_on_data(about, sources)) say_line.line("note: " + text);
   const std::vector orders(sources.size(), sample_order{parse_shuffle(state.shuffle), held_out});
   return {dataset(std::move(sources), about.vocab_used, about.seq, orders, {}), std::nullopt, held_out > 0};
 }
@@ -84,8 +91,7 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
         *o.skipped, {state.step, state.samples, static_cast<std::uint64_t>(about.global_batch())},
         plan.record));
   for (const std::string& text : plan.notes) note(text);
-  for (const std::string& text : notes_on_documents(about, sources)) note(text);
-  for (const std::string& text : notes_on_packing(about, sources)) note(text);
+  for (const std::string& text : notes_on_data(about, sources)) note(text);
   run_data data{dataset(std::move(sources), about.vocab_used, about.seq, plan.orders, plan.record),
                 std::nullopt, false};
   state.read = std::move(plan.record);
@@ -105,13 +111,14 @@ run_data open_data_of_run(const description& about, const options& o, beginning&
   return data;
 }
 
-std::optional<double> held_out_loss(engine& e, const run_data& data, std::int64_t batches) {
+std::optional<double> held_out_loss(engine& e, const placement& where, const run_data& data,
+                                    std::int64_t batches) {
   const auto read = [&](std::uint64_t s, const sample_view& to) {
     data.held_out().sample(s, to, data.held_part());
   };
   const auto loss =
       mean_loss(e, read, samples_in(e.about(), batches, data.held_out().epoch(data.held_part())),
-                [&](std::uint64_t) { return evaluate_apart(e); });
+                [&](std::uint64_t) { return evaluate_apart(e, where); });
   return loss ? std::optional(loss->labels) : std::nullopt;
 }
 

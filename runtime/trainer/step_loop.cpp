@@ -134,7 +134,7 @@ void step_loop::take() {
 void step_loop::evaluate() {
   const bool is_due = m_.step == last_ || (state_.eval_every > 0 && m_.step % state_.eval_every == 0);
   if (!data_.holds_out || !is_due) return;
-  m_.eval_loss = held_out_loss(e_, data_, state_.eval_batches);
+  m_.eval_loss = held_out_loss(e_, o_.where, data_, state_.eval_batches);
   if (!m_.eval_loss)
     say_.line("note: " + say("RC6176: no held-out loss is measured at step {}, because no label of "
                              "the first {} batches of the held-out data counts",

@@ -38,7 +38,7 @@ std::string_view compression_of(std::string_view bytes) {
 token_stream::token_stream(const fs::path& path, const legal_tokens& legal) : legal_(legal) {
   data_files found = find_data_files(path);
   skipped_ = std::move(found.skipped);
-  if (fs::is_directory(path)) {
+  if (std::error_code error; fs::is_directory(path, error)) {
     add_folder(std::move(found.files));
   } else {
     remove_companions(found.files);

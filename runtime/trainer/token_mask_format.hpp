@@ -4,9 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <filesystem>
-
-#include "beside_tokens.hpp"
 
 namespace rankc::runtime {
 
@@ -24,9 +21,5 @@ inline constexpr std::uint32_t token_mask_version = 1;
 
 /// 1: the token is a label when the model predicts it. 0: the loss ignores it.
 inline constexpr char label_counts = 1, label_is_ignored = 0;
-
-inline std::filesystem::path mask_beside(std::filesystem::path tokens) {
-  return tokens.replace_extension(mask_extension);
-}
 
 }  // namespace rankc::runtime

@@ -31,7 +31,7 @@ void train(const description& about, const install_engine& install, const option
   const auto e = install();
   const auto looks_on = watch_steps(*e, o);
   set_weights(*e, b, o, say);
-  if (const std::string note = note_on_router_losses(*e); data.holds_out && !note.empty())
+  if (const std::string note = note_on_router_losses(about); data.holds_out && !note.empty())
     say.line("note: " + note);
   step_loop steps(*e, about, o, data, b.state, extras, say);
   steps.run();

@@ -11,6 +11,7 @@ add_executable(rankc_tool_test
   codegen/tool/search_test.cpp
   codegen/tool/chat_examples_test.cpp
   codegen/tool/packer_test.cpp
+  codegen/tool/token_weights_test.cpp
   codegen/tool/tokens_test.cpp)
 target_include_directories(rankc_tool_test PRIVATE "${PROJECT_SOURCE_DIR}/templates" "${PROJECT_SOURCE_DIR}/runtime/trainer")
 target_compile_definitions(rankc_tool_test PRIVATE

@@ -8,6 +8,7 @@
 
 #include "../families/check_lowered.hpp"
 #include "left_out.hpp"
+#include "../families/own_means.hpp"
 #include "models.hpp"
 #include "plans.hpp"
 
@@ -77,6 +78,13 @@ TEST_CASE("a count of a rank's own labels, or of a microbatch's, is refused") {
                         "masked_cross_entropy: RC7428: operand count is head: count_labels without tokens"));
     }
   }
+}
+
+TEST_CASE("a mean of means is refused in every plan, by each sum that is left out") {
+  const int refused =
+      own_means::refuse_all(masked::plans(), {"number of labels over", "labels of microbatch"});
+  CHECK(refused >= (rankc::test::plants_all() ? 100 : 8));
+  MESSAGE(refused << " means of means are refused");
 }
 
 TEST_CASE("a program that does not tell ranks that no label counts is refused") {

@@ -83,6 +83,13 @@ TEST_CASE("an application ignores the label of a token that ends a document") {
         "such tokens: give -100");
   labels[15] = -100;
   CHECK(here.set_batch(0, tokens, labels, given).ok());
+  std::vector<std::int32_t> starts(count, 0);
+  std::fill_n(starts.begin() + 7, 9, 7);
+  CHECK(std::string(here.set_batch(0, tokens, labels, given, starts).text) ==
+        "RC6260: element 6 of targets is 2, and its token ends a document; this plan ignores the labels of "
+        "such tokens: give -100");
+  labels[6] = -100;
+  CHECK(here.set_batch(0, tokens, labels, given, starts).ok());
 }
 
 }  // namespace packed_labels_test

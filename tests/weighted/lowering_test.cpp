@@ -12,6 +12,7 @@
 
 #include "../families/check_lowered.hpp"
 #include "../masked/left_out.hpp"
+#include "../families/own_means.hpp"
 #include "../masked/models.hpp"
 #include "plans.hpp"
 
@@ -39,7 +40,7 @@ rankc::plan_data with_recipe(const training& recipe, const parallel_dims& dims) 
 TEST_CASE("programs with weights of labels are proven and are the model") {
   std::vector<rankc::plan_data> all;
   for (const split_plan& p : weighted::plans()) all.push_back(p.plan);
-  REQUIRE(all.size() == RANKC_PLANS);
+  REQUIRE(all.size() + weighted::more_layouts().size() == RANKC_PLANS);
   for (const rankc::plan_data& p : all)
     for (const rankc::trace& layer : p.on_one_device) CHECK(layer.said.empty());
   const training recipe{.seq = 16, .global_batch = 8, .token_weights = true};
@@ -79,6 +80,13 @@ TEST_CASE("a sum of a rank's own weights, or of a microbatch's, is refused") {
                         "weighted_cross_entropy: RC7428: operand count is head: sum_weights without tokens"));
     }
   }
+}
+
+TEST_CASE("a mean of weighted means is refused in every plan, by each sum that is left out") {
+  const int refused =
+      own_means::refuse_all(weighted::plans(), {"sum of label weights over", "label weights of microbatch"});
+  CHECK(refused >= (rankc::test::plants_all() ? 60 : 5));
+  MESSAGE(refused << " means of weighted means are refused");
 }
 
 TEST_CASE("weights of other tokens are refused") {

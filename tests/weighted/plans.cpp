@@ -68,6 +68,33 @@ void add_others(plan_list& l) {
 
 }  // namespace
 
+std::vector<split_plan> more_layouts() {
+  plan_list l("weighted", oracle);
+  const auto add = [&](const char* layout, const parallel_dims& dims, const auto& schedule) {
+    l.add("llama", layout, of_oracle, dims, schedule);
+  };
+  add("dp4", {.world = 4, .dp_replicate = 4}, two);
+  add("dp8", {.world = 8, .dp_replicate = 8}, once);
+  add("shard4", {.world = 4, .dp_shard = 4, .reshard = reshard::after_step}, two);
+  add("hybrid8", {.world = 8, .dp_replicate = 4, .dp_shard = 2}, once);
+  add("gathered4", {.world = 4, .cp = 4}, four);
+  add("ring2", {.world = 2, .cp = 2, .cp_attention = ring}, two);
+  add("dp2_ring", {.world = 4, .dp_replicate = 2, .cp = 2, .cp_attention = ring}, two);
+  add("shard2_cp2", {.world = 4, .dp_shard = 2, .cp = 2}, once);
+  add("shard2_ulysses", {.world = 4, .dp_shard = 2, .cp = 2, .ulysses = 2}, two);
+  add("tp2_cp2", {.world = 4, .cp = 2, .tp = 2}, two);
+  add("sp_ring", {.world = 4, .cp = 2, .tp = 2, .sequence_parallel = true, .cp_attention = ring}, once);
+  add("shard2_sp", {.world = 4, .dp_shard = 2, .tp = 2, .sequence_parallel = true}, two);
+  add("dp2_pp2", {.world = 4, .dp_replicate = 2, .pp = 2}, two);
+  add("shard2_pp2", {.world = 4, .dp_shard = 2, .pp = 2, .reshard = reshard::after_stage}, four);
+  add("cp2_pp2", {.world = 4, .cp = 2, .pp = 2}, four);
+  add("sp_pp2", {.world = 4, .tp = 2, .pp = 2, .sequence_parallel = true}, two);
+  add("dp2_zb1p", {.world = 4, .dp_replicate = 2, .pp = 2}, schedules::zero_bubble_1p{4});
+  add("gpipe_pp2", {.world = 2, .pp = 2}, four);
+  add("pairs_dp2", {.world = 8, .dp_replicate = 2, .cp = 4, .ulysses = 2, .cp_attention = ring}, once);
+  return l.out;
+}
+
 std::vector<split_plan> plans() {
   plan_list l("weighted", every);
   add_oracle(l);

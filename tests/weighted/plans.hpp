@@ -7,4 +7,7 @@ namespace weighted {
 
 std::vector<split_plan> plans();
 
+/// More layouts of the oracle's model, whose programs only the tests with the label `long` compile.
+std::vector<split_plan> more_layouts();
+
 }  // namespace weighted

@@ -37,6 +37,22 @@ class chat_writer {
 
   /// Writes message `i`.
   void add(std::size_t i, const chat_message& message, bool is_last) {
+    write(i, message, is_last);
+    to_.message_ends.push_back(to_.text.size());
+  }
+
+  chat_text take() {
+    if (!system_.empty())
+      throw failure(1,
+                    "RC6722: {}: the template {} puts a system message into the user's message after it, and "
+                    "no user message follows",
+                    name_, form_.name);
+    return std::move(to_);
+  }
+  std::string text() const { return to_.text; }
+
+ private:
+  void write(std::size_t i, const chat_message& message, bool is_last) {
     if (message.role == "system" && !is_system_turn(i, message)) return;
     const chat_turn* const turn = form_.find(message.role);
     if (turn == nullptr)
@@ -53,17 +69,6 @@ class chat_writer {
     to_.text += turn->behind;
   }
 
-  chat_text take() {
-    if (!system_.empty())
-      throw failure(1,
-                    "RC6722: {}: the template {} puts a system message into the user's message after it, and "
-                    "no user message follows",
-                    name_, form_.name);
-    return std::move(to_);
-  }
-  std::string text() const { return to_.text; }
-
- private:
   /// True if a system message has a separate turn. A message that is part of the user's turn is kept for that
   /// turn. An empty first message is left out if the template requires it to be first, as in the models'
   /// templates.

@@ -111,6 +111,26 @@ def put_masks():
         put("token_mask", name, content)
 
 
+def put_weights():
+    """Weights of eight tokens."""
+    def weights(*numbers):
+        return struct.pack(f"<{len(numbers)}f", *numbers)
+
+    files = {
+        "mixed": weights(0, 1, 0.5, 3, 2**-100, 2**100, 0, 1),
+        "none": weights(*[0] * 8),
+        "short": weights(*[1] * 7),
+        "long": weights(*[1] * 9),
+        "negative": weights(1, 1, -1, 1, 1, 1, 1, 1),
+        "small": weights(*[1] * 7, 2**-101),
+        "large": weights(2**101, *[1] * 7),
+        "not_finite": weights(1, float("nan"), float("inf"), 1, 1, 1, 1, 1),
+        "half_a_number": weights(*[1] * 7) + b"\0\0",
+    }
+    for name, content in files.items():
+        put("token_weights", name, content)
+
+
 def put_chats():
     def line(*turns, **more):
         return json.dumps({"messages": [{"role": r, "content": c} for r, c in turns], **more},
@@ -123,6 +143,9 @@ def put_chats():
         "turns": line(("system", "s"), ("user", " u\n"), ("assistant", "\u3000a"), ("user", "<|im_end|>"),
                       ("assistant", "")),
         "two_of_the_assistant": line(("user", "a"), ("assistant", "b"), ("assistant", "c")),
+        "weights": json.dumps({"messages": [{"role": "user", "content": "a", "w": 0},
+                                            {"role": "assistant", "content": "b", "w": 2.5}], "w": 1}).encode(),
+        "no_weight": line(("user", "a"), ("assistant", "b"), w=-1),
         "parts": line(("user", [{"type": "text", "text": "a"}])),
         "no_messages": line(),
     }
@@ -176,6 +199,7 @@ if __name__ == "__main__":
     put_safetensors()
     put_tokens()
     put_masks()
+    put_weights()
     put_chats()
     put_hello()
     put_option_texts()

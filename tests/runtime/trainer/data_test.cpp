@@ -156,6 +156,18 @@ TEST_CASE("what --data cannot mean is a usage error") {
   for (const char* none : {"arith:1:0.5,rand:2:0", "arith:1:0.5,rand:2:-1", "arith:1:0.5,rand:2:inf",
                            "arith:1:0.5,", "a.txt,b.txt"})
     CHECK(opened(none, 500).message.id == 6058);
+  CHECK(opened("arith:1:1e308,rand:2:1.5e308", 500) ==
+        exit_with{2, {6305, {"arith:1:1e308,rand:2:1.5e308", "arith:1", "1e+308", "inf"}}});
+  CHECK(opened("arith:1:1,rand:2:1e-5", 500).message.id == 6305);
+  CHECK(opened("arith:1:1,rand:2:2e-5", 500).code == 0);
+}
+
+TEST_CASE("a name that no file can have is refused like one that no file has") {
+  const std::string name(300, 'a'), file = name + ".txt";
+  CHECK(opened(name, 500) == exit_with{2, {6057, {name, name}}});
+  CHECK(opened(name + ":0.5,rand:1:0.5", 500).message.id == 6057);
+  CHECK(opened(file, 500) == exit_with{1, {6101, {file, "File name too long"}}});
+  CHECK(exit_of([&] { array_folder(name, fake_program(1, 1, 1).about); }).message.id == 6246);
 }
 
 TEST_CASE("a batch goes to microbatches, then data-parallel ranks, then rows") {

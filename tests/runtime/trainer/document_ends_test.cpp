@@ -65,4 +65,8 @@ TEST_CASE("other files have the token somewhere, and each source without it has 
   CHECK(done.out.find("note: RC6199: the plan's end_of_document, token 10, does not occur in " + without +
                       " (in its first 2^20 tokens)") != std::string::npos);
   CHECK(done.out.find("does not occur in " + with) == std::string::npos);
+  const std::string note = "note: RC6199: the plan's end_of_document, token 10, does not occur in " + without;
+  CHECK(run(program, {"eval", "--steps", "1", "--data", without}).out.find(note) != std::string::npos);
+  CHECK(run(program, {"train", "--steps", "1", "--data", with, "--eval-every", "1", "--eval-data", without})
+            .out.find(note) != std::string::npos);
 }

@@ -2,6 +2,7 @@
 // The data that `eval` evaluates: all of it, each sample once, and for a run its held-out part.
 #include <rankc/trainer/main.hpp>
 
+#include "../../../runtime/trainer/mean_loss.hpp"
 #include "../../exit_with.hpp"
 #include "fake_losses.hpp"
 #include "fake_run.hpp"
@@ -159,6 +160,37 @@ TEST_CASE("eval measures labels alone, and prints router losses and dropped pick
   }
 }
 
+TEST_CASE("processes without the router statistics have the losses of the one that has them") {
+  struct elsewhere : fake_engine {
+    using fake_engine::fake_engine;
+    bool holds(int) const override { return false; }
+  };
+  fake_program program(2, 2, 2);
+  program.add_routers();
+  fake_engine one(program);
+  elsewhere other(program);
+  std::string told;
+  placement first{.rank = 0}, second{.rank = 1};
+  first.exchange = [&](const std::string&, const std::string& mine) {
+    return std::vector<std::string>{"", told = mine};
+  };
+  second.exchange = [&](const std::string&, const std::string& mine) {
+    CHECK(mine == "");
+    return std::vector<std::string>{mine, told};
+  };
+  const dataset data(parse_data_spec("arith:7"), 256, program.about.seq);
+  for (engine* e : {static_cast<engine*>(&one), static_cast<engine*>(&other)}) set_batch(*e, data, 0);
+  const evaluated_loss apart = evaluate_apart(one), here = evaluate_apart(one, first),
+                       there = evaluate_apart(other, second);
+  CHECK(apart.routers > 0.5);
+  CHECK(apart.dropped > 0);
+  for (const evaluated_loss& loss : {here, there}) {
+    CHECK(loss.labels == apart.labels);
+    CHECK(loss.routers == apart.routers);
+    CHECK(loss.dropped == apart.dropped);
+  }
+}
+
 TEST_CASE("held-out losses are without router losses, unless the program does not keep the statistics") {
   const scratch files;
   fake_program program(1, 1, 1);
@@ -174,7 +206,8 @@ TEST_CASE("held-out losses are without router losses, unless the program does no
   const double alone = mean_loss_of(program, text, 140, 200);
   CHECK(lines_of(metrics).back()["eval_loss"].get<double>() == about(alone));
   program.layouts.back().routers.rows = 0;
-  CHECK(train().find("note: RC6272: evaluated losses contain the router losses of the plan fake") !=
+  CHECK(train().find(
+            "note: RC6272: evaluated losses are those of labels plus the router losses of the plan fake: ") !=
         std::string::npos);
   CHECK(lines_of(metrics).back()["eval_loss"].get<double>() > alone + 0.5);
   CHECK(evaluated(program, {"--data", text}).find("note: RC6272: ") != std::string::npos);

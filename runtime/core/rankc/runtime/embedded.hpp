@@ -55,13 +55,15 @@ class embedded {
 
   /// Sets a microbatch of this rank's data-parallel coordinate. `inputs` are the inputs that the model
   /// declares. A program whose model reads no tokens takes empty tokens and targets. A program without
-  /// declared inputs takes an empty list.
+  /// declared inputs takes an empty list. `document_starts` has, for each token, the position in its sequence
+  /// at which its document begins; empty: documents end with the plan's end_of_document alone.
   /// Shapes: (rows, seq), row-major.
   /// Errors: 1 for another size; for a token outside the vocabulary, or a label that is neither a token nor
   /// the program's ignored label, or that the plan ignores, with its position; for a missing or unknown
-  /// input.
+  /// input; for starts in a program without documents, and for a position that is no start.
   status set_batch(int microbatch, std::span<const std::int32_t> tokens,
-                   std::span<const std::int32_t> targets, std::span<const named_array> inputs = {}) noexcept;
+                   std::span<const std::int32_t> targets, std::span<const named_array> inputs = {},
+                   std::span<const std::int32_t> document_starts = {}) noexcept;
 
   /// Takes a training step together with the other ranks. If the rank has no loss, `out.loss` is NaN.
   /// Errors: the code of the rank that failed first; the text names that rank. The program must then be
@@ -81,7 +83,9 @@ class embedded {
  private:
   status logged(auto&& call) noexcept;
   void check_tokens(std::span<const std::int32_t>) const;
-  void check_labels(std::span<const std::int32_t> labels, std::span<const std::int32_t> tokens) const;
+  void check_starts(std::span<const std::int32_t> starts, std::span<const std::int32_t> tokens) const;
+  void check_labels(std::span<const std::int32_t> labels, std::span<const std::int32_t> tokens,
+                    std::span<const std::int32_t> starts) const;
 
   std::unique_ptr<engine> engine_;
   int rank_ = 0;

@@ -33,8 +33,9 @@ std::optional<router_metrics> read_routers(engine&);
 /// True if the loss of a step contains router losses.
 bool has_router_losses(const description&);
 
-/// True if this process has a step's router statistics.
-bool keeps_routers(const engine&);
+/// True if a rank has the statistics of all routers and microbatches of a step. Without them are
+/// programs with router_losses.local, and those with a pipeline in two directions.
+bool keeps_routers(const description&);
 
 /// The router losses that the loss of a step contains.
 double router_losses_of(const description&, const router_metrics&);

@@ -32,6 +32,6 @@ run_data open_data_of_run(const description&, const options&, beginning&, consol
 
 /// The mean loss of labels over the first `batches` batches of the held-out data, at most all of it. Each
 /// sample counts once. Empty if no label counts.
-std::optional<double> held_out_loss(engine&, const run_data&, std::int64_t batches);
+std::optional<double> held_out_loss(engine&, const placement&, const run_data&, std::int64_t batches);
 
 }  // namespace rankc::runtime

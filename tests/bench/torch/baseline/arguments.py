@@ -50,6 +50,8 @@ def parse(description):
     ap.add_argument("--cp-impl", default="ulysses", choices=["ulysses", "ring"])
     ap.add_argument("--documents", type=int, default=-1, metavar="TOKEN",
                     help="flex attention within documents that end with TOKEN: those of the first batch, in every step")
+    ap.add_argument("--turns", action="store_true",
+                    help="with --documents: measure the token file of each line of stdin, and answer with a line of JSON")
     ap.add_argument("--loss-steps", type=int, default=20, help="first steps, untimed, whose losses are printed")
     ap.add_argument("--steps", type=int, default=20, help="timed steps")
     ap.add_argument("--max-seconds", type=float, default=40.0, help="stop the timed part after this long")
@@ -94,6 +96,8 @@ def check_layout(a, world):
         raise ValueError("--fp8 together with --tp is not offered here")
     if a.documents >= 0 and (a.accum > 1 or a.pp > 1 or a.fsdp or a.ddp or a.tp > 1 or a.cp > 1):
         raise ValueError("--documents: one GPU and one micro-step only")
+    if a.turns and a.documents < 0:
+        raise ValueError("--turns measures documents; add --documents TOKEN")
     if a.graph and (a.pp > 1 or a.fsdp or a.tp > 1 or a.cp > 1 or a.ep > 1 or a.device != "cuda"):
         raise ValueError("--graph: one GPU or --ddp only")
     return dp

@@ -85,12 +85,33 @@ class Attention(nn.Module):
         return self.wo(o.reshape(B, T, -1))
 
 
-def mask_of_documents(x, token):
-    """The block mask of the documents in x; each document ends with the token."""
-    ends = x == token
-    ids = ends.cumsum(1) - ends.long()
-    return create_block_mask(lambda b, h, q, k: (q >= k) & (ids[b, q] == ids[b, k]), x.shape[0], None, x.shape[1],
-                             x.shape[1], device=x.device)
+class Documents:
+    """The block mask of the documents in a batch; each document ends with the token."""
+
+    TENSORS = [f"{part}{side}_{what}" for part in ("", "full_") for side in ("kv", "q") for what in ("num_blocks", "indices")]
+
+    def __init__(self, x, token):
+        self.token = token
+        self.ids = self.ids_of(x)
+        self.mask = self.mask_of(self.ids)
+
+    def ids_of(self, x):
+        ends = x == self.token
+        return ends.cumsum(1) - ends.long()
+
+    @staticmethod
+    def mask_of(ids):
+        batch, seq = ids.shape
+        return create_block_mask(lambda b, h, q, k: (q >= k) & (ids[b, q] == ids[b, k]), batch, None, seq, seq,
+                                 device=ids.device)
+
+    def replace(self, x):
+        """Takes the documents of another batch. Compiled and captured steps keep the tensors that they read."""
+        ids = self.ids_of(x)
+        fresh = self.mask_of(ids)
+        self.ids.copy_(ids)
+        for name in self.TENSORS:
+            getattr(self.mask, name).copy_(getattr(fresh, name))
 
 
 def choose_kernels(sdpa):

@@ -19,6 +19,7 @@ from baseline.processes import Processes
 from baseline.result import result
 from baseline.steps import PlainStep
 from baseline.timing import first_steps, log, profile_steps, timed_steps
+from baseline.turns import take_turns
 from baseline.whole_graph import WholeGraph
 
 
@@ -52,6 +53,8 @@ def run(a):
     else:
         step = PlainStep(a, p, work, parts[0], loss_fn, opt, experts, compiling)
     graph = WholeGraph(step, *batches.step(0)) if a.graph else None
+    if a.turns:
+        return take_turns(a, p, work, step, graph, notes)
 
     setup_s = time.time() - t_begin
     first = first_steps(a, p, work, step, graph, batches, notes)

@@ -5,7 +5,7 @@ import contextlib
 import torch
 import torch.distributed as dist
 
-from baseline.attention import mask_of_documents
+from baseline.attention import Documents
 from baseline.loss import LossModel, plain
 from baseline.parallel import apply_ddp
 from baseline.settings import F32, Ctx
@@ -20,6 +20,7 @@ class PlainStep:
         if a.ddp:
             self.lm = apply_ddp(self.lm, a, p, work.prec, experts)
         self.call = torch.compile(self.lm, **compiling.kw) if (a.compile and compiling.scope == "model") else self.lm
+        self.documents = None
         self.aux_sum = torch.zeros((), dtype=F32, device=p.device)
 
     def cp_inputs(self, x, y):
@@ -50,10 +51,18 @@ class PlainStep:
         self.aux_sum.zero_()
         return aux
 
+    def set_documents(self, x):
+        """Masks attention by the documents of x in all further steps."""
+        if self.documents is None:
+            self.documents = Documents(x, self.a.documents)
+            Ctx.documents = self.documents.mask
+        else:
+            self.documents.replace(x)
+
     def __call__(self, xs, ys):
         a = self.a
-        if a.documents >= 0 and Ctx.documents is None:
-            Ctx.documents = mask_of_documents(xs[0], a.documents)
+        if a.documents >= 0 and self.documents is None:
+            self.set_documents(xs[0])
         total = None
         n = len(xs)
         for i, (x, y) in enumerate(zip(xs, ys)):
