@@ -36,7 +36,7 @@ std::span<const model_family> model_families();
 /// The family of a model.
 const model_family& family_of(const any_model&);
 
-/// A size of a model by its name; null if the model has none of this name.
+/// A size of a model by its name; null if the model has no size of this name.
 int* find_size(any_model&, std::string_view name);
 
 /// A model in a plan: models::llama{.layers = 2, ...}.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of the elements of query and key heads in Hugging Face's files. In the plan, rotary positions turn
-// elements i and i + n/2 of a head of n elements, and the pairs that do not turn come last.
+// The order of the elements of query and key heads in Hugging Face's files. In the plan, rotary positions
+// turn elements i and i + n/2 of a head of n elements, and the pairs that do not turn come last.
 #pragma once
 #include <cstddef>
 

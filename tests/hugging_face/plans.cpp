@@ -86,6 +86,28 @@ std::vector<split_plan> plans() {
                       .theta = 10000,
                       .vocab_used = 128},
         {.world = 2, .tp = 2}, schedules::gpipe{1});
+  // The same with a mask of the padding. On tp 2, the second rank of `llama_gqa_masked` has padding alone.
+  constexpr models::gpt2 masked{.layers = 2,
+                                .hidden = 32,
+                                .heads = 4,
+                                .ffn = 128,
+                                .vocab = 132,
+                                .vocab_used = 128,
+                                .masks_padding = true};
+  l.add("gpt2_masked", "one", masked, {}, schedules::gpipe{1});
+  l.add("gpt2_masked", "dp2_tp2", masked, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true},
+        schedules::gpipe{2});
+  l.add("llama_gqa_masked", "tp2_pp2",
+        models::llama{.layers = 3,
+                      .hidden = 32,
+                      .heads = 4,
+                      .kv_heads = 2,
+                      .ffn = 80,
+                      .vocab = 256,
+                      .theta = 10000,
+                      .vocab_used = 128,
+                      .masks_padding = true},
+        {.world = 4, .tp = 2, .pp = 2}, schedules::one_f_one_b{2});
   l.add("gpt2", "adapted", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 128}, {},
         schedules::gpipe{1}, adapting);
   l.add_layouts("gpt2_sharded",

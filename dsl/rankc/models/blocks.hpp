@@ -180,18 +180,21 @@ struct block {
   }
 };
 
-/// The last norm, the logits and the loss.
+/// The last norm, the logits and the loss. The first `softmax_rows` rows of the table take part in the
+/// softmax of the loss, or all if it is 0.
 /// Shapes: x (tokens, hidden); the result is a scalar.
 struct head {
   static constexpr std::string_view name = "head";
   parameter_handle table;
   double norm_eps = default_norm_eps;
   norm_kind norm = norm_kind::rms;
+  int softmax_rows = 0;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     const norm_parameters weights = declare_norm(t, norm, table.shape[1], "norm", "norm.bias");
     value out = t.parameter(table);
     value n = as("n", apply_norm(x, weights, norm_eps)), h = as("h", enter_tp(n, c));
     value logits = as("logits", linear(h, out));
+    if (softmax_rows > 0) logits = as("masked", mask_padding(logits, softmax_rows));
     add_router_losses(t, c.routers, c.sequence_parallel, c.loss_scale);
     return cross_entropy(logits, c);
   }

@@ -63,7 +63,8 @@ struct decoder {
   /// The layers of a model whose blocks are equal.
   constexpr auto stack() const { return sequential(embedding(), repeat{sizes.layers, block()}, head()); }
   constexpr models::head head() const {
-    return {sizes.tied_embeddings ? table() : token_table(words(), hidden(), "lm_head"), norm_eps, norm};
+    return {sizes.tied_embeddings ? table() : token_table(words(), hidden(), "lm_head"), norm_eps, norm,
+            sizes.softmax_rows()};
   }
 
  private:

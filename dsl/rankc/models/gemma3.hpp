@@ -7,8 +7,8 @@
 
 namespace rankc::models {
 
-/// A Gemma 3 of any size. Layer i (from 0) attends to all tokens if full_step divides i + 1; the others have a
-/// window and the base local_theta.
+/// A Gemma 3 of any size. Layer i (from 0) attends to all tokens if full_step divides i + 1. The others have
+/// a window and the base local_theta.
 /// Units: window in tokens; query_scale, see gemma_decoder; vocab may be padded; vocab_used is the number of
 /// tokens in use (0: all).
 /// Errors: RC202 to RC209, RC215, RC219, RC238, RC250, RC251.
@@ -17,6 +17,7 @@ struct gemma3 {
   int layers, hidden, heads, kv_heads, head_dim, ffn, vocab;
   double theta = 1000000;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = true;
   double norm_eps = 1e-6;
   rankc::rope_scaling rope_scaling{};  // of layers that attend to all tokens

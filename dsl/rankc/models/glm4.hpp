@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GLM-4: a Llama with norms before and after each half of a block, biases of q, k and v, and half of each head
-// turned, in pairs of neighbours.
+// GLM-4: a Llama with norms before and after each half of a block, biases of q, k and v, and positions that
+// turn half of each head, in pairs of neighbours.
 // Source: Team GLM 2024; transformers, models/glm4.
 #pragma once
 #include <rankc/models/llama_format.hpp>
@@ -16,6 +16,7 @@ struct glm4 {
   int layers, hidden, heads, kv_heads, ffn, vocab;
   double theta = 10000;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = false;
   double norm_eps = 1.5625e-7;
   rankc::rope_scaling rope_scaling{};

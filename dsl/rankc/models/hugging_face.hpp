@@ -55,7 +55,7 @@ struct hugging_face_field {
   hugging_face_product follows = {};  // the value that null stands for, and a missing key without `missing`
   std::string_view also = {};         // another key for the same value
   bool rotary = false;                // in the object rope_parameters or rope_scaling, or outside
-  std::string_view layers = {};       // the kind of layers that has an object of its own in rope_parameters
+  std::string_view layers = {};       // the kind of layers whose object in rope_parameters has the key
   bool nullable = false;              // null is a value, and does not stand for `missing`
 };
 

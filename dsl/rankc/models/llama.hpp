@@ -14,6 +14,7 @@ struct llama {
   int layers, hidden, heads, kv_heads, ffn, vocab;
   double theta = 500000;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = false;
   double norm_eps = default_norm_eps;
   rankc::rope_scaling rope_scaling{};

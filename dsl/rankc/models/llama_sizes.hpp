@@ -15,6 +15,7 @@ constexpr model_sizes llama_sizes(const auto& m) {
                 .kv_heads = m.kv_heads,
                 .vocab = m.vocab,
                 .vocab_used = m.vocab_used,
+                .masks_padding = m.masks_padding,
                 .tied_embeddings = m.tied,
                 .rotary = true};
   if constexpr (requires { m.head_dim; }) s.head_dim = m.head_dim;

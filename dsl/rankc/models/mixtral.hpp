@@ -21,6 +21,7 @@ struct mixtral {
   int layers, hidden, heads, kv_heads, experts, top_k, expert_ffn, vocab;
   double theta = 1000000;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = false;
   double norm_eps = default_norm_eps;
   rankc::rope_scaling rope_scaling{};

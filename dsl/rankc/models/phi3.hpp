@@ -16,6 +16,7 @@ struct phi3 {
   int layers, hidden, heads, kv_heads, ffn, vocab;
   double theta = 10000;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = false;
   double norm_eps = 1e-5;
   int window = 0;

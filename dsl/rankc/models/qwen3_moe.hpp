@@ -60,6 +60,7 @@ struct qwen3_moe {
   bool norm_topk_prob = true;
   double theta = 1000000;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = false;
   double norm_eps = 1e-6;
   rankc::rope_scaling rope_scaling{};

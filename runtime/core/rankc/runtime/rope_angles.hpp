@@ -12,13 +12,13 @@ namespace rankc::runtime {
 
 inline constexpr double full_turn = 2 * 3.14159265358979323846;
 
-/// How much of its own frequency llama3 gives a pair; the rest is of the slowed frequency.
+/// The weight of a pair's frequency in llama3's mean of it and the slowed frequency.
 inline double kept_by_llama3(double frequency, const rope_scaling& s) {
   const double turns = s.original_positions * frequency / full_turn;
   return std::clamp((turns - s.low_freq_factor) / (s.high_freq_factor - s.low_freq_factor), 0.0, 1.0);
 }
 
-/// How much of its own frequency YaRN gives pair j of a head of which `dim` elements turn.
+/// The same for YaRN and pair j of a head. `dim` elements of the head turn.
 inline double kept_by_yarn(int j, int dim, double theta, const rope_scaling& s) {
   const auto pair_with = [&](double turns) {
     return dim * std::log(s.original_positions / (turns * full_turn)) / (2 * std::log(theta));

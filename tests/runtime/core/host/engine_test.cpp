@@ -162,7 +162,7 @@ TEST_CASE("YaRN keeps the first pairs, slows the last ones, and changes linearly
                               .low_freq_factor = 1,
                               .high_freq_factor = 32,
                               .original_positions = 4096};
-  // Of 64 elements, pair 10.47 turns 32 times in 4096 positions, and pair 22.51 once.
+  // In a head of 64 elements, pair 10.47 turns 32 times in 4096 positions, and pair 22.51 once.
   for (int j = 0; j < 32; ++j) {
     const double plain = std::pow(10000, -2.0 * j / 64);
     const double slowed = std::clamp((j - 10) / 13.0, 0.0, 1.0);
