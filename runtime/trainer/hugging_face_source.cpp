@@ -54,8 +54,9 @@ hugging_face_source::hugging_face_source(const description& about, const hugging
     const std::size_t rows = rows_there(named, sizes);
     for (const std::string& name : named.theirs) expected[name] = shape_there(p, named.rule, rows);
     shapes_[p.name] = shape_here(p, named.rule, sizes);
-    rows_of_[p.name] = {named.theirs, named.rule.transposed, named.first_row(named.part),
-                        named.rows_of_part(named.part)};
+    rows_of_[p.name] = {
+        named.theirs,     named.rule.transposed, named.first_row(named.part), named.rows_of_part(named.part),
+        named.rule.heads, named.rule.added};
   }
   for (const tensor_rule& rule : model.tensors) {
     const std::string copy = files_.name_of(rule.theirs);
@@ -101,9 +102,12 @@ template <class F>
 void hugging_face_source::each_of_theirs(const tensor_rows& p, const area& ours, F visit) {
   for (std::size_t row = ours.row, end = ours.row + ours.rows; row < end;) {
     const std::size_t tensor = row / p.rows, rows = std::min(end, (tensor + 1) * p.rows) - row;
-    const area there{row - tensor * p.rows + p.first_row, rows, ours.column, ours.columns};
-    visit(p.theirs[tensor], p.transposed ? area{there.column, there.columns, there.row, there.rows} : there,
-          row - ours.row);
+    const auto row_there = [&](std::size_t here) { return p.heads.row_there(here - tensor * p.rows); };
+    each_run(row, rows, row_there, [&](std::size_t first, std::size_t begin, std::size_t count) {
+      const area there{begin + p.first_row, count, ours.column, ours.columns};
+      visit(p.theirs[tensor], p.transposed ? area{there.column, there.columns, there.row, there.rows} : there,
+            first - ours.row);
+    });
     row += rows;
   }
 }
@@ -125,6 +129,7 @@ void hugging_face_source::read(const std::string& tensor, const area& wanted, do
       for (std::size_t j = 0; j < there.columns; ++j)
         begin[j * wanted.columns + i] = values[i * there.columns + j];
   });
+  for (std::size_t i = 0; p.added != 0 && i < wanted.count(); ++i) to[i] += p.added;
 }
 
 }  // namespace rankc::runtime

@@ -34,6 +34,8 @@ class hugging_face_source : public tensor_source {
     std::vector<std::string> theirs;
     bool transposed;
     std::size_t first_row, rows;
+    head_order heads;
+    double added;
   };
   hugging_face_source(const description&, const hugging_face_model&, const free_sizes&,
                       const std::vector<global_parameter>&, const std::filesystem::path& folder);

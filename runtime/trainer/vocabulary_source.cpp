@@ -16,7 +16,8 @@ std::string note_on_rows(const std::string& source, std::size_t rows, std::size_
         source, rows, in_plan);
   return say(
       "RC6640: {} has {} rows for its vocabulary and the plan has {}; the rows from {} on are set to zero, "
-      "and the softmax of the loss counts them as tokens that never occur",
+      "and the softmax of the loss counts them as tokens that never occur, unless the model has "
+      "masks_padding",
       source, rows, in_plan, rows);
 }
 

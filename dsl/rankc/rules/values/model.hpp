@@ -212,22 +212,35 @@ constexpr void check_theta(report& out, double theta) {
                      << "; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual";
 }
 
-/// RC251: the scaling of rotary positions.
-constexpr void check_rope_scaling(report& out, const rope_scaling& s) {
+/// RC251: the elements of a head that turn are pairs, at least one. A head of 0 elements is not known.
+constexpr void check_rope_share(report& out, double share, int head) {
+  const double turned = share * head;
+  const bool is_even = turned >= 2 && turned <= head && 2 * static_cast<int>(turned / 2) == turned;
+  if (head > 0 && share != 1 && !is_even)
+    refuse(out, 251) << "rope_scaling.share=" << share << " of heads of " << head << " elements is " << turned
+                     << " elements; an even number of them turns, from 2 to " << head
+                     << ": 0.5 and 1 are usual";
+}
+
+/// RC251: the scaling of rotary positions of base theta.
+constexpr void check_rope_scaling(report& out, const rope_scaling& s, double theta) {
   constexpr double most = std::numeric_limits<float>::max();
   if (!(s.factor >= 1 && s.factor <= most))
     refuse(out, 251) << "rope_scaling.factor=" << s.factor
                      << "; rotary positions are slowed by a finite factor of at least 1";
   else if (s.by == rope_scaling::none && s.factor != 1)
     refuse(out, 251) << "rope_scaling has factor=" << s.factor
-                     << " and no rule; say .by = rope_scaling::linear or rope_scaling::llama3";
-  if (s.by != rope_scaling::llama3) return;
+                     << " and no rule; say .by = rope_scaling::linear, llama3 or yarn";
+  if (!s.has_bounds()) return;
   if (!(s.low_freq_factor > 0 && s.low_freq_factor < s.high_freq_factor && s.high_freq_factor <= most))
     refuse(out, 251)
         << "rope_scaling has low_freq_factor=" << s.low_freq_factor
         << " and high_freq_factor=" << s.high_freq_factor
         << "; rotations below the first, in turns over original_positions, are slowed, and those "
-           "above the second are not: 0 < the first < the second, as 1 and 4";
+           "above the second are not: 0 < the first < the second, as 1 and 4, or 1 and 32 for yarn";
+  if (s.by == rope_scaling::yarn && theta == 1)
+    refuse(out, 251) << "rope_scaling.by=yarn with theta=1, with which all pairs turn alike; yarn takes a "
+                        "theta above 1, as 1e4";
   if (s.original_positions < 1)
     refuse(out, 251) << "rope_scaling.original_positions=" << s.original_positions
                      << "; a model was trained on at least 1";

@@ -72,7 +72,8 @@ inline element number(double value) {
 constexpr element rotary_number(std::int64_t position, std::int64_t pair, std::int64_t dim, double theta,
                                 const rankc::rope_scaling& s, bool sine) {
   std::uint64_t key = mix(mix(key_of("rotary"), theta), static_cast<std::uint64_t>(dim));
-  for (const double number : {static_cast<double>(s.by), s.factor, s.low_freq_factor, s.high_freq_factor})
+  for (const double number :
+       {static_cast<double>(s.by), s.factor, s.low_freq_factor, s.high_freq_factor, s.share})
     key = mix(key, number);
   key = mix(key, static_cast<std::uint64_t>(s.original_positions));
   key = mix(mix(key, static_cast<std::uint64_t>(position)), static_cast<std::uint64_t>(pair));

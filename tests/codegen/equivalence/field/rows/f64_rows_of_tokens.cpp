@@ -230,6 +230,25 @@ void row_max(call& c) {
   m.take(to, top);
 }
 
+void mask_padding(call& c) {
+  const matrix& x = c.in("x");
+  matrix& y = c.out("y", x.is.rows, x.is.cols);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(y), from = m.put(x);
+  host::mask_padding<double>(m.lane(), to, from, whole(x.is.rows), whole(x.is.cols), whole(c.first("x")),
+                             c.number);
+  m.take(to, y);
+}
+void mask_padding_grad(call& c) {
+  const matrix& dy = c.in("dy");
+  matrix& dx = c.out("dx", dy.is.rows, dy.is.cols);
+  kernel_memory m;
+  const rankc::runtime::at to = m.room(dx), from = m.put(dy);
+  host::mask_padding_grad<double>(m.lane(), to, from, whole(dy.is.rows), whole(dy.is.cols),
+                                  whole(c.first("dy")), c.number);
+  m.take(to, dx);
+}
+
 void exp_sums(call& c) {
   const matrix &logits = c.in("logits"), &top = c.in("top"), &targets = c.in("targets");
   expect_rows(logits, top, targets);

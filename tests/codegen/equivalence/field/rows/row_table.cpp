@@ -155,6 +155,8 @@ static constexpr row table[]{
     {"overflow_loss", "loss = whole s", balance::overflow, "", "overflow_loss_grad d_s = whole"},
     {"overflow_loss_grad", "ds = whole", balance::overflow_grad},
 
+    {"mask_padding", "y = x", losses::mask_padding, "", "mask_padding_grad d_x = d_y", "y:x"},
+    {"mask_padding_grad", "dx = dy", losses::mask_padding_grad, "", "", "dx:dy"},
     {"row_max", "top = logits", losses::row_max},  // the maximum cancels in the softmax: no gradient
     {"exp_sums", "sums = logits top targets", losses::exp_sums, "",
      "exp_sums_grad d_logits = d_sums logits top targets"},

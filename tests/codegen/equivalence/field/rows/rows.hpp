@@ -153,6 +153,7 @@ namespace losses {
 /// The label of a token without a loss; it is larger than every vocabulary.
 inline constexpr element ignored_label = std::uint64_t{1} << 30;
 
+void mask_padding(call&), mask_padding_grad(call&);
 void row_max(call&), exp_sums(call&), exp_sums_grad(call&), cross_entropy(call&), cross_entropy_grad(call&);
 void count_labels(call&), skip_unlabeled(call&), masked_cross_entropy(call&),
     masked_cross_entropy_grad(call&), sum_weights(call&), weighted_cross_entropy(call&),

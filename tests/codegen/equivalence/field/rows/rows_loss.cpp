@@ -32,6 +32,21 @@ bool has(element target, std::int64_t first, std::int64_t vocab, std::int64_t& c
 
 }  // namespace
 
+void mask_padding(call& c) {
+  const matrix& x = c.in("x");
+  matrix& y = c.out("y", x.is.rows, x.is.cols);
+  for (std::int64_t t = 0; t < x.is.rows; ++t)
+    for (std::int64_t i = 0; i < x.is.cols; ++i)
+      y.row(t)[i] = static_cast<double>(c.first("x") + i) < c.number ? x.row(t)[i] : draw(key_of("masked"));
+}
+void mask_padding_grad(call& c) {
+  const matrix& dy = c.in("dy");
+  matrix& dx = c.out("dx", dy.is.rows, dy.is.cols);
+  for (std::int64_t t = 0; t < dy.is.rows; ++t)
+    for (std::int64_t i = 0; i < dy.is.cols; ++i)
+      dx.row(t)[i] = static_cast<double>(c.first("dy") + i) < c.number ? dy.row(t)[i] : element{};
+}
+
 void row_max(call& c) {
   const matrix& logits = c.in("logits");
   expect(logits.is.cols > 0, "row_max: of nothing");
