@@ -26,7 +26,7 @@ add_custom_command(OUTPUT "${messages}"
 add_library(rankc_tool_commands STATIC
   tool/token.cpp tool/lines.cpp tool/schedule.cpp tool/portfolio.cpp
   tool/dims.cpp tool/dims_read.cpp tool/dims_groups.cpp tool/dims_tables.cpp tool/dims_drawing.cpp
-  tool/plan_search.cpp tool/plan_request.cpp tool/plan_findings.cpp tool/plan_text.cpp tool/plan_answer.cpp tool/plan_table.cpp tool/plan_chart.cpp
+  tool/model_families.cpp tool/plan_search.cpp tool/plan_request.cpp tool/plan_findings.cpp tool/plan_text.cpp tool/plan_answer.cpp tool/plan_table.cpp tool/plan_chart.cpp
   tool/plan_page.cpp tool/plan_emit.cpp
   tool/search.cpp tool/search_read.cpp tool/search_table.cpp
   tool/program.cpp tool/check.cpp tool/check_messages.cpp tool/check_progress.cpp

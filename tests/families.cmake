@@ -23,7 +23,7 @@ rankc_plans(rankc_experts_plans experts/plans.cpp columns/plans.cpp independent/
 rankc_plans(rankc_sequences_plans
   sequences/plans.cpp documents/plans.cpp encoders/plans.cpp inputs/plans.cpp masked/plans.cpp attention/plans.cpp
   packed/plans.cpp weighted/plans.cpp)
-rankc_plans(rankc_training_plans recompute/plans.cpp lora/plans.cpp fp8/plans.cpp optimizer/plans.cpp hugging_face/plans.cpp)
+rankc_plans(rankc_training_plans recompute/plans.cpp lora/plans.cpp fp8/plans.cpp optimizer/plans.cpp hugging_face/family_plans.cpp hugging_face/plans.cpp)
 
 # The generator of a family, whose plans are in `plans`.
 function(rankc_family name plans)
@@ -305,8 +305,8 @@ rankc_every_mutant(optimizer rankc_optimizer_test "programs of every optimizer*"
 # Models in Hugging Face files.
 rankc_family(hugging_face rankc_training_plans)
 rankc_family_programs(hugging_face host 1)
-add_executable(rankc_hugging_face_test hugging_face/configs_test.cpp hugging_face/families_test.cpp hugging_face/files_test.cpp
-  hugging_face/kept_test.cpp hugging_face/oracle_test.cpp hugging_face/own_names_test.cpp hugging_face/packed_test.cpp hugging_face/padded_test.cpp hugging_face/torch_test.cpp)
+add_executable(rankc_hugging_face_test hugging_face/configs_test.cpp hugging_face/families_test.cpp
+  hugging_face/family_files_test.cpp hugging_face/files_test.cpp hugging_face/kept_test.cpp hugging_face/oracle_test.cpp hugging_face/own_names_test.cpp hugging_face/packed_test.cpp hugging_face/padded_test.cpp hugging_face/torch_test.cpp)
 target_include_directories(rankc_hugging_face_test PRIVATE programs)
 target_link_libraries(rankc_hugging_face_test PRIVATE rankc_hugging_face_host rankc_test_host_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_hugging_face_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles" RANKC_HUGGING_FACE_MODELS=11)

@@ -39,7 +39,7 @@ add_test(NAME install/optimization COMMAND ${CMAKE_COMMAND}
   -P "${CMAKE_CURRENT_SOURCE_DIR}/install/optimization.cmake")
 
 rankc_outside_project(find_package "-DCMAKE_BUILD_TYPE=${CMAKE_BUILD_TYPE}" -DCMAKE_CXX_FLAGS_RELEASE=-O1 "-DCMAKE_PREFIX_PATH=${prefix}"
-  "-DSILU=${CMAKE_CURRENT_SOURCE_DIR}/odd/silu.hpp")
+  "-DSILU=${CMAKE_CURRENT_SOURCE_DIR}/odd/silu.hpp" "-DSHIPPED=${rankc_SOURCE_DIR}/generated/03_gpt_dp2_tp2_pp2/host")
 set_tests_properties(install/find_package PROPERTIES FIXTURES_REQUIRED rankc_installed)
 foreach(way IN ITEMS add_subdirectory fetch_content)
   rankc_outside_project(${way} -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG= "-DRANKC_SOURCE=${PROJECT_SOURCE_DIR}" -DRANKC_CUDA=OFF

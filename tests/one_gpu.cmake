@@ -1,7 +1,7 @@
 # Tests of several ranks on one GPU: the ranks share it, over communicators of our own. Such a run tests what
 # programs compute, not how NCCL communicates. The streams of all ranks share the queues of one GPU, in which
-# a waiting rank can be queued before the rank that it waits for. Plans of four ranks in a pipeline, and some
-# of the odd ones on two, hang for this reason and are not among these tests.
+# a waiting rank can be queued before the rank that it waits for. Plans of four ranks in a pipeline, dual_pipe_v
+# on two, and some of the odd ones on two hang for this reason and are not among these tests.
 add_library(rankc_one_gpu SHARED one_gpu/devices.cpp one_gpu/exchange.cu one_gpu/nccl.cpp)
 target_include_directories(rankc_one_gpu PRIVATE ${NCCL_INCLUDE_DIR})
 target_compile_features(rankc_one_gpu PRIVATE cxx_std_20)

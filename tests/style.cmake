@@ -26,9 +26,6 @@ target_link_libraries(rankc_words PRIVATE rankc_style_rules rankc_warnings)
 add_test(NAME style/words COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR} -DWORDS=$<TARGET_FILE:rankc_words>
   -P ${CMAKE_CURRENT_SOURCE_DIR}/style/words.cmake)
 
-add_test(NAME style/options COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR}
-  -P ${CMAKE_CURRENT_SOURCE_DIR}/style/options.cmake)
-
 # Another version formats differently.
 function(rankc_is_clang_format_19 result program)
   execute_process(COMMAND "${program}" --version OUTPUT_VARIABLE version)

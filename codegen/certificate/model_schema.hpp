@@ -41,7 +41,7 @@ struct model_op_schema {
 
  private:
   static void list_scaling(auto& f, auto& o) {
-    f.optional("scaling", o.scaling.by != rope_scaling::none,
+    f.optional("scaling", !o.scaling.is_plain(),
                [&] { f.template one<scaling_schema>("scaling", o.scaling, "scaling of rotary positions"); });
   }
   static void list_attention(auto& f, auto& o) {

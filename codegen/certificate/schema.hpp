@@ -31,7 +31,7 @@ inline constexpr bool is_read = !std::is_const_v<std::remove_reference_t<T>>;
 inline constexpr const char* op_kind_names[]{"begin", "compute", "send", "receive", "collective", "end"};
 inline constexpr const char* target_names[]{"cuda", "host"};
 inline constexpr const char* use_names[]{"in", "out", "add"};
-inline constexpr const char* scaling_names[]{"none", "linear", "llama3"};
+inline constexpr const char* scaling_names[]{"none", "linear", "llama3", "yarn"};
 inline constexpr const char* step_names[]{"train", "evaluate"};
 
 /// True if a product of sizes, and its bytes, fit into every type that counts them.
@@ -97,10 +97,12 @@ struct scaling_schema {
   static void list(auto& f, auto& s) {
     f.word("rule", s.by, scaling_names, "how rotary positions are slowed");
     f("factor", s.factor, "by which they are slowed");
-    f("low_freq_factor", s.low_freq_factor, "parameter of llama3");
-    f("high_freq_factor", s.high_freq_factor, "parameter of llama3");
-    f("original_positions", s.original_positions, "parameter of llama3");
-    f.expect(s.by != rope_scaling::none, "the rule linear or llama3");
+    f("low_freq_factor", s.low_freq_factor, "parameter of llama3 and yarn");
+    f("high_freq_factor", s.high_freq_factor, "parameter of llama3 and yarn");
+    f("original_positions", s.original_positions, "parameter of llama3 and yarn");
+    f.optional("share", s.share != 1,
+               [&] { f("share", s.share, "share of the elements of a head that turn"); });
+    f.expect(!s.is_plain(), "the rule linear, llama3 or yarn, or a share other than 1");
   }
 };
 
@@ -129,7 +131,7 @@ struct holding_schema {
     f("dim", h.dim, "elements of a head in a rotary table; 0: another tensor");
     f.expect(is_countable(std::array{h.positions, h.dim}), countable_text);
     f("theta", h.theta, "base of a rotary table; 0: another tensor");
-    f.optional("scaling", h.scaling.by != rope_scaling::none,
+    f.optional("scaling", !h.scaling.is_plain(),
                [&] { f.template one<scaling_schema>("scaling", h.scaling, "scaling of a rotary table"); });
   }
 };

@@ -377,7 +377,8 @@ static nlohmann::json describe_scaling(const rope_scaling& s) {
                    {"high_freq_factor", nullptr},
                    {"original_positions", nullptr}};
   if (s.by != rope_scaling::none) j["rope_factor"] = s.factor;
-  if (s.by == rope_scaling::llama3)
+  if (s.share != 1) j["rope_share"] = s.share;
+  if (s.has_bounds())
     j.update({{"low_freq_factor", s.low_freq_factor},
               {"high_freq_factor", s.high_freq_factor},
               {"original_positions", s.original_positions}});

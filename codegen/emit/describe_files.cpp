@@ -21,6 +21,10 @@ json describe(const hugging_face_tensor& t) {
   if (t.transposed) j["transposed"] = true;
   if (t.rows != rows_in_files::plan) j["rows"] = rows_text(t.rows);
   if (!t.tied_to.empty()) j["tied_to"] = t.tied_to;
+  if (t.added != 0) j["added"] = t.added;
+  if (t.heads != head_order{})
+    j["heads"] = {
+        {"elements", t.heads.elements}, {"turned", t.heads.turned}, {"neighbours", t.heads.neighbours}};
   return j;
 }
 
@@ -36,6 +40,8 @@ json describe(const hugging_face_field& f) {
   if (!f.follows.of.empty()) j["follows"] = describe(f.follows);
   if (!f.also.empty()) j["also"] = f.also;
   if (f.rotary) j["rotary"] = true;
+  if (!f.layers.empty()) j["layers"] = f.layers;
+  if (f.nullable) j["nullable"] = true;
   return j;
 }
 

@@ -21,9 +21,11 @@ namespace {
 
 /// ", {rankc::rope_scaling::linear, 8, 1, 4, 8192}"
 std::string scaling_row(const rope_scaling& s) {
-  if (s.by == rope_scaling::none) return "";
-  return fmt::format(", {{rankc::rope_scaling::{}, {}, {}, {}, {}}}", name_of(s.by), s.factor,
-                     s.low_freq_factor, s.high_freq_factor, s.original_positions);
+  if (s.is_plain()) return "";
+  return fmt::format(", {{rankc::rope_scaling::{}, {}, {}, {}, {}{}}}",
+                     s.by == rope_scaling::none ? "none" : name_of(s.by), s.factor, s.low_freq_factor,
+                     s.high_freq_factor, s.original_positions,
+                     s.share == 1 ? "" : fmt::format(", {}", s.share));
 }
 std::string rope_rows(const pipeline_rank& r) {
   std::vector<std::string> tables;

@@ -6,9 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <rankc/runtime/failure.hpp>
 #include <rankc/schedule/timing.hpp>
+#include <utility>
 
 namespace rankc::codegen {
 
@@ -90,6 +93,30 @@ void check_event(const plan_data& plan, int rank, int on, double took) {
                            on, took);
 }
 
+[[noreturn]] void refuse_trace() {
+  throw runtime::failure(1, "RC7926: the text is not a trace that --trace wrote");
+}
+
+/// A field that is a whole number of the type.
+template <class Whole>
+Whole whole_at(const nlohmann::json& object, const char* key) {
+  const nlohmann::json& value = object.at(key);
+  const bool fits = value.is_number_unsigned()
+                        ? std::in_range<Whole>(value.get<std::uint64_t>())
+                        : value.is_number_integer() && std::in_range<Whole>(value.get<std::int64_t>());
+  if (!fits) refuse_trace();
+  return value.get<Whole>();
+}
+
+/// The event of an action; checks it against the plan.
+timed event_of(const plan_data& plan, const nlohmann::json& e) {
+  const int rank = whole_at<int>(e, "pid"), on = whole_at<int>(e, "tid");
+  const double begin = e.at("ts"), took = e.at("dur");
+  if (!std::isfinite(begin + took)) refuse_trace();
+  check_event(plan, rank, on, took);
+  return {rank, on, e.at("name"), begin, begin + took};
+}
+
 }  // namespace
 
 std::vector<timed> planned_times(const plan_data& plan) {
@@ -128,16 +155,11 @@ std::vector<timed> read_times(const plan_data& plan, const std::string& text, st
   std::vector<timed> out;
   try {
     const nlohmann::json all = nlohmann::json::parse(text);
-    step = all.at("otherData").at("step");
-    for (const nlohmann::json& e : all.at("traceEvents")) {
-      if (e.at("ph") != "X") continue;
-      const int rank = e.at("pid"), on = e.at("tid");
-      const double begin = e.at("ts"), took = e.at("dur");
-      check_event(plan, rank, on, took);
-      out.push_back({rank, on, e.at("name"), begin, begin + took});
-    }
+    step = whole_at<std::int64_t>(all.at("otherData"), "step");
+    for (const nlohmann::json& e : all.at("traceEvents"))
+      if (e.at("ph") == "X") out.push_back(event_of(plan, e));
   } catch (const nlohmann::json::exception&) {
-    throw runtime::failure(1, "RC7926: the text is not a trace that --trace wrote");
+    refuse_trace();
   }
   check_order(plan, out);
   return out;

@@ -21,7 +21,7 @@ struct call_line {
 
 constexpr call_line call_lines[]{
     {"layer_norm rms_norm head_norm normalize normalize_grad scale cross_entropy cross_entropy_grad "
-     "squared_error squared_error_grad "
+     "squared_error squared_error_grad mask_padding mask_padding_grad "
      "add_layer_norm bias_add_layer_norm add_rms_norm softmax_grad softmax_sums_grad "
      "masked_cross_entropy masked_cross_entropy_grad masked_softmax_grad masked_softmax_sums_grad "
      "weighted_cross_entropy weighted_cross_entropy_grad weighted_softmax_grad weighted_softmax_sums_grad "

@@ -11,7 +11,8 @@
 
 namespace rankc::codegen::algebra {
 
-/// The result of each member. `given` has the members that are present, of `members` in all.
+/// The result of each member. `given`: the contents of the members that the program lists. `members`: the
+/// size of the communicator, which may have more.
 /// Errors: refusal where the contents have no sum, maximum or concatenation.
 std::vector<content> combine(collective_kind, const std::vector<const content*>& given, int members);
 

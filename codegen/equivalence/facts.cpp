@@ -263,6 +263,8 @@ constexpr line lines[]{
     {"embedding", "y(t w) ids(t)/i32 table(v w)", "y = sum(v) ids table'", "first(v)", "",
      "table = embedding_grad(dy, ids)"},
     {"embedding_grad", "+dtable(v w)/wide dy(t w) ids(t)/i32", "dtable = sum(t) dy' ids", "first(v)"},
+    {"mask_padding", "y(t v)^x x(t v)", "y = x", "first(v)", "number", "x = mask_padding_grad(dy)"},
+    {"mask_padding_grad", "dx(t v)^dy dy(t v)", "dx = dy'", "first(v)", "number"},
     {"row_max", "top(t 1)/wide logits(t v)", "top = max(v) logits"},
     {"exp_sums", "sums(t 2)/wide logits(t v) top(t 1)/wide targets(t)/i32",
      "sums = sum(v) logits top targets", "first(v)", "",

@@ -41,7 +41,7 @@ term scores_of(const fact&, const term& queries, const term& keys, const attribu
 inline term rotary_table(double theta, std::int64_t dim, const rope_scaling& s) {
   return hasher(hash_of::rotary_table)
          << theta << static_cast<word>(dim) << static_cast<word>(s.by) << s.factor << s.low_freq_factor
-         << s.high_freq_factor << static_cast<word>(s.original_positions);
+         << s.high_freq_factor << static_cast<word>(s.original_positions) << s.share;
 }
 /// The sum of the squares of a gradient.
 inline term squares_of(term gradient) {

@@ -10,9 +10,11 @@
 namespace rankc::codegen {
 
 std::string scaling_words(const rope_scaling& s) {
-  if (s.by == rope_scaling::none) return "";
-  std::string words = fmt::format(", slowed by {} of factor {}", name_of(s.by), s.factor);
-  if (s.by == rope_scaling::llama3)
+  std::string words;
+  if (s.share != 1) words = fmt::format(", for {} of a head", s.share);
+  if (s.by == rope_scaling::none) return words;
+  words += fmt::format(", slowed by {} of factor {}", name_of(s.by), s.factor);
+  if (s.has_bounds())
     words += fmt::format(" between {} and {} turns in {} positions", s.low_freq_factor, s.high_freq_factor,
                          s.original_positions);
   return words;

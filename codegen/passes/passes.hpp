@@ -59,7 +59,8 @@ void shard_parameters(lowered&);
 /// communicator.
 void make_communicators(lowered&);
 
-/// The words for a scaling of rotary positions: ", slowed by llama3 of factor 8"; empty without scaling.
+/// The words for a scaling of rotary positions: ", for 0.5 of a head, slowed by llama3 of factor 8"; empty
+/// without scaling.
 std::string scaling_words(const rope_scaling&);
 
 /// The parameters of a layer's function, as its ops need them.

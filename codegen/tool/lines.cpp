@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lines.hpp"
 
+#include <json/json_file.hpp>
 #include <rankc/mesh/dims.hpp>
 #include <rankc/runtime/printable.hpp>
 
@@ -193,20 +194,30 @@ answerer::answerer(void (*answer)(const json&, json&, report&))
         members = members.substr(1, members.size() - 2);
       }) {}
 
-std::string answer_line(std::string_view text, const answerer& answer) {
-  report said;
-  std::string members;
-  const bool is_too_long = text.size() > longest_line;
-  const json line = is_too_long ? json() : json::parse(text, nullptr, false);
-  if (is_too_long)
-    refuse(said,
+/// The object of a line. If it is not one, the result is null and has a diagnostic.
+static json object_of(std::string_view text, report& out) {
+  static constexpr runtime::json_limits limits{longest_line, longest_line, 0};
+  if (text.size() > longest_line) {
+    refuse(out,
            "RC8047: the line has more than {} bytes, so neither it nor the rest of the input is read; write "
            "one JSON object on each line",
            longest_line);
-  else if (line.is_object()) answer(line, members, said);
-  else if (line.is_discarded())
-    refuse(said, "RC8045: the line is not JSON; write one JSON object on each line");
-  else refuse(said, "RC8046: the line is JSON but not an object; write one JSON object on each line");
+    return {};
+  }
+  try {
+    json line = runtime::parse_json<json>(text, "the line", 1, limits);
+    if (line.is_object()) return line;
+    refuse(out, "RC8046: the line is JSON but not an object; write one JSON object on each line");
+  } catch (const runtime::failure& f) {
+    rankc::refuse(out, 300) << f.what();
+  }
+  return {};
+}
+
+std::string answer_line(std::string_view text, const answerer& answer) {
+  report said;
+  std::string members;
+  if (const json line = object_of(text, said); line.is_object()) answer(line, members, said);
   std::string out = dump({{"ok", accepts(said)}, {"diagnostics", to_json(said)}});
   if (!accepts(said) || members.empty()) return out;
   out.back() = ',';

@@ -12,39 +12,6 @@ namespace rankc::tool {
 
 namespace {
 
-std::string text_of(const models::gpt2& m) {
-  return fmt::format(
-      "models::gpt2{{.layers = {}, .hidden = {}, .heads = {}, .ffn = {}, .vocab = {}, .vocab_used = {}}}",
-      m.layers, m.hidden, m.heads, m.ffn, m.vocab, m.vocab_used);
-}
-/// The text of a llama, or of another model with the same sizes.
-std::string llama_text(std::string_view family, const auto& m) {
-  return fmt::format(
-      "models::{}{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .ffn = {}, .vocab = {}}}", family,
-      m.layers, m.hidden, m.heads, m.kv_heads, m.ffn, m.vocab);
-}
-std::string text_of(const models::llama& m) { return llama_text("llama", m); }
-std::string text_of(const models::qwen2& m) { return llama_text("qwen2", m); }
-std::string text_of(const models::qwen3& m) {
-  return fmt::format(
-      "models::qwen3{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .head_dim = {}, .ffn = {}, "
-      ".vocab = {}}}",
-      m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.ffn, m.vocab);
-}
-std::string text_of(const models::qwen3_moe& m) {
-  return fmt::format(
-      "models::qwen3_moe{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .head_dim = {}, .experts "
-      "= {}, .top_k = {}, .expert_ffn = {}, "
-      ".vocab = {}}}",
-      m.layers, m.hidden, m.heads, m.kv_heads, m.head_dim, m.experts, m.top_k, m.expert_ffn, m.vocab);
-}
-std::string text_of(const models::mixtral& m) {
-  return fmt::format(
-      "models::mixtral{{.layers = {}, .hidden = {}, .heads = {}, .kv_heads = {}, .experts = {}, .top_k = {}, "
-      ".expert_ffn = {}, .vocab = {}}}",
-      m.layers, m.hidden, m.heads, m.kv_heads, m.experts, m.top_k, m.expert_ffn, m.vocab);
-}
-
 std::string text_of(const parallel_dims& d) {
   std::string out = fmt::format("parallel_dims{{.world = {}", d.world);
   for (const named_degree& a : all_degrees)
@@ -83,11 +50,12 @@ std::string header_of(const plan_request& r, const judged_plan& best) {
                   predicted_line, 1e3 * best.time.step, static_cast<double>(best.bytes) / 1e9);
   text += fmt::format(
       "#pragma once\n#include <rankc/peak_bytes.hpp>\n#include <rankc/rankc.hpp>\n#include "
-      "<rankc/schedules/{}.hpp>\n\nnamespace plans {{\nusing namespace rankc;\n\n",
-      c.schedule.name);
+      "<rankc/models/{}.hpp>\n#include <rankc/schedules/{}.hpp>\n\nnamespace plans {{\nusing namespace "
+      "rankc;\n\n",
+      family_of(r.of.model).name, c.schedule.name);
   text += fmt::format(
       "inline constexpr auto best = plan{{.model = {},\n                                  .dims = {},\n",
-      std::visit([](const auto& m) { return text_of(m); }, r.of.model), text_of(c.dims));
+      tool::text_of(r.of.model), text_of(c.dims));
   text += fmt::format(
       "                                  .schedule = schedules::{}{{.microbatches = {}{}}},\n                "
       "                  .recipe = {},\n",

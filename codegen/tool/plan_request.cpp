@@ -60,65 +60,20 @@ constexpr named_cluster named_clusters[]{{&cost_model::h200, clusters::h200<1>},
                                          {&cost_model::b200, clusters::b200<1>},
                                          {&cost_model::gb200, clusters::gb200<1>}};
 static_assert(std::size(named_clusters) == std::size(cost_model::known));
-constexpr std::string_view families[]{"gpt2", "llama", "qwen2", "qwen3", "qwen3_moe", "mixtral"};
 
 /// A model by its sizes. A field that its family does not have is not read, and so is refused.
 any_model read_sizes_of_family(const json& given, report& out) {
   const fields f(given, out);
-  std::vector<std::string_view> legal{"family", "layers", "hidden", "heads", "vocab"};
-  const auto size = [&](const char* name) { return f.need(name, f.count(name)).value_or(1); };
-  const auto more = [&](const char* name) {
-    legal.push_back(name);
-    return size(name);
-  };
-  const auto named = f.one_of("family", families);
+  const auto named = f.one_of("family", names_of(model_families()));
   if (!named && given.contains("family")) return {};  // its other fields are not known
-  const std::size_t family = named.value_or(1);
-  const int layers = size("layers"), hidden = size("hidden"), heads = size("heads"), vocab = size("vocab");
-  any_model m;
-  if (family == 0)
-    m = models::gpt2{.layers = layers, .hidden = hidden, .heads = heads, .ffn = more("ffn"), .vocab = vocab};
-  if (family == 1)
-    m = models::llama{.layers = layers,
-                      .hidden = hidden,
-                      .heads = heads,
-                      .kv_heads = more("kv_heads"),
-                      .ffn = more("ffn"),
-                      .vocab = vocab};
-  if (family == 2)
-    m = models::qwen2{.layers = layers,
-                      .hidden = hidden,
-                      .heads = heads,
-                      .kv_heads = more("kv_heads"),
-                      .ffn = more("ffn"),
-                      .vocab = vocab};
-  if (family == 3)
-    m = models::qwen3{.layers = layers,
-                      .hidden = hidden,
-                      .heads = heads,
-                      .kv_heads = more("kv_heads"),
-                      .head_dim = more("head_dim"),
-                      .ffn = more("ffn"),
-                      .vocab = vocab};
-  if (family == 4)
-    m = models::qwen3_moe{.layers = layers,
-                          .hidden = hidden,
-                          .heads = heads,
-                          .kv_heads = more("kv_heads"),
-                          .head_dim = more("head_dim"),
-                          .experts = more("experts"),
-                          .top_k = more("top_k"),
-                          .expert_ffn = more("expert_ffn"),
-                          .vocab = vocab};
-  if (family == 5)
-    m = models::mixtral{.layers = layers,
-                        .hidden = hidden,
-                        .heads = heads,
-                        .kv_heads = more("kv_heads"),
-                        .experts = more("experts"),
-                        .top_k = more("top_k"),
-                        .expert_ffn = more("expert_ffn"),
-                        .vocab = vocab};
+  constexpr std::size_t llama = 1;
+  const model_family& family = model_families()[named.value_or(llama)];
+  std::vector<std::string_view> legal{"family"};
+  any_model m = family.model;
+  for (const std::string_view name : family.sizes) {
+    *find_size(m, name) = f.need(name.data(), f.count(name.data())).value_or(1);
+    legal.push_back(name);
+  }
   f.only(legal, "model");
   return m;
 }

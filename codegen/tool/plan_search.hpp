@@ -2,26 +2,17 @@
 // The plans of a model on a number of GPUs by rankc's own cost model. Each plan is checked, its memory
 // counted and its step predicted, as the compiler would do it.
 #pragma once
-#include <rankc/models/gpt2.hpp>
-#include <rankc/models/llama.hpp>
-#include <rankc/models/mixtral.hpp>
-#include <rankc/models/qwen2.hpp>
-#include <rankc/models/qwen3.hpp>
-#include <rankc/models/qwen3_moe.hpp>
 #include <rankc/plan_search/ranking.hpp>
 
 #include <functional>
 #include <span>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "lines.hpp"
+#include "model_families.hpp"
 
 namespace rankc::tool {
-
-using any_model = std::variant<models::gpt2, models::llama, models::qwen2, models::qwen3, models::qwen3_moe,
-                               models::mixtral>;
 
 /// The problem that plans solve.
 struct plan_question : plan_search::question {

@@ -390,11 +390,12 @@ constexpr rule_text texts[]{
      "models::llama{.norm_eps = 0, ...}",
      "Take what the model was trained with: 1e-5, the default, or 1e-6."},
     {251, "rotary positions are slowed by a rule and its numbers",
-     "rope_scaling has a rule where its factor is not 1, and a factor of at least 1; that of llama3 has 0 < "
-     "low_freq_factor < high_freq_factor, and original_positions of at least 1.",
+     "rope_scaling has a rule where its factor is not 1, and a factor of at least 1; those of llama3 and "
+     "yarn have 0 < low_freq_factor < high_freq_factor, and original_positions of at least 1. The share of a "
+     "head that turns is a whole number of pairs.",
      "linear divides every angle by factor. llama3 divides those that turn less than low_freq_factor times "
      "in original_positions, keeps those that turn more than high_freq_factor times, and interpolates "
-     "between.",
+     "between, as yarn does by the number of the pair.",
      "models::llama{.rope_scaling = {.factor = 8}, ...}",
      "Write {.by = rope_scaling::llama3, .factor = 8}, or leave it out: a Llama 3 from before 3.1 has none."},
     {253, "layers without experts are the model's",

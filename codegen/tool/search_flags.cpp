@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "search_flags.hpp"
 
+#include "model_families.hpp"
+
+#include <fmt/ranges.h>
+
 namespace rankc::tool {
 
 void search_flags::add_models(CLI::App& command) {
@@ -12,7 +16,7 @@ void search_flags::add_models(CLI::App& command) {
     whole(command, flag, sizes_, field, help)->excludes(name)->group("A model by its sizes");
   };
   text(command, "--family", sizes_, "family",
-       "gpt2, llama, qwen2, qwen3, qwen3_moe or mixtral; default: llama")
+       fmt::format("one of {}; default: llama", fmt::join(names_of(model_families()), ", ")).c_str())
       ->excludes(name)
       ->group("A model by its sizes");
   size("--layers", "layers", "transformer layers");
@@ -20,7 +24,7 @@ void search_flags::add_models(CLI::App& command) {
   size("--heads", "heads", "query heads");
   size("--kv-heads", "kv_heads", "key and value heads; not of gpt2");
   size("--head-dim", "head_dim", "width of a head; of qwen3 and qwen3_moe");
-  size("--ffn", "ffn", "width of the MLP; of gpt2, llama, qwen2 and qwen3");
+  size("--ffn", "ffn", "width of the MLP; not of qwen3_moe and mixtral");
   size("--vocab", "vocab", "tokens of the vocabulary");
   size("--experts", "experts", "experts of a layer; of qwen3_moe and mixtral");
   size("--top-k", "top_k", "experts of a token; of qwen3_moe and mixtral");

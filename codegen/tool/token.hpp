@@ -16,7 +16,7 @@ enum class token_kind { F, B, I, W, R, SEND_F, RECV_F, SEND_B, RECV_B, UNSHARD, 
 struct token {
   token_kind kind = token_kind::F;
   int stage = 0;
-  int microbatch = 0, split = -1;  // split -1: sequences are whole
+  int microbatch = 0, split = -1;  // split -1: sequences are not split
   bool operator==(const token&) const = default;
 };
 

@@ -49,7 +49,7 @@ void refuse_companions(const tokens_options& o) {
                            mask, o.out);
   if (!writes_weights(o) && exists(weights))
     throw runtime::failure(2,
-                           "RC6269: {} would be read as the weights of --out {}, but no weights are written; "
+                           "RC7512: {} would be read as the weights of --out {}, but no weights are written; "
                            "remove it, or give another --out",
                            weights, o.out);
 }
@@ -68,7 +68,12 @@ void refuse_other_weights(const tokens_options& o) {
   std::error_code error;
   const std::uintmax_t bytes = fs::file_size(weights, error);
   if (error) return;  // no such file, or one that output_file refuses
+<<<<<<< HEAD
   const std::uintmax_t tokens = counted_tokens(runtime::beginning_of(o.out));
+=======
+  const std::uintmax_t tokens =
+      fs::exists(o.out) ? runtime::read_llm_c_header(runtime::mapped_file(o.out)).tokens : 0;
+>>>>>>> main
   if (bytes == tokens * sizeof(float)) return;
   throw runtime::failure(2,
                          "RC6302: {} exists and is not the weights of --out {}, so it is not overwritten: "

@@ -93,6 +93,7 @@ rankc_unite(other
   loss/cross_entropy_fused.cu
   loss/masked_cross_entropy.cu
   loss/sequences.cu
+  loss/padding.cu
   loss/softmax.cu
   progress/trace.cu)
 target_include_directories(rankc_runtime_cuda PUBLIC

@@ -44,7 +44,7 @@ embedded::embedded(embedded&&) noexcept = default;
 embedded& embedded::operator=(embedded&&) noexcept = default;
 embedded::~embedded() = default;
 
-status embedded::told(auto&& call) noexcept {
+status embedded::logged(auto&& call) noexcept {
   status s = status_of([&] {
     if (engine_ == nullptr) throw failure(1, "RC5003: no program is embedded here; call embed first");
     call();
@@ -110,7 +110,7 @@ void embedded::check_labels(std::span<const std::int32_t> labels, std::span<cons
 status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens,
                            std::span<const std::int32_t> targets, std::span<const named_array> inputs,
                            std::span<const std::int32_t> document_starts) noexcept {
-  return told([&] {
+  return logged([&] {
     check_tokens(tokens);
     check_starts(document_starts, tokens);
     check_labels(targets, tokens, document_starts);
@@ -123,11 +123,11 @@ status embedded::set_batch(int microbatch, std::span<const std::int32_t> tokens,
 }
 
 status embedded::step(const step_input& input, step_output& out) noexcept {
-  return told([&] { out = engine_->step(input); });
+  return logged([&] { out = engine_->step(input); });
 }
 
 status embedded::evaluate(double& loss) noexcept {
-  return told([&] { loss = engine_->evaluate(); });
+  return logged([&] { loss = engine_->evaluate(); });
 }
 
 bool embedded::has_loss() const noexcept {
@@ -136,15 +136,15 @@ bool embedded::has_loss() const noexcept {
 }
 
 status embedded::read(region what, std::size_t first, std::span<double> to) noexcept {
-  return told([&] { engine_->read(rank_, what, first, to.size(), to.data()); });
+  return logged([&] { engine_->read(rank_, what, first, to.size(), to.data()); });
 }
 
 status embedded::write(region what, std::size_t first, std::span<const double> from) noexcept {
-  return told([&] { engine_->write(rank_, what, first, from.size(), from.data()); });
+  return logged([&] { engine_->write(rank_, what, first, from.size(), from.data()); });
 }
 
 status embedded::logits(std::size_t token, std::span<double> to) noexcept {
-  return told([&] {
+  return logged([&] {
     check_size("logits", to.size(),
                static_cast<std::size_t>(layout_of(engine_->about(), rank_).logits.columns));
     engine_->logits(rank_, token, to.data());

@@ -5,7 +5,7 @@ find_package(Threads REQUIRED)
 set(rankc_host_kernels
   core/host/activation.cpp core/host/attention.cpp core/host/balance.cpp core/host/chunk_attention.cpp core/host/ring_attention.cpp core/host/cross_entropy.cpp core/host/masked_cross_entropy.cpp
   core/host/embedding.cpp core/host/experts.cpp core/host/fp8.cpp core/host/fp8_rows.cpp core/host/gates.cpp core/host/linear.cpp core/host/norm.cpp core/host/optimizer.cpp
-  core/host/parts.cpp core/host/router.cpp core/host/router_choice.cpp core/host/sequences.cpp core/host/sinks.cpp core/host/softmax.cpp core/host/transfer.cpp)
+  core/host/padding.cpp core/host/parts.cpp core/host/router.cpp core/host/router_choice.cpp core/host/sequences.cpp core/host/sinks.cpp core/host/softmax.cpp core/host/transfer.cpp)
 add_library(rankc_runtime_host STATIC
   ${rankc_host_kernels}
   core/call_recorder.cpp core/embedded.cpp

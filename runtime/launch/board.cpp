@@ -50,7 +50,7 @@ std::string board::end_of(int rank) const {
   const int status = ended - 1;
   if (WIFEXITED(status) && WEXITSTATUS(status) == victim) return "";
   const auto process = s.pid.load();
-  const std::string where = text_of(standing_of(s.words));
+  const std::string where = text_of(position_of(s.words));
   if (WIFSIGNALED(status))
     return say("RC5302: rank {} ({}, process {}) was killed by signal {} ({}) {}", rank, host_name(), process,
                WTERMSIG(status), strsignal(WTERMSIG(status)), where);

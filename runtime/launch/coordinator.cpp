@@ -4,6 +4,9 @@
 #include "star.hpp"
 
 #include <rankc/launch/listen.hpp>
+#include <rankc/runtime/failure.hpp>
+
+#include <exception>
 
 namespace rankc::runtime {
 
@@ -11,8 +14,18 @@ coordinator::coordinator(std::vector<socket_handle> listeners, int world, const 
                          std::function<void(const std::string&)> log, std::shared_ptr<board> ends)
     : port_(port_of(listeners.front())),
       address_(local_address(listeners.front())),
-      star_(std::make_unique<star>(std::move(listeners), world, job, l, std::move(log), std::move(ends))),
-      thread_([this] { star_->serve(ending_); }) {}
+      star_(std::make_unique<star>(std::move(listeners), world, job, l, log, std::move(ends))),
+      thread_([this, log = std::move(log)] { serve(log); }) {}
+
+void coordinator::serve(const std::function<void(const std::string&)>& log) try {
+  star_->serve(ending_);
+} catch (const std::exception& e) {
+  star_->close();
+  try {
+    log(say("RC6320: rank 0 can no longer coordinate the ranks, and all of them end: {}", e.what()));
+  } catch (const std::exception&) {
+  }  // the ranks report the lost connection
+}
 
 coordinator::~coordinator() {
   ending_ = true;

@@ -141,15 +141,17 @@ int port_of_first(const reader& from, const family& f, const std::string& job) {
   return port;
 }
 
-/// A sentence about another launcher's variables that differ; empty if there are none.
+/// A sentence about another launcher's variables that differ; empty if there are none. rankc's own launcher
+/// has been chosen by --launch, and ignores the others.
 std::string disagreement(const reader& from, const family& taken, const launched& place) {
+  if (&taken == &own_launcher) return "";
   for (const family& other : families) {
     if (&other == &taken || !from.is_complete(other)) continue;
     const auto rank = from.number(other.rank), world = from.number(other.world);
     if (rank == place.rank && world == place.world) continue;
     return say("RC5314: {} sets {} to {} and {} to {}; {} is {} and {} is {}, which differs and is not used",
                taken.name, taken.rank, place.rank, taken.world, place.world, other.rank,
-               from.text(other.rank), other.world, from.text(other.world));
+               rank ? from.text(other.rank) : "not set", other.world, from.text(other.world));
   }
   return "";
 }
@@ -180,7 +182,10 @@ launched place_of(const reader& from, const family& f) {
 
 }  // namespace
 
-bool is_spawned(const environment& get) { return reader(get).is_complete(own_launcher); }
+bool is_spawned(const environment& get) {
+  const reader from(get);
+  return !from.text(spawned_variable).empty() && from.is_complete(own_launcher);
+}
 
 std::string note_of_unused_place(const environment& get, const std::string& launch) {
   const reader from(get);

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <poll.h>
 
+#include <exception>
+
 namespace rankc::runtime {
 namespace {
 
@@ -42,7 +44,7 @@ member::member(const hello& self, settings s)
       link_(join_coordinator(settings_.host, settings_.port, settings_.job,
                              clock::now() + settings_.times.join, settings_.waits)) {
   send(frame_kind::hello, pack(self_));
-  thread_ = std::thread([this] { serve(); });
+  thread_ = std::thread([this] { serve_or_learn(); });
   std::unique_lock lock(mutex_);
   const auto patience = settings_.times.join + to_answer;
   const bool has_news = changed_.wait_for(lock, patience, [this] { return verdict_ || cause_; });
@@ -50,6 +52,7 @@ member::member(const hello& self, settings s)
   lock.unlock();
   if (verdict && verdict->code == 0) return;
   close();
+  if (!verdict && has_stopped_serving_) throw failure::reported(cause_->code, cause_->text);
   if (!verdict) throw no_verdict(coordinator_, has_news);
   const failure refused = failure::reported(verdict->code, verdict->text);
   if (verdict->is_shared) throw refused_start(refused);
@@ -70,6 +73,14 @@ void member::send(frame_kind kind, std::string_view body) {
   const std::lock_guard lock(sending_);
   if (link_.socket)
     send_all(link_.socket, link_.to_coordinator.encode(kind, body), clock::now() + settings_.times.silence);
+}
+
+// An exception of the thread, for example for lack of memory, is a failure of this rank.
+void member::serve_or_learn() try { serve(); } catch (const std::exception& e) {
+  has_stopped_serving_ = true;
+  learn({self_.rank, 70,
+         say("RC6321: rank {} can no longer receive messages from {}: {}", self_.rank, coordinator_,
+             e.what())});
 }
 
 // The thread's loop: receive frames, and send a sign of life.
@@ -123,7 +134,7 @@ std::string member::how_coordinator_ended() const {
 std::string member::sign_of_life() {
   const std::lock_guard telling(telling_);
   if (!on_look_) return body_writer().add(std::uint64_t{0}).take();
-  standing s = on_look_();
+  rank_position s = on_look_();
   const std::lock_guard lock(mutex_);
   if (!exchange_.empty() && (!s.in_step || s.step == 0)) {  // an exchange during a step belongs to a save
     s.waits = true;
@@ -132,7 +143,7 @@ std::string member::sign_of_life() {
   return body_writer().add(std::uint64_t{1}).add(pack(s)).take();
 }
 
-void member::on_look(std::function<standing()> ask) {
+void member::on_look(std::function<rank_position()> ask) {
   const std::lock_guard telling(telling_);
   on_look_ = std::move(ask);
 }

@@ -2,6 +2,7 @@
 #include <rankc/launch/spawn.hpp>
 
 #include <rankc/launch/board.hpp>
+#include <rankc/launch/environment.hpp>
 #include <rankc/launch/keys.hpp>
 #include <rankc/launch/limits.hpp>
 #include <rankc/launch/listen.hpp>
@@ -34,8 +35,7 @@ constexpr auto between_looks = 5ms;
 // Limit for the other ranks after the first failure; a stopped rank does not end by itself.
 constexpr auto to_end_by_themselves = limits{}.end + 500ms;
 
-constexpr int ends_at_once = 3;                     // the signal at which ranks end even while they save
-constexpr const char* is_a_rank = "RANKC_SPAWNED";  // set in each process that a launcher starts
+constexpr int ends_at_once = 3;  // the signal at which ranks end even while they save
 
 /// 32 random hexadecimal digits.
 std::string random_digits() {
@@ -56,7 +56,7 @@ struct job {
 void become_rank(int rank, job& j, char** argv) {
   const auto set = [](const char* name, const std::string& value) { setenv(name, value.c_str(), 1); };
   const std::string number = std::to_string(rank), world = std::to_string(j.world);
-  set(is_a_rank, "1");
+  set(spawned_variable, "1");
   set("RANKC_RANK", number);
   set("RANKC_LOCAL_RANK", number);
   set("RANKC_WORLD", world);
@@ -161,12 +161,12 @@ class rank_processes {
 
 /// A rank that acted as a launcher would start processes without end.
 void refuse_in_a_rank() {
-  if (std::getenv(is_a_rank) == nullptr) return;
+  if (std::getenv(spawned_variable) == nullptr) return;
   throw failure(
       2,
       "RC5341: --launch processes: {} is set, so this process is a rank of a launcher, and a rank does "
       "not start processes; unset it if this process is not a rank",
-      is_a_rank);
+      spawned_variable);
 }
 
 }  // namespace

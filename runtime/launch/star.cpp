@@ -52,6 +52,11 @@ void coordinator::star::serve(const std::atomic<bool>& ending) {
   }
 }
 
+void coordinator::star::close() {
+  connections_.clear();
+  listeners_.clear();
+}
+
 void coordinator::star::wake() { eventfd_write(woken_.fd(), 1); }
 
 void coordinator::star::wait_for_events(bool may_be_woken) {
@@ -182,7 +187,7 @@ void coordinator::star::take_from_rank(connection& c, const frame& f) {
   if (f.kind == frame_kind::alive) {
     if (c.left) return;
     if (body.number() == 0) return watch_.expect(c.who->rank, clock::now());
-    return watch_.hear(c.who->rank, unpack_standing(body.text()), clock::now());
+    return watch_.hear(c.who->rank, unpack_position(body.text()), clock::now());
   }
   if (f.kind == frame_kind::shown) {
     listings_[c.who->rank] = f.body;

@@ -21,6 +21,8 @@ class coordinator::star {
        std::function<void(const std::string&)> log, std::shared_ptr<board> ends);
   /// Serve until all ranks have left; once `ending` is set, for two more seconds at most.
   void serve(const std::atomic<bool>& ending);
+  /// Close all connections, after `serve` has failed. The ranks then end.
+  void close();
   /// Called by another thread: look at `ending` now.
   void wake();
 
@@ -96,7 +98,7 @@ class coordinator::star {
       if (c.who && !c.gone) visit(c);
   }
 
-  const std::vector<socket_handle> listeners_;
+  std::vector<socket_handle> listeners_;
   const socket_handle woken_;
   const int world_;
   const mac_key job_;

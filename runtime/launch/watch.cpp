@@ -20,14 +20,14 @@ void add(std::string& all, const std::string& sentence) { all += (all.empty() ? 
 }  // namespace
 
 /// The install counts as step 0.
-bool in_install(const standing& s) { return s.in_step && s.step == 0; }
-bool in_training(const standing& s) { return s.in_step && s.step > 0; }
+bool in_install(const rank_position& s) { return s.in_step && s.step == 0; }
+bool in_training(const rank_position& s) { return s.in_step && s.step > 0; }
 
-std::string text_of(const standing& s) {
+std::string text_of(const rank_position& s) {
   return in_install(s) ? "in the install (" + s.action + ")" : s.text();
 }
 
-std::string pack(const standing& s) {
+std::string pack(const rank_position& s) {
   body_writer out;
   const auto number = [&](auto n) { out.add(static_cast<std::uint64_t>(n)); };
   number(s.step);
@@ -50,9 +50,9 @@ std::string pack(const standing& s) {
   return out.take();
 }
 
-standing unpack_standing(const std::string& body) {
+rank_position unpack_position(const std::string& body) {
   body_reader in(body);
-  standing s;
+  rank_position s;
   s.step = static_cast<std::int64_t>(in.number());
   s.calls = in.number();
   s.action = in.text();
@@ -70,8 +70,8 @@ standing unpack_standing(const std::string& body) {
   return s;
 }
 
-void watch::hear(int rank, standing s, deadline now) {
-  standing& known = ranks_[rank];
+void watch::hear(int rank, rank_position s, deadline now) {
+  rank_position& known = ranks_[rank];
   heard_[rank] = now;
   if (known.moved != s.moved || known.moved.empty()) {
     if (is_each_in_step()) longest_ = std::max(longest_, now - last_move_);
@@ -94,7 +94,7 @@ std::string watch::last_place(int rank) const {
 std::string watch::work_of(int rank) const {
   const auto found = ranks_.find(rank);
   if (found == ranks_.end()) return "at an unknown position";
-  const standing& s = found->second;
+  const rank_position& s = found->second;
   return s.waits ? text_of(s) + " and waits for " + s.awaited : text_of(s);
 }
 
@@ -164,14 +164,14 @@ std::string watch::waits_of(int root) const {
   for (const auto& [rank, s] : ranks_)
     if (s.waits && std::find(s.with.begin(), s.with.end(), root) != s.with.end()) waiting.push_back(rank);
   if (waiting.empty()) return "";
-  const standing& first = ranks_.at(waiting.front());
+  const rank_position& first = ranks_.at(waiting.front());
   return say("RC5351: these ranks wait for rank {}: {}. Rank {} waits {} for {}", root, ranks_text(waiting),
              waiting.front(), text_of(first), first.awaited);
 }
 
 // The position of a rank that holds up the others, and the ranks that wait for it.
 std::string watch::hold_up_of(int rank) const {
-  const standing& s = ranks_.at(rank);
+  const rank_position& s = ranks_.at(rank);
   std::string text = s.waits
                          ? say("RC5352: {} is stuck {}, and waits for {}", who_(rank), text_of(s), s.awaited)
                          : say("RC5353: {} is stuck {}, in computation or other code outside communication",

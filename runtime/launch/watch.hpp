@@ -15,19 +15,19 @@
 namespace rankc::runtime {
 
 /// A rank's position: `in step 12 at 1B3, op 57`, or `in the install (collectives)` for step 0.
-std::string text_of(const standing&);
+std::string text_of(const rank_position&);
 
-std::string pack(const standing&);
-standing unpack_standing(const std::string& body);
+std::string pack(const rank_position&);
+rank_position unpack_position(const std::string& body);
 
 class watch {
  public:
   /// `who` names a rank: "rank 3 (node1, process 1234)".
   watch(const limits& l, std::function<std::string(int)> who) : limits_(l), who_(std::move(who)) {}
 
-  /// A rank has joined but sent no standing yet. No rank is blamed before all ranks have sent theirs.
+  /// A rank has joined but sent no position yet. No rank is blamed before all ranks have sent theirs.
   void expect(int rank, deadline now) { heard_[rank] = now; }
-  void hear(int rank, standing, deadline now);
+  void hear(int rank, rank_position, deadline now);
   void leave(int rank) {
     ranks_.erase(rank);
     heard_.erase(rank);
@@ -59,7 +59,7 @@ class watch {
 
   const limits limits_;
   const std::function<std::string(int)> who_;
-  std::map<int, standing> ranks_;
+  std::map<int, rank_position> ranks_;
   std::map<int, deadline> heard_;  // by rank
   deadline last_move_{};
   deadline::duration longest_{};  // the longest time in a step without progress of any rank

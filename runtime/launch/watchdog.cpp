@@ -2,10 +2,12 @@
 #include <rankc/launch/watchdog.hpp>
 
 #include "watch.hpp"
+#include <rankc/runtime/failure.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 
 namespace rankc::runtime {
@@ -43,7 +45,12 @@ void look_on(engine& e, const limits& times, const std::function<void(const std:
 }  // namespace
 
 watchdog::watchdog(engine& e, const limits& times, std::function<void(const std::string&)> end)
-    : thread_(
-          [&e, times, end = std::move(end)](const std::stop_token& stop) { look_on(e, times, end, stop); }) {}
+    : thread_([&e, times, end = std::move(end)](const std::stop_token& stop) {
+        try {
+          look_on(e, times, end, stop);
+        } catch (const std::exception& failed) {
+          end(say("RC6322: the ranks can no longer be watched: {}", failed.what()));
+        }
+      }) {}
 
 }  // namespace rankc::runtime

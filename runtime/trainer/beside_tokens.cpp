@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "beside_tokens.hpp"
 
+#include <rankc/trainer/data_files.hpp>
+
 #include <set>
 
 namespace rankc::runtime {
@@ -10,7 +12,7 @@ namespace fs = std::filesystem;
 std::optional<fs::path> beside_tokens(fs::path tokens, std::string_view extension) {
   for (;;) {
     fs::path file = fs::path(tokens).replace_extension(extension);
-    if (fs::exists(fs::symlink_status(file))) return file;
+    if (has_entry(file)) return file;
     if (!fs::is_symlink(tokens)) return std::nullopt;
     tokens = tokens.parent_path() / fs::read_symlink(tokens);
   }

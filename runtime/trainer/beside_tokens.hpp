@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files that belong to a token file: its index (.idx), its mask (.mask) and its weights (.weights).
+// The files that belong to a token file: its index, its mask and its weights.
 #pragma once
 #include <filesystem>
 #include <optional>

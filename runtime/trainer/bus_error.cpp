@@ -34,7 +34,7 @@ const mapped_place* place_with(const char* address) {
 void tell_and_end(int signal, siginfo_t* about, void*) {
   const bool is_fault = about->si_code > 0;  // otherwise another process sent the signal
   if (const mapped_place* of = is_fault ? place_with(static_cast<const char*>(about->si_addr)) : nullptr) {
-    write_error(of->told);
+    write_error(of->line);
   }
   end_by(signal);
 }
@@ -43,7 +43,7 @@ void tell_and_end(int signal, siginfo_t* about, void*) {
 
 mapped_place* enter_mapped(const char* begin, std::size_t size, const std::string& name) {
   mapped_place* p = take_place();
-  p->told = say("RC6005: {} became shorter while it was read, or its disk cannot be read", name) + "\n";
+  p->line = say("RC6005: {} became shorter while it was read, or its disk cannot be read", name) + "\n";
   p->size = size;
   p->begin = begin;
   return p;

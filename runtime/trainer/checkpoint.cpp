@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::vector<part> weights_alone{{region::weights, ""}};
+const std::vector<saved_region> weights_alone{{region::weights, ""}};
 
 /// The name in a folder's `latest`; empty if there is no such file.
 /// Errors: failure (65) if it cannot be read or is too long for a name.
@@ -52,45 +52,45 @@ bool is_folder(const fs::path& path) {
 
 /// Calls `visit` for each region of each parameter, with a few threads.
 template <class Visit>
-void for_each_tensor(const std::vector<global_parameter>& parameters, const std::vector<part>& parts,
-                     const Visit& visit) {
-  for_each_in_parallel(parameters.size() * parts.size(), [&](std::size_t i) {
-    const part& part = parts[i / parameters.size()];
+void for_each_tensor(const std::vector<global_parameter>& parameters,
+                     const std::vector<saved_region>& regions, const Visit& visit) {
+  for_each_in_parallel(parameters.size() * regions.size(), [&](std::size_t i) {
+    const saved_region& saved = regions[i / parameters.size()];
     const global_parameter& p = parameters[i % parameters.size()];
-    if (has(p, part.where)) visit(p, part.where, part.prefix + p.name);
+    if (has(p, saved.where)) visit(p, saved.where, saved.prefix + p.name);
   });
 }
 
 /// Checks the tensors that the ranks of a process need, or all tensors.
 void check_values(tensor_source& in, const std::vector<global_parameter>& parameters,
-                  const std::vector<part>& parts, const placement& where) {
-  for_each_tensor(parameters, parts, [&](const global_parameter& p, region, const std::string& name) {
+                  const std::vector<saved_region>& regions, const placement& where) {
+  for_each_tensor(parameters, regions, [&](const global_parameter& p, region, const std::string& name) {
     for (const shard& s : p.holders)
       if (!where.is_one_rank() || where.rank == s.rank) in.check(name, area_of(s));
   });
 }
 
-void load_tensors(engine& e, const std::vector<global_parameter>& parameters, const std::vector<part>& parts,
-                  const tensor_source& in) {
-  for_each_tensor(parameters, parts, [&](const global_parameter& p, region r, const std::string& name) {
+void load_tensors(engine& e, const std::vector<global_parameter>& parameters,
+                  const std::vector<saved_region>& regions, const tensor_source& in) {
+  for_each_tensor(parameters, regions, [&](const global_parameter& p, region r, const std::string& name) {
     write(e, p, r, in, name);
   });
 }
 
-/// A checkpoint that matches its checksums in the parts that a process needs.
+/// A checkpoint that matches its checksums in the regions that a process needs.
 /// Errors: failure (1).
 open_checkpoint open_whole(const description& about, const fs::path& folder, const placement& where) {
   const auto parameters = global_parameters(about);
-  const auto parts = saved_parts(about);
+  const auto regions = saved_regions(about);
   auto tensors =
-      with_plan_vocabulary(std::make_unique<piece_source>(folder, !about.trains), about, parameters, parts);
+      with_plan_vocabulary(std::make_unique<piece_source>(folder, !about.trains), about, parameters, regions);
   try {
-    check_tensors(*tensors, parameters, parts);
+    check_tensors(*tensors, parameters, regions);
   } catch (failure& f) {
     f.code = 65;  // not damaged, but a checkpoint of another model
     throw;
   }
-  check_values(*tensors, parameters, parts, where);
+  check_values(*tensors, parameters, regions, where);
   std::vector<std::string> notes = tensors->notes();
   return {folder, read_run_state(about, folder / run_file), std::move(tensors), std::move(notes)};
 }
@@ -203,7 +203,7 @@ open_checkpoint open_newest(const description& about, const fs::path& path, cons
 }
 
 void load_checkpoint(engine& e, const open_checkpoint& from) {
-  load_tensors(e, global_parameters(e.about()), saved_parts(e.about()), *from.tensors);
+  load_tensors(e, global_parameters(e.about()), saved_regions(e.about()), *from.tensors);
 }
 
 void load_checkpoint(engine& e, const fs::path& folder) {

@@ -102,11 +102,11 @@ class tensor_reader {
 
 }  // namespace
 
-std::vector<part> saved_parts(const description& about) {
-  std::vector<part> parts{{region::weights, ""}};
-  if (about.trains && about.moments > 0) parts.push_back({region::first_moment, "m."});
-  if (about.trains && about.moments > 1) parts.push_back({region::second_moment, "v."});
-  return parts;
+std::vector<saved_region> saved_regions(const description& about) {
+  std::vector<saved_region> regions{{region::weights, ""}};
+  if (about.trains && about.moments > 0) regions.push_back({region::first_moment, "m."});
+  if (about.trains && about.moments > 1) regions.push_back({region::second_moment, "v."});
+  return regions;
 }
 
 bool has(const global_parameter& p, region r) { return r == region::weights || p.trained; }
@@ -120,13 +120,13 @@ std::vector<std::size_t> shape_of(const area& a, std::size_t dims) {
 std::vector<saved_tensor> saved_tensors(const description& about,
                                         const std::vector<global_parameter>& parameters) {
   std::vector<saved_tensor> all;
-  for (const part& part : saved_parts(about))
+  for (const saved_region& saved : saved_regions(about))
     for (const global_parameter& p : parameters) {
-      if (!has(p, part.where)) continue;
+      if (!has(p, saved.where)) continue;
       const shard& first = p.sources.front();
-      saved_tensor t{part.prefix + p.name,
-                     part.where,
-                     type_at(about, first.rank, part.where, first.element),
+      saved_tensor t{saved.prefix + p.name,
+                     saved.where,
+                     type_at(about, first.rank, saved.where, first.element),
                      p.shape(),
                      {}};
       for (const shard& s : p.sources)

@@ -59,6 +59,7 @@ CLI::Validator share() {
 struct raw_options {
   std::string format = "safetensors", peers = "on", inject;
   std::optional<std::uint64_t> seed;
+  std::int64_t train_steps = 0, eval_steps = 0;
 };
 
 [[noreturn]] void refuse_empty(const std::string& option) {
@@ -256,8 +257,10 @@ std::optional<std::uint64_t> hash_seed(const std::string& init) {
   return seed;
 }
 
+namespace {
+
 /// Errors: failure (2) for a command that supplies only tokens, if the model declares inputs.
-static void refuse_declared_inputs(const description& about, const char* command) {
+void refuse_declared_inputs(const description& about, const char* command) {
   const std::vector<input_row> inputs = declared_inputs_of(about);
   if (inputs.empty()) return;
   throw failure(
@@ -267,44 +270,57 @@ static void refuse_declared_inputs(const description& about, const char* command
       about.name, names_of(inputs), command);
 }
 
-std::optional<options> parse_command_line(const description& about, int argc, const char* const* argv) {
-  options o;
-  raw_options raw;
-  CLI::App app(fmt::format("The training program of plan {}: {} ranks.", about.name, about.world()));
-  app.set_version_flag("--version",
-                       fmt::format("{} (rankc {}, plan {:016x}, calls {:016x})", about.name, RANKC_VERSION,
-                                   about.plan_hash, fingerprint_of(about.proven)));
-  app.require_subcommand(1);
-  auto* train = app.add_subcommand("train", "train the model");
-  auto* eval =
-      app.add_subcommand("eval", "print the mean loss over data: of --data, else of what the run holds out");
-  auto* generating = app.add_subcommand("generate", "print text from a checkpoint");
-  auto* scoring = app.add_subcommand("score", "print log-probabilities of given continuations");
-  auto* describe = app.add_subcommand(
-      "describe", "print the plan without starting it, or the time of each call of a step");
-  auto* export_weights =
-      app.add_subcommand("export", "write a checkpoint's weights for other programs, without starting it");
-  std::int64_t train_steps = 0, eval_steps = 0;
-  train
-      ->add_option("--steps", train_steps,
+/// The commands of a program. Their `parsed` tells which was given.
+struct given_commands {
+  CLI::App *train, *eval, *generate, *score, *describe, *export_weights;
+
+  options::command which() const {
+    if (describe->parsed()) return options::command::describe;
+    if (generate->parsed()) return options::command::generate;
+    if (score->parsed()) return options::command::score;
+    if (export_weights->parsed()) return options::command::export_weights;
+    return eval->parsed() ? options::command::evaluate : options::command::train;
+  }
+};
+
+given_commands add_commands(CLI::App& app, options& o, raw_options& raw) {
+  const given_commands all{
+      .train = app.add_subcommand("train", "train the model"),
+      .eval = app.add_subcommand("eval",
+                                 "print the mean loss over data: of --data, else of what the run holds out"),
+      .generate = app.add_subcommand("generate", "print text from a checkpoint"),
+      .score = app.add_subcommand("score", "print log-probabilities of given continuations"),
+      .describe = app.add_subcommand(
+          "describe", "print the plan without starting it, or the time of each call of a step"),
+      .export_weights = app.add_subcommand(
+          "export", "write a checkpoint's weights for other programs, without starting it")};
+  all.train
+      ->add_option("--steps", raw.train_steps,
                    "total steps of the run, those before a loaded checkpoint included (default 100, or the "
                    "checkpoint's last step)")
       ->check(whole_number(1));
-  eval->add_option("--steps", eval_steps,
+  all.eval
+      ->add_option("--steps", raw.eval_steps,
                    "measure at most N batches (default: each sample once; of data without an end 10 batches)")
       ->check(whole_number(1));
-  for (CLI::App* command : {train, eval}) add_options_of_both(*command, o, raw);
-  add_options_of_training(*train, o);
-  describe->add_flag("--json", o.json, "as JSON");
-  add_options_of_measuring(*describe, o, raw);
-  add_options_of_export(*export_weights, o, raw);
-  add_options_of_generation(*generating, o);
-  add_options_of_scoring(*scoring, o);
+  for (CLI::App* command : {all.train, all.eval}) add_options_of_both(*command, o, raw);
+  add_options_of_training(*all.train, o);
+  all.describe->add_flag("--json", o.json, "as JSON");
+  add_options_of_measuring(*all.describe, o, raw);
+  add_options_of_export(*all.export_weights, o, raw);
+  add_options_of_generation(*all.generate, o);
+  add_options_of_scoring(*all.score, o);
+  return all;
+}
+
+/// Returns: false if the arguments ask only for help or the version, which is then printed.
+bool parse(CLI::App& app, int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
+    return true;
   } catch (const CLI::Success& answer) {
     app.exit(answer);
-    return std::nullopt;
+    return false;
   } catch (const CLI::ParseError& e) {
     if (app.get_subcommands().empty())
       throw failure(2,
@@ -313,35 +329,50 @@ std::optional<options> parse_command_line(const description& about, int argc, co
                     e.what());
     throw failure(2, "RC6027: the command line is not valid: {}; see --help", e.what());
   }
-  if (describe->parsed()) {
-    o.run = options::command::describe;
-    if (!o.measured) return o;
-  }
-  if (generating->parsed()) {
-    refuse_declared_inputs(about, "generate");
-    if (o.prompt && o.prompt->empty()) refuse_empty("--prompt");
-    if (!o.chat.empty()) check_chat_date(chat_form_of(o.chat), o.date);
-    o.run = options::command::generate;
+}
+
+void check_generation(const description& about, const options& o) {
+  refuse_declared_inputs(about, "generate");
+  if (o.prompt && o.prompt->empty()) refuse_empty("--prompt");
+  if (!o.chat.empty()) check_chat_date(chat_form_of(o.chat), o.date);
+}
+
+void check_export(options& o, const raw_options& raw) {
+  if (raw.format != "safetensors" && raw.format != "huggingface")
+    throw failure(2, "RC6028: --format {} is unknown; give safetensors or huggingface", raw.format);
+  if (raw.format == "huggingface") o.exported.format = export_format::hugging_face;
+  else if (!o.exported.source.empty())
+    throw failure(2, "RC6029: --source {} is only for --format huggingface; leave it out", o.exported.source);
+}
+
+}  // namespace
+
+std::optional<options> parse_command_line(const description& about, int argc, const char* const* argv) {
+  options o;
+  raw_options raw;
+  CLI::App app(fmt::format("The training program of plan {}: {} ranks.", about.name, about.world()));
+  app.set_version_flag("--version",
+                       fmt::format("{} (rankc {}, plan {:016x}, calls {:016x})", about.name, RANKC_VERSION,
+                                   about.plan_hash, fingerprint_of(about.proven)));
+  app.require_subcommand(1);
+  const given_commands all = add_commands(app, o, raw);
+  if (!parse(app, argc, argv)) return std::nullopt;
+  o.run = all.which();
+  if (o.run == options::command::generate) {
+    check_generation(about, o);
     return o;
   }
-  if (scoring->parsed()) {
+  if (o.run == options::command::score) {
     refuse_declared_inputs(about, "score");
-    o.run = options::command::score;
     return o;
   }
-  if (export_weights->parsed()) {
-    if (raw.format != "safetensors" && raw.format != "huggingface")
-      throw failure(2, "RC6028: --format {} is unknown; give safetensors or huggingface", raw.format);
-    if (raw.format == "huggingface") o.exported.format = export_format::hugging_face;
-    else if (!o.exported.source.empty())
-      throw failure(2, "RC6029: --source {} is only for --format huggingface; leave it out",
-                    o.exported.source);
-    o.run = options::command::export_weights;
+  if (o.run == options::command::export_weights) {
+    check_export(o, raw);
     return o;
   }
-  if (eval->parsed()) o.run = options::command::evaluate;
-  else if (!about.trains) throw forwards_alone(about);
-  o.steps = train->parsed() ? train_steps : eval_steps;
+  if (o.run == options::command::describe && !o.measured) return o;
+  if (o.run != options::command::evaluate && !about.trains) throw forwards_alone(about);
+  o.steps = all.train->parsed() ? raw.train_steps : raw.eval_steps;
   check(o, raw);
   if (!raw.inject.empty()) o.where.fault = parse_injection(raw.inject, about.world());
   return o;

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/data_files.hpp>
 
+#include "beside_tokens.hpp"
 #include "checkpoint_names.hpp"
+#include "weights_names.hpp"
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/output_rules.hpp>
+#include <rankc/runtime/trace_events.hpp>
+#include <rankc/trainer/metrics_file.hpp>
 #include <rankc/trainer/piece_source.hpp>
 
 #include <fmt/format.h>
@@ -27,6 +32,13 @@ bool belongs_to_checkpoints(const fs::directory_entry& file) {
   return step_of(checkpoint) >= 0 && fs::is_directory(file.path().parent_path() / checkpoint);
 }
 
+/// True for a folder of exported weights or adapters, with its configuration.
+bool is_model(const fs::path& folder) {
+  for (const char* const file : {weights_file, weights_index_file, adapter_file})
+    if (fs::exists(folder / file)) return true;
+  return false;
+}
+
 std::string reason_to_skip_link(const fs::directory_entry& link, const fs::path& root) {
   std::error_code error;
   const fs::path target = fs::canonical(link.path(), error);
@@ -44,10 +56,14 @@ std::string reason_to_skip(const fs::directory_entry& entry, const fs::path& roo
   if (entry.is_symlink()) return reason_to_skip_link(entry, root);
   if (entry.is_directory()) {
     if (path.filename().string().starts_with('.')) return "its name begins with a dot";
-    return fs::exists(path / commit_file) && fs::exists(path / run_file) ? "a checkpoint" : "";
+    if (fs::exists(path / commit_file) && fs::exists(path / run_file)) return "a checkpoint";
+    return is_model(path) ? "a model" : "";
   }
   if (!entry.is_regular_file()) return "no regular file";
-  return belongs_to_checkpoints(entry) ? "of checkpoints" : "";
+  if (belongs_to_checkpoints(entry)) return "of checkpoints";
+  const std::string beginning = beginning_of(path);
+  if (metrics_file::is_one(beginning)) return "metrics";
+  return is_trace(beginning) ? "a trace" : "";
 }
 
 data_files files_below(const fs::path& folder) {
@@ -82,13 +98,22 @@ std::vector<fs::path> files_of_pattern(const fs::path& pattern) {
 
 }  // namespace
 
+bool has_entry(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status found = fs::symlink_status(path, error);
+  if (error && error != std::errc::no_such_file_or_directory && error != std::errc::not_a_directory &&
+      error != std::errc::filename_too_long)
+    throw fs::filesystem_error("", path, error);
+  return fs::exists(found);
+}
+
 data_files find_data_files(const fs::path& path) {
   std::error_code error;  // a name that no file can have is refused when it is opened
   if (fs::is_directory(path, error)) return files_below(path);
-  if (!fs::exists(path, error) && path.string().find_first_of("*?") != std::string::npos)
+  if (!has_entry(path) && path.string().find_first_of("*?") != std::string::npos)
     return {files_of_pattern(path), {}};
-  if (path.extension() == ".idx") return {{fs::path(path).replace_extension(".bin")}, {}};
-  if (!fs::exists(path, error) && fs::exists(path.string() + ".idx", error))
+  if (path.extension() == index_extension) return {{fs::path(path).replace_extension(".bin")}, {}};
+  if (!has_entry(path) && has_entry(path.string().append(index_extension)))
     return {{path.string() + ".bin"}, {}};
   return {{path}, {}};
 }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/data_spec.hpp>
 
+#include "beside_tokens.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/parse.hpp>
+#include <rankc/trainer/data_files.hpp>
 
 #include <fmt/format.h>
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <limits>
 #include <utility>
 
@@ -20,15 +21,10 @@ constexpr double least_share = 0x1p-16;  // the order of a mixture repeats after
 constexpr std::uint64_t most_samples =
     std::numeric_limits<std::int32_t>::max();  // the limit of Megatron's order
 
-/// False also for a name that no file can have.
-bool is_there(std::string_view name) {
-  std::error_code error;
-  return std::filesystem::exists(std::filesystem::path(name), error);
-}
-
 bool is_path(std::string_view text) {
-  return text.ends_with(".txt") || text.ends_with(".bin") || text.ends_with(".idx") ||
-         text.find_first_of("*?") != text.npos || is_there(text) || is_there(std::string(text) + ".idx");
+  return text.ends_with(".txt") || text.ends_with(".bin") || text.ends_with(index_extension) ||
+         text.find_first_of("*?") != text.npos || has_entry(text) ||
+         has_entry(std::string(text).append(index_extension));
 }
 
 data_source parse_source(std::string_view text, std::string_view whole) {
@@ -71,7 +67,7 @@ std::string source_text(const data_source& source) {
 }
 
 data_spec parse_data_spec(std::string_view text, const std::string& labels) {
-  if (text.find(',') == text.npos || is_there(text)) {
+  if (text.find(',') == text.npos || has_entry(text)) {
     data_source only = parse_source(text, text);
     if (!labels.empty() && only.from != data_source::kind::files) refuse_labels(labels, text);
     only.labels = labels;

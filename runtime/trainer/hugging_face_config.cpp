@@ -20,8 +20,14 @@ constexpr const char* rotary_objects[]{"rope_parameters", "rope_scaling"};
 constexpr const char* checksum_key = "rankc_checksum";
 
 /// The value of a rule's key; null if there is none. Transformers 5 stores the keys of rotary positions in
-/// one object; earlier versions store some or all of them at the top level.
+/// one object, or in one for each kind of layers; earlier versions store some or all of them at the top
+/// level, where those of a second kind of layers have other names.
 const json& find(const json& config, const config_rule& rule) {
+  if (!rule.layers.empty()) {
+    const json& of_layers = value_of(value_of(config, rotary_objects[0]), rule.layers);
+    if (of_layers.contains(rule.key)) return of_layers[rule.key];
+    if (!rule.rotary) return value_of(config, rule.also);
+  }
   if (const json& given = value_of(config, rule.key); !given.is_null()) return given;
   for (const char* object : rotary_objects) {
     if (!rule.rotary) break;
@@ -50,6 +56,7 @@ json product(const config_rule& rule, const json& config) {
 json found_by(const config_rule& rule, const json& config) {
   if (const json& given = find(config, rule); !given.is_null()) return given;
   const bool is_there = config.contains(rule.key);
+  if (rule.nullable && is_there) return nullptr;
   if (!rule.of.empty() && (is_there || rule.missing.is_null())) return product(rule, config);
   return rule.missing;
 }
@@ -111,20 +118,28 @@ void set_balance(ordered_json& config, const balance_keys& balance) {
 /// Sets a value of rotary positions where transformers 5 reads it. Transformers 4 reads the base at the top
 /// level.
 void set_rotary(ordered_json& config, const config_rule& rule) {
-  if (rule.key == "rope_theta") config[rule.key] = rule.value;
-  config["rope_parameters"][rule.key] = rule.value;
+  if (rule.rotary && rule.key == "rope_theta") config[rule.key] = rule.value;
+  if (!rule.also.empty()) config[rule.also] = rule.value;
+  ordered_json& all = config[rotary_objects[0]];
+  (rule.layers.empty() ? all : all[rule.layers])[rule.key] = rule.value;
+}
+
+/// Repeats a scaling of rotary positions in the key that transformers 4 reads.
+void repeat_scaling(ordered_json& config) {
+  const ordered_json& all = value_of(config, rotary_objects[0]);
+  const ordered_json& of_most = all.contains("full_attention") ? all["full_attention"] : all;
+  if (value_of(of_most, "rope_type").is_string() && of_most["rope_type"] != "default")
+    config[rotary_objects[1]] = of_most;
 }
 
 /// The config from a plan alone, without an origin.
 ordered_json config_of_plan(const description& about, const hugging_face_model& model) {
   ordered_json config{{"architectures", {model.architecture}}, {"model_type", model.type}};
   for (const config_rule& rule : model.config) {
-    if (rule.rotary) set_rotary(config, rule);
+    if (rule.rotary || !rule.layers.empty()) set_rotary(config, rule);
     else config[rule.key] = rule.value;
   }
-  if (config.contains("rope_parameters") &&
-      config["rope_parameters"].value("rope_type", "default") != "default")
-    config["rope_scaling"] = config["rope_parameters"];  // transformers 4 reads this key
+  repeat_scaling(config);
   for (const config_rule& rule : model.exported) config[rule.key] = rule.value;
   if (!model.balance.enabled.empty()) config[model.balance.enabled] = false;
   config[model.vocabulary] = about.vocab_used;

@@ -2,6 +2,7 @@
 #include "hugging_face_export.hpp"
 
 #include "hugging_face_tensors.hpp"
+#include "source_in_files.hpp"
 #include "weights_names.hpp"
 #include <rankc/runtime/durable.hpp>
 #include <rankc/trainer/model_files.hpp>
@@ -40,9 +41,11 @@ std::vector<std::vector<const joined*>> files_of(const std::vector<joined>& all,
 }  // namespace
 
 void write_hugging_face(const description& about, const std::vector<global_parameter>& parameters,
-                        const tensor_source& from, const std::optional<std::filesystem::path>& origin_folder,
+                        const tensor_source& weights,
+                        const std::optional<std::filesystem::path>& origin_folder,
                         const std::filesystem::path& folder, std::size_t file_bytes) {
   const hugging_face_model model = hugging_face_model_of(about);
+  const source_in_files from(weights, about, model, parameters);
   std::optional<hugging_face_origin> kept;
   if (origin_folder) kept.emplace(about, model, *origin_folder);
   hugging_face_origin* const origin = kept ? &*kept : nullptr;

@@ -17,9 +17,16 @@ rows_of rows_named(const std::string& name) {
   return name == "vocabulary" ? rows_of::vocabulary : rows_of::plan;
 }
 
+head_order heads_of(const json& j) {
+  if (!j.contains("heads")) return {};
+  const json& heads = j["heads"];
+  return {heads.at("elements"), heads.at("turned"), heads.at("neighbours")};
+}
+
 tensor_rule tensor_of(const json& j) {
-  return {j.at("ours"), j.at("theirs"), j.value("transposed", false), rows_named(j.value("rows", "")),
-          j.value("tied_to", "")};
+  return {
+      j.at("ours"),           j.at("theirs"), j.value("transposed", false), rows_named(j.value("rows", "")),
+      j.value("tied_to", ""), heads_of(j),    j.value("added", 0.0)};
 }
 
 config_rule field_of(const json& j) {
@@ -29,7 +36,9 @@ config_rule field_of(const json& j) {
                    .of = {},
                    .over = {},
                    .also = j.value("also", ""),
-                   .rotary = j.value("rotary", false)};
+                   .rotary = j.value("rotary", false),
+                   .layers = j.value("layers", ""),
+                   .nullable = j.value("nullable", false)};
   if (!j.contains("follows")) return rule;
   const json& follows = j["follows"];
   rule.of = follows.at("of");
@@ -65,6 +74,12 @@ numbered without_layer(const std::string& name) {
   return n;
 }
 
+/// Whether the order is of whole pairs, some of which turn.
+bool is_order(const head_order& h) {
+  return h.elements == 0 ||
+         (h.elements % 2 == 0 && h.turned % 2 == 0 && h.turned > 0 && h.turned <= h.elements);
+}
+
 /// Checks that the rows of a model are consistent.
 /// Errors: failure (1) that names the first row that is not.
 void check_rows(const description& about, const hugging_face_model& model) {
@@ -78,6 +93,7 @@ void check_rows(const description& about, const hugging_face_model& model) {
       refuse(*r, "has the number of a layer (#) in one name only");
     if (r->rows == rows_of::positions && r->transposed)
       refuse(*r, "has the rows of positions, which cannot be transposed");
+    if (!is_order(r->heads)) refuse(*r, "has an order of heads that does not fit them");
     for (auto other = model.tensors.begin(); other != r; ++other) {
       if (other->ours == r->ours) refuse(*r, "is the second for this tensor");
       if (other->theirs == r->theirs && (other->transposed != r->transposed || other->rows != r->rows))

@@ -2,6 +2,7 @@
 // A plan's model in Hugging Face files, as the model declares it: names and layouts of its tensors, and the
 // values of config.json. The generator wrote both into the program's description.
 #pragma once
+#include "head_order.hpp"
 #include <rankc/trainer/parameters.hpp>
 
 #include <nlohmann/json.hpp>
@@ -23,6 +24,8 @@ struct tensor_rule {
   bool transposed = false;
   rows_of rows = rows_of::plan;
   std::string tied_to;  // the plan's tensor that files with `theirs` repeat where the plan has no `ours`
+  head_order heads;
+  double added = 0;  // the plan's values are those of the files plus this
   bool of_experts() const { return theirs.find('@') != theirs.npos; }
 };
 
@@ -32,8 +35,10 @@ struct config_rule {
   nlohmann::json value, missing;  // missing: what a missing key means; null: nothing
   std::string of, over;           // keys: a null value means factor * of / over; empty: null has no meaning
   std::int64_t factor = 1;
-  std::string also;     // another key for the same value
-  bool rotary = false;  // the value may be in an object of rotary positions
+  std::string also;       // another key for the same value
+  bool rotary = false;    // the value may be in an object of rotary positions
+  std::string layers;     // a kind of layers whose rotary positions have an object of their own
+  bool nullable = false;  // a null value is a value, and not a missing key
 };
 
 /// The keys of the router balance loss in config.json, and the plan's coefficient.

@@ -54,8 +54,9 @@ hugging_face_source::hugging_face_source(const description& about, const hugging
     const std::size_t rows = rows_there(named, sizes);
     for (const std::string& name : named.theirs) expected[name] = shape_there(p, named.rule, rows);
     shapes_[p.name] = shape_here(p, named.rule, sizes);
-    places_[p.name] = {named.theirs, named.rule.transposed, named.first_row(named.part),
-                       named.rows_of_part(named.part)};
+    rows_of_[p.name] = {
+        named.theirs,     named.rule.transposed, named.first_row(named.part), named.rows_of_part(named.part),
+        named.rule.heads, named.rule.added};
   }
   for (const tensor_rule& rule : model.tensors) {
     const std::string copy = files_.name_of(rule.theirs);
@@ -74,7 +75,7 @@ hugging_face_source::hugging_face_source(const description& about, const hugging
 /// A plan with a tied tensor has one of the two tensors that a folder may have. They must be equal.
 void hugging_face_source::refuse_other_copy(const description& about, const std::string& copy,
                                             const std::string& tied_to) const {
-  const std::string& table = places_.at(tied_to).theirs.front();
+  const std::string& table = rows_of_.at(tied_to).theirs.front();
   const piece_source& in = files_.tensors();
   const auto found = in.shapes().find(table);
   if (found == in.shapes().end()) return;  // a missing table is reported later
@@ -98,24 +99,27 @@ void hugging_face_source::refuse_other_copy(const description& about, const std:
 }
 
 template <class F>
-void hugging_face_source::each_of_theirs(const place& p, const area& ours, F visit) {
+void hugging_face_source::each_of_theirs(const tensor_rows& p, const area& ours, F visit) {
   for (std::size_t row = ours.row, end = ours.row + ours.rows; row < end;) {
     const std::size_t tensor = row / p.rows, rows = std::min(end, (tensor + 1) * p.rows) - row;
-    const area there{row - tensor * p.rows + p.first_row, rows, ours.column, ours.columns};
-    visit(p.theirs[tensor], p.transposed ? area{there.column, there.columns, there.row, there.rows} : there,
-          row - ours.row);
+    const auto row_there = [&](std::size_t here) { return p.heads.row_there(here - tensor * p.rows); };
+    each_run(row, rows, row_there, [&](std::size_t first, std::size_t begin, std::size_t count) {
+      const area there{begin + p.first_row, count, ours.column, ours.columns};
+      visit(p.theirs[tensor], p.transposed ? area{there.column, there.columns, there.row, there.rows} : there,
+            first - ours.row);
+    });
     row += rows;
   }
 }
 
 void hugging_face_source::check(const std::string& tensor, const area& wanted) {
-  each_of_theirs(places_.at(tensor), wanted, [&](const std::string& theirs, const area& there, std::size_t) {
+  each_of_theirs(rows_of_.at(tensor), wanted, [&](const std::string& theirs, const area& there, std::size_t) {
     files_.tensors().check(theirs, there);
   });
 }
 
 void hugging_face_source::read(const std::string& tensor, const area& wanted, double* to) const {
-  const place& p = places_.at(tensor);
+  const tensor_rows& p = rows_of_.at(tensor);
   each_of_theirs(p, wanted, [&](const std::string& theirs, const area& there, std::size_t row) {
     double* const begin = to + row * wanted.columns;
     if (!p.transposed) return files_.tensors().read(theirs, there, begin);
@@ -125,6 +129,7 @@ void hugging_face_source::read(const std::string& tensor, const area& wanted, do
       for (std::size_t j = 0; j < there.columns; ++j)
         begin[j * wanted.columns + i] = values[i * there.columns + j];
   });
+  for (std::size_t i = 0; p.added != 0 && i < wanted.count(); ++i) to[i] += p.added;
 }
 
 }  // namespace rankc::runtime

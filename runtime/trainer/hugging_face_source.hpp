@@ -30,10 +30,12 @@ class hugging_face_source : public tensor_source {
 
  private:
   /// The rows of a plan tensor in the files: part of one tensor, or `rows` rows in each of several.
-  struct place {
+  struct tensor_rows {
     std::vector<std::string> theirs;
     bool transposed;
     std::size_t first_row, rows;
+    head_order heads;
+    double added;
   };
   hugging_face_source(const description&, const hugging_face_model&, const free_sizes&,
                       const std::vector<global_parameter>&, const std::filesystem::path& folder);
@@ -41,10 +43,10 @@ class hugging_face_source : public tensor_source {
   /// Visits the tensors in the files that hold an area of a plan tensor. `visit` gets the name, the area in
   /// the file's tensor, and the offset of its first row in the plan's area.
   template <class F>
-  static void each_of_theirs(const place&, const area&, F visit);
+  static void each_of_theirs(const tensor_rows&, const area&, F visit);
 
   hugging_face_files files_;
-  std::map<std::string, place> places_;
+  std::map<std::string, tensor_rows> rows_of_;
   std::map<std::string, std::vector<std::size_t>> shapes_;
   std::size_t vocabulary_;
   std::vector<std::string> notes_;

@@ -52,10 +52,10 @@ void append_epochs(std::vector<std::int32_t>& to, std::size_t sequences, std::in
   random.shuffle(std::span(to).subspan(begin));
 }
 
-std::vector<megatron_order::place> places(std::span<const std::int32_t> lengths,
-                                          std::span<const std::int32_t> sequences, std::int64_t seq,
-                                          std::int64_t samples, int extra) {
-  std::vector<megatron_order::place> out{{0, 0}};
+std::vector<megatron_order::sample_start> sample_starts(std::span<const std::int32_t> lengths,
+                                                        std::span<const std::int32_t> sequences,
+                                                        std::int64_t seq, std::int64_t samples, int extra) {
+  std::vector<megatron_order::sample_start> out{{0, 0}};
   out.reserve(static_cast<std::size_t>(samples) + 1);
   std::size_t d = 0;
   std::int64_t offset = 0;
@@ -101,7 +101,7 @@ megatron_order order_of_megatron(std::span<const std::int32_t> lengths, std::int
   append_epochs(order.sequences, lengths.size(), last_apart ? epochs - 1 : epochs, random);
   if (last_apart) append_epochs(order.sequences, lengths.size(), 1, random);
   const std::int64_t all = (epochs * tokens - x) / seq;
-  order.starts = places(lengths, order.sequences, seq, all, x);
+  order.starts = sample_starts(lengths, order.sequences, seq, all, x);
   order.shuffle.resize(static_cast<std::size_t>(all));
   std::iota(order.shuffle.begin(), order.shuffle.end(), 0u);
   const std::span<std::uint32_t> drawn(order.shuffle);

@@ -3,6 +3,7 @@
 
 #include "hugging_face_tensors.hpp"
 #include "json/json_file.hpp"
+#include "source_in_files.hpp"
 #include "weights_names.hpp"
 #include <rankc/runtime/durable.hpp>
 #include <rankc/trainer/checksum.hpp>
@@ -197,9 +198,11 @@ std::string config_text_of(const std::vector<adapted_module>& adapted, const std
 }  // namespace
 
 void write_peft_adapter(const description& about, const std::vector<global_parameter>& all,
-                        const tensor_source& from, const std::optional<std::filesystem::path>& origin_folder,
-                        const std::string& base, const std::filesystem::path& folder) {
+                        const tensor_source& weights,
+                        const std::optional<std::filesystem::path>& origin_folder, const std::string& base,
+                        const std::filesystem::path& folder) {
   const hugging_face_model model = hugging_face_model_of(about);
+  const source_in_files from(weights, about, model, all);
   std::optional<hugging_face_origin> origin;
   if (origin_folder) origin.emplace(about, model, *origin_folder);
   const free_sizes sizes = sizes_of(about, origin ? &*origin : nullptr);

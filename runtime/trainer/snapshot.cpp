@@ -25,14 +25,14 @@ struct kept {
 std::map<int, std::vector<kept>> kept_by_rank(const engine& e) {
   std::map<int, std::vector<kept>> ranks;
   const auto parameters = global_parameters(e.about());
-  for (const part& part : saved_parts(e.about()))
+  for (const saved_region& saved : saved_regions(e.about()))
     for (const global_parameter& p : parameters) {
-      if (!has(p, part.where)) continue;
+      if (!has(p, saved.where)) continue;
       for (const shard& s : p.sources)
         if (e.holds(s.rank) && area_of(s).count() > 0)
-          ranks[s.rank].push_back({{part.prefix + p.name, shape_of(area_of(s), p.shape().size()),
-                                    type_at(e.about(), s.rank, part.where, s.element)},
-                                   part.where,
+          ranks[s.rank].push_back({{saved.prefix + p.name, shape_of(area_of(s), p.shape().size()),
+                                    type_at(e.about(), s.rank, saved.where, s.element)},
+                                   saved.where,
                                    s.element});
     }
   for (auto& [rank, all] : ranks)

@@ -41,11 +41,11 @@ void check_shapes(const std::string& source, const shape_map& found, const shape
 }
 
 void check_tensors(const tensor_source& in, const std::vector<global_parameter>& parameters,
-                   const std::vector<part>& parts) {
+                   const std::vector<saved_region>& regions) {
   shape_map expected;
-  for (const part& part : parts)
+  for (const saved_region& saved : regions)
     for (const global_parameter& p : parameters)
-      if (has(p, part.where)) expected[part.prefix + p.name] = p.shape();
+      if (has(p, saved.where)) expected[saved.prefix + p.name] = p.shape();
   check_shapes(in.name(), in.shapes(), expected);
 }
 

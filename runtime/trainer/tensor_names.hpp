@@ -18,6 +18,7 @@ using shape_map = std::map<std::string, std::vector<std::size_t>>;
 void check_shapes(const std::string& source, const shape_map& found, const shape_map& expected);
 
 /// Compares a source with regions of a model's parameters.
-void check_tensors(const tensor_source&, const std::vector<global_parameter>&, const std::vector<part>&);
+void check_tensors(const tensor_source&, const std::vector<global_parameter>&,
+                   const std::vector<saved_region>&);
 
 }  // namespace rankc::runtime

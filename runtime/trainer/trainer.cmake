@@ -74,7 +74,9 @@ add_library(rankc_trainer STATIC
   trainer/score_requests.cpp
   trainer/skip_batches.cpp
   trainer/snapshot.cpp
+  trainer/source_in_files.cpp
   trainer/step_files.cpp
+  trainer/step_loop.cpp
   trainer/steps.cpp
   trainer/tensor_names.cpp
   trainer/tensor_source.cpp

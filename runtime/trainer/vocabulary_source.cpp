@@ -16,7 +16,8 @@ std::string note_on_rows(const std::string& source, std::size_t rows, std::size_
         source, rows, in_plan);
   return say(
       "RC6640: {} has {} rows for its vocabulary and the plan has {}; the rows from {} on are set to zero, "
-      "and the softmax of the loss counts them as tokens that never occur",
+      "and the softmax of the loss counts them as tokens that never occur, unless the model has "
+      "masks_padding",
       source, rows, in_plan, rows);
 }
 
@@ -48,14 +49,14 @@ void vocabulary_source::read(const std::string& tensor, const area& wanted, doub
 std::unique_ptr<tensor_source> with_plan_vocabulary(std::unique_ptr<tensor_source> from,
                                                     const description& about,
                                                     const std::vector<global_parameter>& parameters,
-                                                    const std::vector<part>& parts) {
+                                                    const std::vector<saved_region>& regions) {
   const auto used = static_cast<std::size_t>(about.vocab_used), all = static_cast<std::size_t>(about.vocab);
   if (from->vocabulary() != used) return from;
   std::map<std::string, std::vector<std::size_t>> resized;
   std::size_t rows = all;  // rows of the source's tables
-  for (const part& part : parts)
+  for (const saved_region& saved : regions)
     for (const global_parameter& p : parameters) {
-      const std::string name = part.prefix + p.name;
+      const std::string name = saved.prefix + p.name;
       const auto found = from->shapes().find(name);
       if (found == from->shapes().end() || p.rows != all) continue;
       std::vector<std::size_t> shape = found->second;

@@ -40,6 +40,6 @@ class vocabulary_source : public tensor_source {
 /// Any other source is returned unchanged.
 std::unique_ptr<tensor_source> with_plan_vocabulary(std::unique_ptr<tensor_source>, const description&,
                                                     const std::vector<global_parameter>&,
-                                                    const std::vector<part>&);
+                                                    const std::vector<saved_region>&);
 
 }  // namespace rankc::runtime

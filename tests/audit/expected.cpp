@@ -77,7 +77,7 @@ class accountant {
       add(17, m);
       add(19, m);
     } else if (sp) {
-      // The experts' half has no tp conversions: tokens go to experts in their shards.
+      // The experts need no conversion over tp, because each rank sends its shard of the tokens to them.
       const fraction times = m * (d_.ep > 1 ? fraction(1, 2) : fraction(1));
       add(3, times);
       add(4, times);

@@ -9,9 +9,11 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gpu_plans.hpp"
+#include "results.hpp"
 
 using namespace rankc;
 
@@ -19,76 +21,85 @@ namespace {
 
 /// A measured step. `fitted`: a constant of the GPU is fitted to it. Units: milliseconds.
 struct measured_step {
-  const char* name;
+  std::string name;
   plan_data plan;
   double milliseconds;
-  bool fitted = false;
-  const cost_model::gpu_speed* on = &cost_model::h200;
+  bool fitted;
+  const cost_model::gpu_speed* on;
 };
 
-template <class P>
-plan_data made(const P& p) {
-  return make_plan("measured", p);
+plan_data made(const auto& plan) { return make_plan("measured", plan); }
+
+/// The step of a program in a file of tests/bench/results, which must be a step of the plan.
+measured_step step_of(const std::string& file, const std::string& program, plan_data plan, bool fitted) {
+  const bench::result& r = bench::result_of(file, program);
+  INFO(file << ", " << program);
+  CHECK(r.line.at("batch") == plan.recipe.global_batch);
+  CHECK(r.line.at("seq") == plan.recipe.seq);
+  CHECK(r.line.at("gpus") == plan.dims.world);
+  const cost_model::gpu_speed* const on = r.is_on("h100") ? &cost_model::h100 : &cost_model::h200;
+  return {file + ", " + program, std::move(plan), r.line.at("rankc_ms"), fitted, on};
 }
 
-/// Medians of 20 steps on the machines of h200.jsonl and h100.jsonl and on others of these kinds. Each is the
-/// first measurement since its program last changed.
+/// Each is the first measurement since its program last changed. On H100s only the constants of fp8 GEMMs are
+/// fitted to steps.
 std::vector<measured_step> measured() {
   using namespace bench;
   std::vector<measured_step> m;
-  m.push_back({"GPT-2 124M, 64 rows", made(gpt2_124m_b64), 102.32, true});
-  m.push_back({"GPT-2 124M, 4 rows", made(gpt2_124m_b4), 7.96});
-  m.push_back({"GPT-2 774M, 32 rows", made(gpt2_774m_b32), 299.03});
-  m.push_back({"GPT-2 1.5B, 16 rows", made(gpt2_1_5b_b16), 294.07});
-  m.push_back({"GPT-2 1.5B, 16 rows, fp8", made(gpt2_1_5b_b16_fp8), 235.74});
-  m.push_back({"GPT-2 1.5B, 16 rows, fp8 by rows", made(gpt2_1_5b_b16_fp8_rows), 254.30});
-  m.push_back({"Llama 1B, 4 rows", made(llama3_1b_b4), 540.02});
-  m.push_back({"Llama 8B/8, 2 rows", made(llama3_8b_8l_b2), 426.08, true});
-  m.push_back({"Llama 8B/8, 2 rows, fp8", made(llama3_8b_8l_b2_fp8), 324.99});
-  m.push_back({"Llama 8B/8, 2 rows, fp8 by rows", made(llama3_8b_8l_b2_fp8_rows), 322.9});
-  m.push_back({"Llama 8B/8, 4 rows, full recompute", made(llama3_8b_8l_b4_full), 979.71});
-  m.push_back({"Llama 8B/8, 1 row of 1024", made(llama3_8b_8l_s1024), 44.4});
-  m.push_back({"Qwen3-MoE/8, 4 rows", made(qwen3_moe_8l_b4), 211.02});
-  m.push_back({"Llama 8B/8, 4 rows, recompute", made(llama3_8b_8l_b4_selective), 840.6});
-  m.push_back({"Llama 8B/8, dp 2", made(llama3_8b_8l_dp2), 446.21, true});
-  m.push_back({"Llama 8B/8, dp_shard 2", made(llama3_8b_8l_fsdp), 442.0});
-  m.push_back({"Llama 8B/8, dp_shard 2, gathered once", made(llama3_8b_8l_zero), 439.9});
-  m.push_back({"Llama 8B/8, pp 2, 1F1B", made(llama3_8b_8l_pp2), 924.4});
-  m.push_back({"Llama 8B/8, pp 2, ZBV", made(llama3_8b_8l_pp2_zbv), 903.0});
-  m.push_back({"Llama 8B/8, pp 2, DualPipeV", made(llama3_8b_8l_pp2_dual_v), 877.89});
-  m.push_back({"Llama 8B, dp_shard 2, full recompute", made(llama3_8b_fsdp), 938.1});
-  m.push_back({"GPT-2 124M, dp 2", made(gpt2_124m_dp2), 115.4});
-  m.push_back({"GPT-2 124M, dp 4", made(gpt2_124m_dp4), 113.6});
-  m.push_back({"Qwen3-MoE/8, ep 2", made(qwen3_moe_8l_ep2), 237.4});
-  m.push_back({"Qwen3-MoE/8, ep 4", made(qwen3_moe_8l_ep4), 254.0});
-  m.push_back({"Llama 8B, dp_shard 4, sums in bf16", made(llama3_8b_fsdp4_bf16), 1479.0});
-  m.push_back({"Llama 8B, dp_shard 2, dp 2", made(llama3_8b_hsdp), 822.7});
-  m.push_back({"Llama 8B, pp 4, ZBV", made(llama3_8b_pp4_zbv), 3112.0});
-  const cost_model::gpu_speed* const h100 =
-      &cost_model::h100;  // only the constants of fp8 GEMMs are fitted to steps
-  m.push_back({"H100: GPT-2 124M, 64 rows", made(gpt2_124m_b64), 103.79, false, h100});
-  m.push_back({"H100: GPT-2 124M, 4 rows", made(gpt2_124m_b4), 8.62, false, h100});
-  m.push_back({"H100: GPT-2 1.5B, 16 rows", made(gpt2_1_5b_b16), 304.26, false, h100});
-  m.push_back({"H100: Llama 8B/8, 1 row of 1024", made(llama3_8b_8l_s1024), 53.86, false, h100});
-  m.push_back({"H100: Llama 8B/8, 2 rows", made(llama3_8b_8l_b2), 433.93, false, h100});
-  m.push_back({"H100: GPT-2 1.5B, 16 rows, fp8", made(gpt2_1_5b_b16_fp8), 250.79, false, h100});
-  m.push_back({"H100: Llama 8B/8, 2 rows, fp8", made(llama3_8b_8l_b2_fp8), 340.6, true, h100});
-  m.push_back({"H100: GPT-2 1.5B, 16 rows, fp8 by rows", made(gpt2_1_5b_b16_fp8_rows), 270.91, false, h100});
-  m.push_back({"H100: Llama 8B/8, 2 rows, fp8 by rows", made(llama3_8b_8l_b2_fp8_rows), 350.2, true, h100});
+  const auto add = [&m](const char* file, const char* program, const auto& plan, bool fitted = false) {
+    m.push_back(step_of(file, program, made(plan), fitted));
+  };
+  add("h200_5b26c4fb", "gpt2_124m_b64", gpt2_124m_b64, true);
+  add("h200_5b26c4fb", "gpt2_124m_b4", gpt2_124m_b4);
+  add("h200_5b26c4fb", "gpt2_774m_b32", gpt2_774m_b32);
+  add("h200_5b26c4fb", "gpt2_1_5b_b16", gpt2_1_5b_b16);
+  add("h200_3d0aba6c", "gpt2_1_5b_b16_fp8", gpt2_1_5b_b16_fp8);
+  add("h200_e14ae968", "gpt2_1_5b_b16_fp8_rows", gpt2_1_5b_b16_fp8_rows);
+  add("h200_5b26c4fb", "llama3_1b_b4", llama3_1b_b4);
+  add("h200_5b26c4fb", "llama3_8b_8l_b2", llama3_8b_8l_b2, true);
+  add("h200_5b26c4fb", "llama3_8b_8l_b2_fp8", llama3_8b_8l_b2_fp8);
+  add("h200_72a5b326", "llama3_8b_8l_b2_fp8_rows", llama3_8b_8l_b2_fp8_rows);
+  add("h200_9ea55804", "llama3_8b_8l_b4_full", llama3_8b_8l_b4_full);
+  add("h200_9ea55804", "llama3_8b_8l_s1024", llama3_8b_8l_s1024);
+  add("h200_9ea55804", "qwen3_moe_8l_b4", qwen3_moe_8l_b4);
+  add("h200_b46304cc", "llama3_8b_8l_b4_selective", llama3_8b_8l_b4_selective);
+  add("h200_5b26c4fb", "llama3_8b_8l_dp2", llama3_8b_8l_dp2, true);
+  add("h200_b46304cc", "llama3_8b_8l_fsdp", llama3_8b_8l_fsdp);
+  add("h200_b46304cc", "llama3_8b_8l_zero", llama3_8b_8l_zero);
+  add("h200_0c36a1e0", "llama3_8b_8l_pp2", llama3_8b_8l_pp2);
+  add("h200_b46304cc", "llama3_8b_8l_pp2_zbv", llama3_8b_8l_pp2_zbv);
+  add("h200_5b26c4fb", "llama3_8b_8l_pp2_dual_v", llama3_8b_8l_pp2_dual_v);
+  add("h200_b46304cc", "llama3_8b_fsdp", llama3_8b_fsdp);
+  add("h200_2fa0dc31", "gpt2_124m_dp2", gpt2_124m_dp2);
+  add("h200_835c9ad8", "gpt2_124m_dp4", gpt2_124m_dp4);
+  add("h200_175e1546", "qwen3_moe_8l_ep2", qwen3_moe_8l_ep2);
+  add("h200_72a5b326", "qwen3_moe_8l_ep4", qwen3_moe_8l_ep4);
+  add("h200_72a5b326", "llama3_8b_fsdp4_bf16", llama3_8b_fsdp4_bf16);
+  add("h200_72a5b326", "llama3_8b_hsdp", llama3_8b_hsdp);
+  add("h200_835c9ad8", "llama3_8b_pp4_zbv", llama3_8b_pp4_zbv);
+  add("h100_5b26c4fb", "gpt2_124m_b64", gpt2_124m_b64);
+  add("h100_5b26c4fb", "gpt2_124m_b4", gpt2_124m_b4);
+  add("h100_5b26c4fb", "gpt2_1_5b_b16", gpt2_1_5b_b16);
+  add("h100_cec98345", "llama3_8b_8l_s1024", llama3_8b_8l_s1024);
+  add("h100_5b26c4fb", "llama3_8b_8l_b2", llama3_8b_8l_b2);
+  add("h100_5b26c4fb", "gpt2_1_5b_b16_fp8", gpt2_1_5b_b16_fp8);
+  add("h100_2d3700ff", "llama3_8b_8l_b2_fp8", llama3_8b_8l_b2_fp8, true);
+  add("h100_5b26c4fb", "gpt2_1_5b_b16_fp8_rows", gpt2_1_5b_b16_fp8_rows);
+  add("h100_72a5b326", "llama3_8b_8l_b2_fp8_rows", llama3_8b_8l_b2_fp8_rows, true);
   // Two other H100s; each counts as the slower of them.
-  m.push_back({"H100s: Llama 8B/8, 2 rows", made(llama3_8b_8l_b2), 446.63, false, h100});
-  m.push_back({"H100s: Llama 8B/8, tp 2", made(llama3_8b_8l_tp2_sp), 231.3, false, h100});
-  m.push_back({"H100s: Llama 8B/8, dp 2", made(llama3_8b_8l_dp2), 472.10, false, h100});
-  m.push_back({"H100s: Llama 8B/8, dp_shard 2", made(llama3_8b_8l_fsdp), 458.89, false, h100});
-  m.push_back({"H100s: Llama 8B/8, dp_shard 2, gathered once", made(llama3_8b_8l_zero), 453.88, false, h100});
-  m.push_back({"H100s: Llama 8B/8, cp 2", made(llama3_8b_8l_cp2), 653.36, false, h100});
-  m.push_back({"H100s: Llama 8B/8, pp 2, 1F1B", made(llama3_8b_8l_pp2), 966.40, false, h100});
-  m.push_back({"H100s: Llama 8B/8, pp 2, ZBV", made(llama3_8b_8l_pp2_zbv), 920.99, false, h100});
-  m.push_back({"H100s: Llama 8B/8, pp 2, DualPipeV", made(llama3_8b_8l_pp2_dual_v), 902.84, false, h100});
-  m.push_back({"H100s: GPT-2 124M, dp 4", made(gpt2_124m_dp4), 115.33, false, h100});
-  m.push_back({"H100s: GPT-2 1.5B, dp 4", made(gpt2_1_5b_dp4), 335.35, false, h100});
-  m.push_back({"H100s: GPT-2 774M, tp 2", made(gpt2_774m_tp2_sp), 186.6, false, h100});
-  m.push_back({"H100s: Llama 8B, tp 4", made(llama3_8b_tp4), 418.4, false, h100});
+  add("h100_bab53a8e", "llama3_8b_8l_b2", llama3_8b_8l_b2);
+  add("h100_53dd7dd4", "llama3_8b_8l_tp2_sp", llama3_8b_8l_tp2_sp);
+  add("h100_bab53a8e", "llama3_8b_8l_dp2", llama3_8b_8l_dp2);
+  add("h100_bab53a8e", "llama3_8b_8l_fsdp", llama3_8b_8l_fsdp);
+  add("h100_bab53a8e", "llama3_8b_8l_zero", llama3_8b_8l_zero);
+  add("h100_bab53a8e", "llama3_8b_8l_cp2", llama3_8b_8l_cp2);
+  add("h100_bab53a8e", "llama3_8b_8l_pp2", llama3_8b_8l_pp2);
+  add("h100_bab53a8e", "llama3_8b_8l_pp2_zbv", llama3_8b_8l_pp2_zbv);
+  add("h100_bab53a8e", "llama3_8b_8l_pp2_dual_v", llama3_8b_8l_pp2_dual_v);
+  add("h100_a2cda1c8", "gpt2_124m_dp4", gpt2_124m_dp4);
+  add("h100_a2cda1c8", "gpt2_1_5b_dp4", gpt2_1_5b_dp4);
+  add("h100_227d1936", "gpt2_774m_tp2_sp", gpt2_774m_tp2_sp);
+  add("h100_53dd7dd4", "llama3_8b_tp4", llama3_8b_tp4);
   return m;
 }
 
@@ -106,8 +117,8 @@ TEST_CASE("steps that were measured are predicted to 5 % on average") {
   for (const measured_step& m : measured()) {
     REQUIRE(accepts(m.plan.diagnostics));
     const double off = predicted(m) / m.milliseconds - 1;
-    std::printf("%-40s %8.2f ms, predicted %8.2f: %+5.1f %%%s\n", m.name, m.milliseconds, predicted(m),
-                100 * off, m.fitted ? ", fitted" : "");
+    std::printf("%-44s %8.2f ms, predicted %8.2f: %+5.1f %%%s\n", m.name.c_str(), m.milliseconds,
+                predicted(m), 100 * off, m.fitted ? ", fitted" : "");
     (m.fitted ? fitted : others) += std::abs(off);
     ++(m.fitted ? n_fitted : n_others);
     CHECK_MESSAGE(std::abs(off) < 0.1, m.name);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "calls.hpp"
 
@@ -19,14 +20,23 @@ tensors gradients_of(const registered& program) {
   return all;
 }
 
+/// Whether the ranks share one GPU and the plan would hang there: tests/one_gpu.cmake says why.
+bool hangs_on_one_gpu(const registered& program) {
+  return std::getenv("RANKC_RANKS_ON_ONE_GPU") != nullptr && program.layout == "dual_pipe_v";
+}
+
 /// Compares all plans that need `least` to `most` GPUs.
 void compare(int least, int most, int expected) {
-  int plans = 0;
+  int plans = 0, left_out = 0;
   double worst = 0;
   for (const registered& program : cuda_registry) {
     if (program.about->world() < least || program.about->world() > most) continue;
     CAPTURE(program.job);
     CAPTURE(program.layout);
+    if (hangs_on_one_gpu(program)) {
+      ++left_out;
+      continue;
+    }
     const auto one = std::find_if(host_registry.begin(), host_registry.end(), [&](const registered& h) {
       return h.job == program.job && h.layout == "one";
     });
@@ -46,9 +56,10 @@ void compare(int least, int most, int expected) {
     }
     ++plans;
   }
-  CHECK(plans == expected);
+  CHECK(plans + left_out == expected);
   MESSAGE(plans << " plans on up to " << most << " GPUs, largest difference " << worst
-                << " of the largest gradient");
+                << " of the largest gradient; " << left_out
+                << " left out, which ranks on one GPU cannot run");
 }
 
 }  // namespace

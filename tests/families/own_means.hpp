@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs that divide by a rank's or a microbatch's own labels, so that a step's loss is a mean of means.
 #pragma once
-#include "../equivalence/subject.hpp"
+#include "../codegen/equivalence/subject.hpp"
 #include "../some_of.hpp"
 #include "split_plan.hpp"
 

@@ -97,6 +97,43 @@ TEST_CASE("the softmax of a padded plan counts each row of padding, which is zer
   CHECK(with - without > 1e-3);
 }
 
+TEST_CASE("a masked plan has the losses, gradients and files of the unpadded model") {
+  for (const auto& [model, layout] :
+       {std::pair{"gpt2", "one"}, {"gpt2", "dp2_tp2"}, {"llama_gqa", "tp2_pp2"}}) {
+    CAPTURE(model);
+    CAPTURE(layout);
+    const scratch files;
+    run plain = start(program_of(model, "one"), folder_of(model), "arith:1"),
+        masked(program_of(std::string(model) + "_masked", layout), "arith", 1e-2);
+    masked.data = dataset(parse_data_spec("arith:1"), 128, masked.about.seq);
+    load_weights(*masked.engine, folder_of(model));
+    exported(masked, files, folder_of(model));
+    tensors given = tensors_of(folder_of(model)), found = tensors_of(files.path("exported"));
+    CHECK((found == given));
+    for (run* r : {&plain, &masked}) r->load();
+    CHECK(std::abs(plain.engine->evaluate() - masked.engine->evaluate()) <= 1e-12);
+    for (int step = 0; step < 10; ++step) {
+      const auto one = plain.step(), other = masked.step();
+      CHECK(std::abs(one.loss - other.loss) <= 1e-10);
+      CHECK(std::abs(one.grad_norm - other.grad_norm) <= 1e-9);
+      if (step > 0) continue;
+      tensors gradients = masked.tensors(region::gradients);
+      for (const auto& [name, expected] : plain.tensors(region::gradients)) {
+        CAPTURE(name);
+        std::vector<double>& values = gradients.at(name);
+        for (std::size_t i = expected.size(); i < values.size(); ++i) CHECK(values[i] == 0);
+        values.resize(expected.size());
+        double most = 0;
+        for (std::size_t i = 0; i < values.size(); ++i)
+          most = std::max(most, std::abs(values[i] - expected[i]));
+        CHECK(most <= 1e-9);
+      }
+    }
+    CHECK(difference(plain, masked) <= 1e-9);
+    CHECK(exported(masked, files, folder_of(model))["vocab_size"] == 128);
+  }
+}
+
 TEST_CASE("a folder that is padded as the plan is keeps its rows of padding") {
   const scratch files;
   run padded = start(program_of("gpt2_padded", "one"), folder_of("gpt2"), "arith:1");

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plans.hpp"
 
-#include "../families/plan_list.hpp"
+#include "family_plans.hpp"
 
-#include <rankc/models/olmo2.hpp>
 #include <rankc/schedules/zero_bubble_v.hpp>
 
 #include "06_gated_attention.hpp"
@@ -87,6 +86,28 @@ std::vector<split_plan> plans() {
                       .theta = 10000,
                       .vocab_used = 128},
         {.world = 2, .tp = 2}, schedules::gpipe{1});
+  // The same with a mask of the padding. On tp 2, the second rank of `llama_gqa_masked` has padding alone.
+  constexpr models::gpt2 masked{.layers = 2,
+                                .hidden = 32,
+                                .heads = 4,
+                                .ffn = 128,
+                                .vocab = 132,
+                                .vocab_used = 128,
+                                .masks_padding = true};
+  l.add("gpt2_masked", "one", masked, {}, schedules::gpipe{1});
+  l.add("gpt2_masked", "dp2_tp2", masked, {.world = 4, .dp_replicate = 2, .tp = 2, .sequence_parallel = true},
+        schedules::gpipe{2});
+  l.add("llama_gqa_masked", "tp2_pp2",
+        models::llama{.layers = 3,
+                      .hidden = 32,
+                      .heads = 4,
+                      .kv_heads = 2,
+                      .ffn = 80,
+                      .vocab = 256,
+                      .theta = 10000,
+                      .vocab_used = 128,
+                      .masks_padding = true},
+        {.world = 4, .tp = 2, .pp = 2}, schedules::one_f_one_b{2});
   l.add("gpt2", "adapted", models::gpt2{.layers = 2, .hidden = 32, .heads = 4, .ffn = 128, .vocab = 128}, {},
         schedules::gpipe{1}, adapting);
   l.add_layouts("gpt2_sharded",
@@ -235,15 +256,6 @@ std::vector<split_plan> plans() {
   l.add("gpt2_untied", "one",
         models::gpt2{.layers = 2, .hidden = 16, .heads = 4, .ffn = 48, .vocab = 64, .tied = false}, {},
         schedules::gpipe{1});
-  constexpr models::qwen2 biased{
-      .layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .ffn = 48, .vocab = 96, .tied = true};
-  l.add_layouts("qwen2", biased);
-  constexpr models::olmo2 olmo{
-      .layers = 2, .hidden = 32, .heads = 4, .kv_heads = 2, .ffn = 48, .vocab = 96, .norm_eps = 1e-5};
-  l.add("olmo2", "one", olmo, {}, schedules::gpipe{1});
-  l.add("olmo2", "pp2", olmo, {.world = 2, .pp = 2}, schedules::one_f_one_b{2});
-  l.add("olmo2", "dp2_cp2", olmo, {.world = 4, .dp_replicate = 2, .cp = 2}, schedules::gpipe{1});
-  l.add("olmo2", "shards2", olmo, {.world = 2, .dp_shard = 2}, schedules::gpipe{2});
   constexpr own_model own{
       .layers = 2, .hidden = 16, .heads = 4, .kv_heads = 2, .ffn = 48, .vocab = 34, .vocab_used = 33};
   l.add("own", "one", own, {}, schedules::gpipe{1});
@@ -252,6 +264,7 @@ std::vector<split_plan> plans() {
   l.add("no_family", "one",
         ::plans::gated_llama{.layers = 2, .hidden = 12, .heads = 2, .ffn = 10, .vocab = 32}, {},
         schedules::gpipe{1});
+  add_family_plans(l);
   return l.out;
 }
 

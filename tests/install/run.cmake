@@ -31,6 +31,13 @@ if(EXISTS "${BUILD}/own_op")
   endif()
 endif()
 
+if(EXISTS "${BUILD}/shipped")
+  run(text "${BUILD}/shipped" train --steps 2)
+  if(NOT text MATCHES "gpt_dp2_tp2_pp2: 8 ranks.*step 2/2  loss [ 0-9.]+")
+    message(FATAL_ERROR "shipped train --steps 2 printed\n${text}")
+  endif()
+endif()
+
 run(text "${BUILD}/embed")
 if(NOT text MATCHES "^log: rank 0 of the plan gpt has taken [0-9]+ bytes\nlog: RC5004: element 7 of tokens is 64; the vocabulary has 0 to 63\n")
   message(FATAL_ERROR "embed printed\n${text}")

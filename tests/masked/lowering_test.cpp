@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "../equivalence/subject.hpp"
 #include "../families/check_lowered.hpp"
+#include "left_out.hpp"
 #include "../families/own_means.hpp"
 #include "models.hpp"
 #include "plans.hpp"
@@ -16,6 +16,8 @@ namespace masked_lowering_test {
 
 using namespace rankc::codegen;
 using equivalence_tests::subject;
+using masked::is_refused_as;
+using masked::reason_without;
 
 namespace {
 
@@ -29,8 +31,6 @@ rankc::plan_data plan_of(std::string_view layout, std::string_view job = "llama"
       ->plan;
 }
 
-bool is_refused_as(const std::string& reason, const char* id) { return reason.find(id) != std::string::npos; }
-
 }  // namespace
 
 TEST_CASE("programs with ignored labels are proven and are the model") {
@@ -40,11 +40,7 @@ TEST_CASE("programs with ignored labels are proven and are the model") {
   for (const rankc::plan_data& p : all)
     for (const rankc::trace& layer : p.on_one_device) CHECK(layer.said.empty());
   const training recipe{.seq = 16, .global_batch = 8, .ignored_label = -100};
-  training eight_bits = recipe, adapting = recipe, rounded = recipe;
-  eight_bits.linears = rankc::fp8;
-  adapting.lora = {.rank = 2, .alpha = 4, .targets = {"wq", "wv"}};
-  rounded.reductions = rankc::bf16;
-  for (const training& r : {eight_bits, adapting, rounded}) {
+  for (const training& r : masked::variants_of(recipe)) {
     all.push_back(masked::wide_plan(r, {.world = 4, .dp_shard = 2, .tp = 2}));
     all.push_back(masked::wide_plan(r, {.world = 4, .dp_replicate = 2, .pp = 2}));
   }
@@ -67,18 +63,6 @@ TEST_CASE("a mean over all tokens is not the mean over the labels that count") {
 }
 
 TEST_CASE("a count of a rank's own labels, or of a microbatch's, is refused") {
-  const auto without = [](const char* layout, const char* op_name, bool evaluates) {
-    subject s(plan_of(layout), target::host, dtype::f64, evaluates);
-    REQUIRE(s.reason() == "");
-    bool any = false;
-    for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
-      for (op* o : s.find(r, op_name)) {
-        s.leave_out(r, *o);
-        any = true;
-      }
-    REQUIRE(any);
-    return s.reason();
-  };
   for (const bool evaluates : {false, true}) {
     CAPTURE(evaluates);
     for (const auto& [layout, name] : {std::pair("dp2", "number of labels over dp"),
@@ -90,7 +74,7 @@ TEST_CASE("a count of a rank's own labels, or of a microbatch's, is refused") {
                                        {"pp2", "labels of microbatch 3"}}) {
       CAPTURE(std::string(layout));
       CHECK(
-          is_refused_as(without(layout, name, evaluates),
+          is_refused_as(reason_without(plan_of(layout), name, evaluates),
                         "masked_cross_entropy: RC7428: operand count is head: count_labels without tokens"));
     }
   }
@@ -106,10 +90,7 @@ TEST_CASE("a mean of means is refused in every plan, by each sum that is left ou
 TEST_CASE("a program that does not tell ranks that no label counts is refused") {
   for (const char* layout : {"one", "dp2", "eight"}) {
     CAPTURE(layout);
-    subject left_out(plan_of(layout), target::host, dtype::f64);
-    for (int r = 0; r < static_cast<int>(left_out.p.ranks.size()); ++r)
-      for (op* o : left_out.find(r, "no labels")) left_out.leave_out(r, *o);
-    CHECK(is_refused_as(left_out.reason(),
+    CHECK(is_refused_as(reason_without(plan_of(layout), "no labels"),
                         "RC7792: the norm lacks the term that makes ranks skip a step without labels"));
   }
 }

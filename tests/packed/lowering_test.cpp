@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "../equivalence/subject.hpp"
+#include "../codegen/equivalence/subject.hpp"
 #include "models.hpp"
 #include "plans.hpp"
 

@@ -2,6 +2,8 @@
 // The derivative column: central differences of a row's kernel against the rows that it names.
 #include "definition.hpp"
 
+#include <rankc/contract/masked_logit.hpp>
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,12 +19,13 @@ operands results_of(machine& on, const row& r, const setting& s, const operands&
   return on.has(r) ? on.run(r, s, o) : by_definition(on, r, s, o);
 }
 
-/// The sum of all results' elements, each times its gradient.
+/// The sum of all results' elements, each times its gradient, without those that are masked.
 double weighed(machine& on, const row& r, const setting& s, const operands& o, const operands& gradients) {
   const operands made = results_of(on, r, s, o);
   double sum = 0;
   for (std::size_t p = 0; p < r.results(); ++p)
-    for (std::size_t i = 0; i < gradients[p].size(); ++i) sum += gradients[p][i] * made[p][i];
+    for (std::size_t i = 0; i < gradients[p].size(); ++i)
+      if (made[p][i] != masked_logit) sum += gradients[p][i] * made[p][i];
   return sum;
 }
 

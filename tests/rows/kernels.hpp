@@ -37,7 +37,7 @@
   X(linear_dw_fp8) X(to_e4m3_rows) X(linear_fp8_rows) X(linear_dx_fp8_rows) X(linear_dw_fp8_rows)           \
   X(count_labels) X(skip_unlabeled) X(masked_cross_entropy) X(masked_cross_entropy_grad) \
   X(sum_weights) X(weighted_cross_entropy) X(weighted_cross_entropy_grad) \
-  X(sink_scores) X(add_sinks) X(add_sinks_grad)
+  X(sink_scores) X(add_sinks) X(add_sinks_grad) X(mask_padding) X(mask_padding_grad)
 #define RANKC_KERNELS_OF_CUDA(X)                                                                            \
   X(linear_bias) X(linear_add) X(linear_bias_add) X(linear_gelu) X(linear_bias_gelu) X(linear_dx_gelu)      \
   X(linear_dx_gelu_bias) X(linear_dw_bias) X(bias_add) X(add_layer_norm) X(bias_add_layer_norm)             \

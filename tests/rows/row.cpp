@@ -186,6 +186,7 @@ setting fitted(const row& r, std::map<char, int> size, int first, int gap) {
     s.size['l'] = 3;
     s.size['i'] = std::min(s.size['i'], s.size['r']);
   }  // l: picks
+  if (r.op->name.starts_with("mask_padding")) s.number = s.first + s.size['v'] / 2;  // columns that are kept
   if (r.op->find("kept") >= 0) s.number = std::min(2, s.size['e']);  // number of experts that score a group
   if (r.op->find("whole") >= 0) s.size['l'] = 6;                     // statistics of two layers
   return s;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of a user's optimizer for a text that is recorded: declared here, and recorded in own_op.ipp.
+// Declares the kernel of a user's optimizer for a recorded program. own_op.ipp defines it: it records the
+// call.
 #pragma once
 #include <span>
 

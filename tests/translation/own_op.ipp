@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records the kernels of the plans' own ops and optimizer. OTHER: the target's second type.
+// Kernels of the odd plans' ops and optimizers that record their calls. OTHER: the target's second type.
 #include "adagrad.hpp"
 #include "lion.hpp"
 #include "silu.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernels of the odd plans' own loss for a text that is recorded: declared here, and recorded in
-// own_op.ipp.
+// Declares the kernels of the odd plans' loss for a recorded program. own_op.ipp defines them: they record
+// the calls.
 #pragma once
 #include "silu.hpp"
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "../equivalence/subject.hpp"
 #include "../families/check_lowered.hpp"
+#include "../masked/left_out.hpp"
 #include "../families/own_means.hpp"
 #include "../masked/models.hpp"
 #include "plans.hpp"
@@ -20,6 +20,8 @@ namespace weighted_lowering_test {
 
 using namespace rankc::codegen;
 using equivalence_tests::subject;
+using masked::is_refused_as;
+using masked::reason_without;
 
 namespace {
 
@@ -33,24 +35,6 @@ rankc::plan_data with_recipe(const training& recipe, const parallel_dims& dims) 
                           rankc::clusters::cpu);
 }
 
-bool is_refused_as(const std::string& reason, const std::string& id) {
-  return reason.find(id) != std::string::npos;
-}
-
-/// The verdict on a program without the ops of a name, on all ranks.
-std::string reason_without(const char* layout, const char* op_name, bool evaluates) {
-  subject s(plan_of(layout), target::host, dtype::f64, evaluates);
-  REQUIRE(s.reason() == "");
-  bool any = false;
-  for (int r = 0; r < static_cast<int>(s.p.ranks.size()); ++r)
-    for (op* o : s.find(r, op_name)) {
-      s.leave_out(r, *o);
-      any = true;
-    }
-  REQUIRE(any);
-  return s.reason();
-}
-
 }  // namespace
 
 TEST_CASE("programs with weights of labels are proven and are the model") {
@@ -60,11 +44,7 @@ TEST_CASE("programs with weights of labels are proven and are the model") {
   for (const rankc::plan_data& p : all)
     for (const rankc::trace& layer : p.on_one_device) CHECK(layer.said.empty());
   const training recipe{.seq = 16, .global_batch = 8, .token_weights = true};
-  training eight_bits = recipe, adapting = recipe, rounded = recipe;
-  eight_bits.linears = rankc::fp8;
-  adapting.lora = {.rank = 2, .alpha = 4, .targets = {"wq", "wv"}};
-  rounded.reductions = rankc::bf16;
-  for (const training& r : {eight_bits, adapting, rounded}) {
+  for (const training& r : masked::variants_of(recipe)) {
     all.push_back(with_recipe(r, {.world = 4, .dp_shard = 2, .tp = 2}));
     all.push_back(with_recipe(r, {.world = 4, .dp_replicate = 2, .pp = 2}));
   }
@@ -96,7 +76,7 @@ TEST_CASE("a sum of a rank's own weights, or of a microbatch's, is refused") {
                                        {"pp2", "label weights of microbatch 3"}}) {
       CAPTURE(std::string(layout));
       CHECK(
-          is_refused_as(reason_without(layout, name, evaluates),
+          is_refused_as(reason_without(plan_of(layout), name, evaluates),
                         "weighted_cross_entropy: RC7428: operand count is head: sum_weights without tokens"));
     }
   }
@@ -131,7 +111,7 @@ TEST_CASE("a sum of weights that is sent in bf16 is refused") {
 TEST_CASE("a program that does not tell ranks that all weights are 0 is refused") {
   for (const char* layout : {"one", "dp2", "eight"}) {
     CAPTURE(std::string(layout));
-    CHECK(is_refused_as(reason_without(layout, "no labels", false),
+    CHECK(is_refused_as(reason_without(plan_of(layout), "no labels"),
                         "RC7792: the norm lacks the term that makes ranks skip a step without labels"));
   }
 }

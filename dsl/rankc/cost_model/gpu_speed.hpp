@@ -67,7 +67,7 @@ struct gpu_speed {
   double stores_beside;
   double split_sums;   // fraction of a split-k GEMM's partial sums that reaches memory
   double with_bias;    // fraction of its speed that a GEMM keeps if it adds a bias or sums a bias gradient
-  double two_results;  // or if it also writes the input of an activation
+  double two_results;  // the same fraction, if it also writes the input of an activation
   attention_speed forward[2], backward[2];  // heads of 64 elements, and of 128
   rate passes;                              // bytes of kernels that read and write rows
   rate column_sums;                         // bytes of kernels that write rows and also sum over them

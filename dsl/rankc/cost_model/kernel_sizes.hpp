@@ -2,6 +2,7 @@
 // The work of a kernel: its operations, and the bytes of its memory traffic, by its op row.
 #pragma once
 #include <rankc/ops/elementwise.hpp>
+#include <rankc/ops/padding.hpp>
 #include <rankc/lowering/layer.hpp>
 
 #include <algorithm>
@@ -68,7 +69,7 @@ class kernel_sizes {
     if (n.ports[p].shape < 0 || as.as == use::scratch) return 0;
     const auto element =
         static_cast<double>(s_.bytes(l_.values[static_cast<std::size_t>(n.ports[p].at.value)].holds));
-    const double all = element * static_cast<double>(shape(n, p).elements());
+    const double all = element * static_cast<double>(shape(n, p).elements()) * touched(n);
     if (is_fp8_cast(*n.row)) return 2 * all;  // read twice; written by rows and by columns
     const bool adds = as.as == use::sum && n.accumulate != lowering::accumulation::overwrite;
     return (is_looked_up(n, p) ? std::min(all, element * looked_up(n)) : all) * (adds ? 2 : 1);
@@ -96,6 +97,14 @@ class kernel_sizes {
   const lowering::layer_setting& s_;
 
  private:
+  /// The share of the logits that a mask of padding touches: the padding, if it is in place. Ranks that shard
+  /// the vocabulary have it on the last of them.
+  constexpr double touched(const lowering::node& n) const {
+    if (!n.is(ops::mask_padding) && !n.is(ops::mask_padding_grad)) return 1;
+    if (!(n.ports[0].at == n.ports[1].at)) return 1;
+    const auto columns = static_cast<double>(shape(n, 0).dims[1].width());
+    return std::clamp((columns * region_ranks(s_.dims) - n.number) / columns, 0.0, 1.0);
+  }
   /// The slots that are filled on a rank for each expert that its tokens choose, on average.
   static constexpr double slots_per_pick(const parallel_dims& d) {
     if (d.ep == 1) return 1;

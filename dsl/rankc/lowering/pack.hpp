@@ -14,7 +14,7 @@ namespace rankc::lowering {
 namespace detail {
 
 /// One linear of a pack and its nodes, as indices into forward and backward.
-struct part {
+struct packed_linear {
   int weight = -1, bias = -1;  // indices of parameters
   slice made{}, dy{};          // its result and the gradient of the result
   long long width = 0;
@@ -35,10 +35,10 @@ class packer {
 
   constexpr void run() {
     for (int i = 0; i < static_cast<int>(p_.forward.size()); ++i) {
-      std::vector<part> parts = neighbours(i);
-      if (parts.size() < 2) continue;
+      std::vector<packed_linear> linears = neighbours(i);
+      if (linears.size() < 2) continue;
       count_uses();
-      if (find_backward(parts) && all_take_strides(parts)) pack(parts);
+      if (find_backward(linears) && all_take_strides(linears)) pack(linears);
     }
   }
 
@@ -57,29 +57,29 @@ class packer {
   }
 
   /// True if the recipe uses fp8 for both GEMMs or for neither, which depends on their widths.
-  constexpr bool are_rounded_alike(const part& a, const part& b) const {
+  constexpr bool are_rounded_alike(const packed_linear& a, const packed_linear& b) const {
     return !rounds_ || fits_fp8(a.width) == fits_fp8(b.width);
   }
 
-  constexpr std::vector<part> neighbours(int i) const {
-    std::vector<part> parts;
-    if (!is_linear(p_.forward[i])) return parts;
+  constexpr std::vector<packed_linear> neighbours(int i) const {
+    std::vector<packed_linear> linears;
+    if (!is_linear(p_.forward[i])) return linears;
     for (int j = i; j < static_cast<int>(p_.forward.size()); ++j) {
       const node& n = p_.forward[j];
       if (n.row != p_.forward[i].row || n["x"].at != p_.forward[i]["x"].at || !p_.is_inner(n["y"].at))
         continue;
-      part q{.weight = parameter(n["w"]),
-             .made = n["y"].at,
-             .width = p_.shape(n["y"]).dims[1].width(),
-             .forward = j};
+      packed_linear q{.weight = parameter(n["w"]),
+                      .made = n["y"].at,
+                      .width = p_.shape(n["y"]).dims[1].width(),
+                      .forward = j};
       if (n.is(ops::linear_bias)) q.bias = parameter(n["b"]);
-      if (!parts.empty() &&
-          !(follows(parts.back().weight, q.weight) && (q.bias < 0 || follows(parts.back().bias, q.bias))))
+      if (!linears.empty() &&
+          !(follows(linears.back().weight, q.weight) && (q.bias < 0 || follows(linears.back().bias, q.bias))))
         continue;
-      if (!parts.empty() && !are_rounded_alike(parts.front(), q)) continue;
-      parts.push_back(std::move(q));
+      if (!linears.empty() && !are_rounded_alike(linears.front(), q)) continue;
+      linears.push_back(std::move(q));
     }
-    return parts;
+    return linears;
   }
 
   /// The number of a node's ports that use a value and take no stride.
@@ -104,10 +104,10 @@ class packer {
       }
   }
 
-  /// Finds the backward nodes of each part. False if they cannot become one GEMM of packed rows.
-  constexpr bool find_backward(std::vector<part>& parts) const {
+  /// Finds the backward nodes of each linear. False if they cannot become one GEMM of packed rows.
+  constexpr bool find_backward(std::vector<packed_linear>& linears) const {
     const nodes& list = p_.backward;
-    for (part& q : parts) {
+    for (packed_linear& q : linears) {
       // The weight, and the bias, must be used exactly once.
       if (sums_[q.weight] != 1 || (q.bias >= 0 && sums_[q.bias] != 1)) return false;
       for (int i = 0; i < static_cast<int>(list.size()); ++i) {
@@ -116,7 +116,7 @@ class packer {
         if (n.is(ops::linear_dw) && is_of(n["dw"], space::gradient, q.weight)) q.dw = i;
         if (n.is(ops::bias_grad) && is_of(n["db"], space::gradient, q.bias)) q.db = i;
       }
-      const part& first = parts.front();
+      const packed_linear& first = linears.front();
       if (q.dw < 0 || (q.db < 0 && q.bias >= 0) || (q.dx < 0) != (first.dx < 0)) return false;
       q.dy = list[q.dw]["dy"].at;
       if (!p_.is_inner(q.dy) || (q.bias >= 0 && list[q.db]["dy"].at != q.dy)) return false;
@@ -126,8 +126,8 @@ class packer {
     return true;
   }
 
-  /// True if every node that uses a value, except the part's own nodes, takes it with a stride.
-  constexpr bool is_strided(const slice& s, const part& q) const {
+  /// True if every node that uses a value, except the linear's own nodes, takes it with a stride.
+  constexpr bool is_strided(const slice& s, const packed_linear& q) const {
     if (!p_.is_inner(s)) return false;
     int own = count_whole(p_.forward[q.forward], s.value);
     for (int i : {q.dx, q.dw, q.db})
@@ -159,8 +159,8 @@ class packer {
     return out;
   }
 
-  constexpr bool all_take_strides(std::vector<part>& parts) const {
-    for (part& q : parts) {
+  constexpr bool all_take_strides(std::vector<packed_linear>& linears) const {
+    for (packed_linear& q : linears) {
       q.forward_values = values(p_.forward, q.made, &port::is_read);
       q.backward_values = values(p_.backward, q.dy, &port::is_written);
       for (const auto* list : {&q.forward_values, &q.backward_values})
@@ -170,7 +170,7 @@ class packer {
       if (forward > 2 || (forward == 2 && p_.mentions(q.made.value) != 2))
         return false;  // another node needs the value before it is overwritten
     }
-    return share_strides(parts);
+    return share_strides(linears);
   }
 
   /// True for two strides whose operands are packed together or not at all: equal strides, e.g. of gate and
@@ -179,9 +179,9 @@ class packer {
     return a == b || (a == "k_stride" && b == "v_stride") || (a == "v_stride" && b == "k_stride");
   }
   /// True if, in each node, operands whose strides belong together are all columns of the pack, or none is.
-  constexpr bool share_strides(const std::vector<part>& parts) const {
+  constexpr bool share_strides(const std::vector<packed_linear>& linears) const {
     std::vector<char> is_part(p_.values.size(), 0);
-    for (const part& q : parts)
+    for (const packed_linear& q : linears)
       for (const auto* list : {&q.forward_values, &q.backward_values})
         for (const slice& s : *list) is_part[s.value] = 1;
     for (const nodes* list : {&p_.forward, &p_.backward})
@@ -203,10 +203,10 @@ class packer {
     u.shape = p_.add(s);
   }
 
-  /// The model's names for the parts; empty if one has no name.
-  constexpr std::vector<int> names_of(const std::vector<part>& parts) const {
+  /// The model's names for the linears; empty if one has no name.
+  constexpr std::vector<int> names_of(const std::vector<packed_linear>& linears) const {
     std::vector<int> all;
-    for (const part& q : parts) {
+    for (const packed_linear& q : linears) {
       int of = -1;
       for (const slice& s : q.forward_values)
         if (const name_source& n = p_.values[s.value].name; n.of_model) of = n.of;
@@ -216,19 +216,19 @@ class packer {
     return all;
   }
 
-  constexpr void pack(const std::vector<part>& parts) {
+  constexpr void pack(const std::vector<packed_linear>& linears) {
     const int composed = static_cast<int>(p_.composed.size());
     p_.composed.push_back({.how = composed_dim::packed});
     local_dim whole{.count = 0, .composed = composed};
     std::size_t bytes = 0, gradient_bytes = 0;
-    for (const part& q : parts) {
+    for (const packed_linear& q : linears) {
       p_.composed.back().parameters.push_back(q.weight);
       whole.count += q.width;
       bytes += p_.values[q.made.value].bytes;
       gradient_bytes += p_.values[q.dy.value].bytes;
     }
-    p_.composed.back().named = names_of(parts);
-    const local_dim tokens = p_.shape(p_.forward[parts[0].forward]["y"]).dims[0];
+    p_.composed.back().named = names_of(linears);
+    const local_dim tokens = p_.shape(p_.forward[linears[0].forward]["y"]).dims[0];
     const int shape = p_.add(local_shape{.dims = {tokens, whole}, .ndim = 2, .stride = whole});
     const int made = p_.add(value{.shape = shape, .bytes = bytes, .name = {name_source::packed, composed}});
     const int gradient = p_.add(
@@ -236,7 +236,7 @@ class packer {
 
     std::vector<slice> in_its_place(p_.values.size(), slice{});
     std::size_t offset = 0;
-    for (const part& q : parts) {
+    for (const packed_linear& q : linears) {
       for (const slice& s : q.forward_values) in_its_place[s.value] = {made, offset};
       for (const slice& s : q.backward_values) in_its_place[s.value] = {gradient, offset};
       offset += static_cast<std::size_t>(q.width) * element_;
@@ -248,24 +248,24 @@ class packer {
             u.at = columns;
             change(u, [&](local_shape& s) { s.stride = whole; });
           }
-    join_products(parts, made, gradient, shape, whole);
+    join_products(linears, made, gradient, shape, whole);
     join_ropes(p_.forward, ops::rope, made);
     join_ropes(p_.backward, ops::rope_grad, gradient);
   }
 
-  /// Replaces a port's parameter by those of all parts: the first, and a run of the others.
-  constexpr void join_parameters(port_use& u, const std::vector<part>& parts, int part::* which,
-                                 const local_dim& whole) {
+  /// Replaces a port's parameter by those of all linears: the first, and a run of the others.
+  constexpr void join_parameters(port_use& u, const std::vector<packed_linear>& linears,
+                                 int packed_linear::* which, const local_dim& whole) {
     const space where = p_.values[u.at.value].where;
     const auto find = [&](int parameter) {
       int v = 0;
       while (p_.values[v].where != where || p_.values[v].of != parameter) ++v;
       return v;
     };
-    u.at = {find(parts.front().*which), 0};
+    u.at = {find(linears.front().*which), 0};
     u.run = static_cast<int>(p_.runs.size());
     p_.runs.emplace_back();
-    for (std::size_t i = 1; i < parts.size(); ++i) p_.runs.back().push_back(find(parts[i].*which));
+    for (std::size_t i = 1; i < linears.size(); ++i) p_.runs.back().push_back(find(linears[i].*which));
     change(u, [&](local_shape& s) { s.dims[0] = whole; });
   }
 
@@ -277,40 +277,44 @@ class packer {
   }
 
   /// `shape`: the shape of the packed rows.
-  constexpr void join_products(const std::vector<part>& parts, int made, int gradient, int shape,
+  constexpr void join_products(const std::vector<packed_linear>& linears, int made, int gradient, int shape,
                                const local_dim& whole) {
-    const part& first = parts.front();
+    const packed_linear& first = linears.front();
     node& linear = p_.forward[first.forward];
     linear["y"] = {{made, 0}, shape};
-    join_parameters(linear["w"], parts, &part::weight, whole);
-    if (first.bias >= 0) join_parameters(linear["b"], parts, &part::bias, whole);
-    for (std::size_t i = parts.size(); i-- > 1;) p_.forward.erase(p_.forward.begin() + parts[i].forward);
+    join_parameters(linear["w"], linears, &packed_linear::weight, whole);
+    if (first.bias >= 0) join_parameters(linear["b"], linears, &packed_linear::bias, whole);
+    for (std::size_t i = linears.size(); i-- > 1;) p_.forward.erase(p_.forward.begin() + linears[i].forward);
 
-    // Each joined node replaces the last of its parts. It overwrites the sum if the earliest part did, unless
-    // another node adds to the sum in between. Then that node overwrites, and the joined node adds.
+    // Each joined node replaces the last of the nodes that it joins. It overwrites the sum if the earliest
+    // linear did, unless another node adds to the sum in between. Then that node overwrites, and the joined
+    // node adds.
     std::vector<int> gone;
-    const auto join = [&](int part::* which) -> node& {
+    const auto join = [&](int packed_linear::* which) -> node& {
       int last = -1, earliest = static_cast<int>(p_.backward.size());
-      for (const part& q : parts) {
+      for (const packed_linear& q : linears) {
         last = std::max(last, q.*which);
         earliest = std::min(earliest, q.*which);
       }
-      for (const part& q : parts)
+      for (const packed_linear& q : linears)
         if (q.*which != last) gone.push_back(q.*which);
       node& n = p_.backward[last];
       n.accumulate = p_.backward[earliest].accumulate;
       for (int i = earliest + 1; i < last && n.accumulate == accumulation::overwrite; ++i) {
-        node& other = p_.backward[i];  // it adds to the earliest part's result, and now comes first
+        node& other = p_.backward[i];  // it adds to the earliest linear's result, and now comes first
         if (other.accumulate != accumulation::add || !writes_as(other, p_.backward[earliest])) continue;
-        if (std::any_of(parts.begin(), parts.end(), [&](const part& q) { return q.*which == i; })) continue;
+        if (std::any_of(linears.begin(), linears.end(),
+                        [&](const packed_linear& q) { return q.*which == i; }))
+          continue;
         std::swap(other.accumulate, n.accumulate);
       }
       n["dy"] = {{gradient, 0}, shape};
       return n;
     };
-    join_parameters(join(&part::dw)["dw"], parts, &part::weight, whole);
-    if (first.dx >= 0) join_parameters(join(&part::dx)["w"], parts, &part::weight, whole);
-    if (first.bias >= 0) join_parameters(join(&part::db)["db"], parts, &part::bias, whole);
+    join_parameters(join(&packed_linear::dw)["dw"], linears, &packed_linear::weight, whole);
+    if (first.dx >= 0) join_parameters(join(&packed_linear::dx)["w"], linears, &packed_linear::weight, whole);
+    if (first.bias >= 0)
+      join_parameters(join(&packed_linear::db)["db"], linears, &packed_linear::bias, whole);
     std::sort(gone.begin(), gone.end());
     while (!gone.empty()) {
       p_.backward.erase(p_.backward.begin() + gone.back());

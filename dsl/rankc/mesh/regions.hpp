@@ -8,7 +8,7 @@ namespace rankc {
 
 namespace detail {
 /// An unknown degree counts as 1, because another rule refuses it.
-constexpr int known(int degree) { return degree < 1 ? 1 : degree; }
+constexpr int at_least_one(int degree) { return degree < 1 ? 1 : degree; }
 }  // namespace detail
 
 /// True if the ranks along an axis compute a tensor-parallel region together, that is, shard the features of
@@ -47,12 +47,14 @@ constexpr bool shapes_layers(const axis_row& r) {
 constexpr long long ranks_along_each(const parallel_dims& d, auto is_one) {
   long long ranks = 1;
   for (const named_degree& a : all_degrees)
-    if (is_one(a.along)) ranks *= detail::known(d.*a.degree);
+    if (is_one(a.along)) ranks *= detail::at_least_one(d.*a.degree);
   return ranks;
 }
 
 /// The number of ranks of a tensor-parallel region.
-constexpr int region_ranks(const parallel_dims& d) { return detail::known(ranks_along(d, region_axis)); }
+constexpr int region_ranks(const parallel_dims& d) {
+  return detail::at_least_one(ranks_along(d, region_axis));
+}
 /// The number of ranks of a tensor-parallel region that shard its tokens outside the region.
 constexpr int token_shards(const parallel_dims& d) { return d.sequence_parallel ? region_ranks(d) : 1; }
 

@@ -22,18 +22,20 @@ constexpr value apply_norm(value x, const norm_parameters& p, double eps) {
   return p.shift.in ? layer_norm(x, p.gain, p.shift, eps) : rms_norm(x, p.gain, eps);
 }
 
-/// The embedding of tokens, with learned positions if `learned_positions`.
+/// The embedding of tokens times `factor`, with learned positions if `learned_positions`.
 /// Shapes: ids (tokens); result (tokens, hidden).
 struct embedding {
   static constexpr std::string_view name = "embedding";
   parameter_handle table;
   bool learned_positions = false;
+  double factor = 1;
   constexpr value forward(trace& t, value ids, const layer_context& c) const {
     value words = t.parameter(table), positions{};
     if (learned_positions)
       positions =
           t.parameter("wpe", {dim{"positions", c.seq}, table.shape[1]}, {}, initial::normal, initial_std);
     value embedded = leave_tp(as("embedded", rankc::embedding(ids, words)), c);
+    if (factor != 1) embedded = as("scaled", scale(embedded, factor));
     return learned_positions ? position(embedded, positions, c) : embedded;
   }
 };
@@ -142,7 +144,8 @@ struct attention_half {
   }
 };
 
-enum class activation : unsigned char { swiglu, gelu };
+/// The activation of an MLP: silu(gate) * up, gelu(up), or gelu(gate) * up.
+enum class activation : unsigned char { swiglu, gelu, geglu };
 
 /// A block: attention and an MLP.
 /// Shapes: x (tokens, hidden); the result has the type of x.
@@ -156,7 +159,7 @@ struct block {
     const block_setting& of = attention.of;
     value middle = attention.add_to(t, x, c);
     value h2 = of.enter(t, middle, mlp_names, c);
-    value act = by == activation::gelu ? add_gelu(t, h2) : add_swiglu(t, h2);
+    value act = by == activation::gelu ? add_gelu(t, h2) : add_gated(t, h2);
     return middle + of.leave(t, act, mlp_names, attention.hidden, c);
   }
 
@@ -168,25 +171,30 @@ struct block {
     value up = as("up", up_to_ffn(t, h, "w1", "w1.bias"));
     return as("act", gelu(up));
   }
-  constexpr value add_swiglu(trace& t, value h) const {
+  constexpr value add_gated(trace& t, value h) const {
     value gate = as("gate", up_to_ffn(t, h, "w1", "w1.bias")),
           up = as("up", up_to_ffn(t, h, "w3", "w3.bias"));
-    return as("act", swiglu(gate, up));
+    if (by == activation::swiglu) return as("act", swiglu(gate, up));
+    const value gated = as("gated", gelu(gate));
+    return as("act", gated * up);
   }
 };
 
-/// The last norm, the logits and the loss.
+/// The last norm, the logits and the loss. The first `softmax_rows` rows of the table take part in the
+/// softmax of the loss, or all if it is 0.
 /// Shapes: x (tokens, hidden); the result is a scalar.
 struct head {
   static constexpr std::string_view name = "head";
   parameter_handle table;
   double norm_eps = default_norm_eps;
   norm_kind norm = norm_kind::rms;
+  int softmax_rows = 0;
   constexpr value forward(trace& t, value x, const layer_context& c) const {
     const norm_parameters weights = declare_norm(t, norm, table.shape[1], "norm", "norm.bias");
     value out = t.parameter(table);
     value n = as("n", apply_norm(x, weights, norm_eps)), h = as("h", enter_tp(n, c));
     value logits = as("logits", linear(h, out));
+    if (softmax_rows > 0) logits = as("masked", mask_padding(logits, softmax_rows));
     add_router_losses(t, c.routers, c.sequence_parallel, c.loss_scale);
     return cross_entropy(logits, c);
   }

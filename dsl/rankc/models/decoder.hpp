@@ -16,16 +16,24 @@ struct block_attention {
   int value_dim = 0;
 };
 
+/// Selects every `step`th layer, for `mixed`.
+struct is_each {
+  int step;
+  constexpr bool operator()(int layer) const { return (layer + 1) % step == 0; }
+};
+
 struct decoder {
   model_sizes sizes;
   double norm_eps = default_norm_eps;
   double theta = 0;  // base of rotary positions; read only if the sizes have `rotary`
   rankc::rope_scaling rope_scaling{};
+  double embedding_factor = 1;
   norm_kind norm = norm_kind::rms;
   bool biases = false, qkv_biases = false;
   qk_norm_kind qk_norm = qk_norm_kind::none;
   norm_place norms = norm_place::before;
   activation by = activation::swiglu;
+  block_attention attention{};  // of blocks that are not given another one
   experts_of_layer experts{};
   model_routers routers{};
 
@@ -34,7 +42,8 @@ struct decoder {
   constexpr void check(report& out) const {
     if (sizes.rotary) {
       check_theta(out, theta);
-      check_rope_scaling(out, rope_scaling);
+      check_rope_scaling(out, rope_scaling, theta);
+      check_rope_share(out, rope_scaling.share, sizes.elements_of_head());
     }
     check_norm_eps(out, norm_eps);
     if (sizes.experts == 0) return;
@@ -42,24 +51,27 @@ struct decoder {
     check_capacity(out, experts.capacity, experts.capacity_group, routers);
   }
 
-  constexpr models::embedding embedding() const { return {table(), !sizes.rotary}; }
-  constexpr models::block block(const block_attention& a = {}) const {
-    return {attention(a), dim{"ffn", sizes.ffn}, by};
+  constexpr models::embedding embedding() const { return {table(), !sizes.rotary, embedding_factor}; }
+  constexpr models::block block() const { return block(attention); }
+  constexpr models::block block(const block_attention& a) const {
+    return {half_of(a), dim{"ffn", sizes.ffn}, by};
   }
-  constexpr models::expert_block expert_block(const block_attention& a = {}) const {
-    return {attention(a), experts};
+  constexpr models::expert_block expert_block() const { return expert_block(attention); }
+  constexpr models::expert_block expert_block(const block_attention& a) const {
+    return {half_of(a), experts};
   }
   /// The layers of a model whose blocks are equal.
   constexpr auto stack() const { return sequential(embedding(), repeat{sizes.layers, block()}, head()); }
   constexpr models::head head() const {
-    return {sizes.tied_embeddings ? table() : token_table(words(), hidden(), "lm_head"), norm_eps, norm};
+    return {sizes.tied_embeddings ? table() : token_table(words(), hidden(), "lm_head"), norm_eps, norm,
+            sizes.softmax_rows()};
   }
 
  private:
   constexpr dim hidden() const { return {"hidden", sizes.hidden}; }
   constexpr dim words() const { return {"vocab", sizes.vocab}; }
   constexpr parameter_handle table() const { return token_table(words(), hidden()); }
-  constexpr attention_half attention(const block_attention& a) const {
+  constexpr attention_half half_of(const block_attention& a) const {
     const int of_head = sizes.elements_of_head();
     const dim heads{"heads", sizes.heads * of_head, of_head, "head_dim"},
         kv_heads = sizes.kv_heads ? dim{"kv_heads", sizes.kv_heads * of_head, of_head, "head_dim"} : heads;

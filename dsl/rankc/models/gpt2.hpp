@@ -40,6 +40,7 @@ struct gpt2 {
   static constexpr std::string_view family = "gpt2";
   int layers, hidden, heads, ffn, vocab;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = true;
   double norm_eps = default_norm_eps;
 
@@ -54,6 +55,7 @@ struct gpt2 {
             .ffn = ffn,
             .vocab = vocab,
             .vocab_used = vocab_used,
+            .masks_padding = masks_padding,
             .tied_embeddings = tied};
   }
   constexpr decoder describe() const {

@@ -12,6 +12,16 @@ namespace rankc {
 /// The size that determines how many rows a tensor has in the files. The first rows are the plan's.
 enum class rows_in_files : unsigned char { plan, positions, vocabulary };
 
+/// The order of the elements of each query and key head in the files, if it is not rankc's. Rotary positions
+/// turn elements i and i + n/2 of a head of n. In the files, the first `turned` elements turn: the halves of
+/// them, or pairs of neighbours.
+struct head_order {
+  int elements = 0;  // of a head; 0: the order is rankc's
+  int turned = 0;
+  bool neighbours = false;
+  constexpr bool operator==(const head_order&) const = default;
+};
+
 /// A tensor of the model and the tensor of the files that holds it. In names, # stands for the number of a
 /// layer and @ for the number of an expert. With @, the files have one tensor for each expert, and the model
 /// has the rows of all experts in one. Tensors of the model with the same name in the files are parts of one
@@ -22,11 +32,13 @@ struct hugging_face_tensor {
   bool transposed = false;
   rows_in_files rows = rows_in_files::plan;
   std::string_view tied_to = {};  // the tensor that files with `theirs` repeat, if the model has no `ours`
+  head_order heads = {};          // of tensors whose rows are elements of query or key heads
+  double added = 0;               // the model's values are those of the files plus this
 };
 
 /// A value of config.json; nullptr is null.
-using hugging_face_value =
-    std::variant<std::nullptr_t, bool, int, double, std::string_view, std::vector<int>>;
+using hugging_face_value = std::variant<std::nullptr_t, bool, int, double, std::string_view, std::vector<int>,
+                                        std::vector<std::string_view>>;
 
 /// A value computed from other values of config.json: factor * of / over.
 struct hugging_face_product {
@@ -43,6 +55,8 @@ struct hugging_face_field {
   hugging_face_product follows = {};  // the value that null stands for, and a missing key without `missing`
   std::string_view also = {};         // another key for the same value
   bool rotary = false;                // in the object rope_parameters or rope_scaling, or outside
+  std::string_view layers = {};       // the kind of layers whose object in rope_parameters has the key
+  bool nullable = false;              // null is a value, and does not stand for `missing`
 };
 
 /// The balance loss of routers: the key of its coefficient, the key that enables it, and the plan's

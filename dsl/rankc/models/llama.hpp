@@ -14,31 +14,15 @@ struct llama {
   int layers, hidden, heads, kv_heads, ffn, vocab;
   double theta = 500000;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = false;
   double norm_eps = default_norm_eps;
   rankc::rope_scaling rope_scaling{};
   int head_dim = 0;  // 0: hidden / heads
 
-  constexpr void check(report& out) const {
-    check_sizes(
-        out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"ffn", ffn}, {"vocab", vocab}});
-    describe().check(out);
-  }
-  constexpr model_sizes sizes() const {
-    return {.layers = layers,
-            .hidden = hidden,
-            .heads = heads,
-            .kv_heads = kv_heads,
-            .ffn = ffn,
-            .vocab = vocab,
-            .vocab_used = vocab_used,
-            .tied_embeddings = tied,
-            .rotary = true,
-            .head_dim = head_dim};
-  }
-  constexpr decoder describe() const {
-    return {.sizes = sizes(), .norm_eps = norm_eps, .theta = theta, .rope_scaling = rope_scaling};
-  }
+  constexpr void check(report& out) const { check_llama(out, *this); }
+  constexpr model_sizes sizes() const { return llama_sizes(*this); }
+  constexpr decoder describe() const { return llama_decoder(*this); }
   constexpr auto stack() const { return describe().stack(); }
   constexpr hugging_face_format hugging_face() const {
     const decoder d = describe();

@@ -21,6 +21,7 @@ struct mixtral {
   int layers, hidden, heads, kv_heads, experts, top_k, expert_ffn, vocab;
   double theta = 1000000;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = false;
   double norm_eps = default_norm_eps;
   rankc::rope_scaling rope_scaling{};
@@ -31,38 +32,14 @@ struct mixtral {
   rankc::overflow overflow = rankc::overflow::drop;  // if an expert is at capacity
   bool expert_load = false;  // metrics show the experts' load even without a router loss or a capacity
 
-  constexpr void check(report& out) const {
-    check_sizes(out, {{"hidden", hidden},
-                      {"heads", heads},
-                      {"kv_heads", kv_heads},
-                      {"experts", experts},
-                      {"top_k", top_k},
-                      {"expert_ffn", expert_ffn},
-                      {"vocab", vocab}});
-    describe().check(out);
-  }
+  constexpr void check(report& out) const { check_llama(out, *this); }
   constexpr model_routers routers() const { return declared_routers(*this, layers); }
-  constexpr model_sizes sizes() const {
-    return {.layers = layers,
-            .hidden = hidden,
-            .heads = heads,
-            .kv_heads = kv_heads,
-            .ffn = expert_ffn,
-            .vocab = vocab,
-            .experts = experts,
-            .top_k = top_k,
-            .vocab_used = vocab_used,
-            .tied_embeddings = tied,
-            .rotary = true,
-            .head_dim = head_dim};
-  }
+  constexpr model_sizes sizes() const { return llama_sizes(*this); }
   constexpr decoder describe() const {
-    return {.sizes = sizes(),
-            .norm_eps = norm_eps,
-            .theta = theta,
-            .rope_scaling = rope_scaling,
-            .experts = declared_experts(*this),
-            .routers = routers()};
+    decoder d = llama_decoder(*this);
+    d.experts = declared_experts(*this);
+    d.routers = routers();
+    return d;
   }
   constexpr auto stack() const {
     const decoder d = describe();

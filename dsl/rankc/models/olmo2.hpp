@@ -15,33 +15,18 @@ struct olmo2 {
   int layers, hidden, heads, kv_heads, ffn, vocab;
   double theta = 500000;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = false;
   double norm_eps = 1e-6;
   rankc::rope_scaling rope_scaling{};
 
-  constexpr void check(report& out) const {
-    check_sizes(
-        out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"ffn", ffn}, {"vocab", vocab}});
-    describe().check(out);
-  }
-  constexpr model_sizes sizes() const {
-    return {.layers = layers,
-            .hidden = hidden,
-            .heads = heads,
-            .kv_heads = kv_heads,
-            .ffn = ffn,
-            .vocab = vocab,
-            .vocab_used = vocab_used,
-            .tied_embeddings = tied,
-            .rotary = true};
-  }
+  constexpr void check(report& out) const { check_llama(out, *this); }
+  constexpr model_sizes sizes() const { return llama_sizes(*this); }
   constexpr decoder describe() const {
-    return {.sizes = sizes(),
-            .norm_eps = norm_eps,
-            .theta = theta,
-            .rope_scaling = rope_scaling,
-            .qk_norm = qk_norm_kind::whole,
-            .norms = norm_place::after};
+    decoder d = llama_decoder(*this);
+    d.qk_norm = qk_norm_kind::whole;
+    d.norms = norm_place::after;
+    return d;
   }
   constexpr auto stack() const { return describe().stack(); }
   constexpr hugging_face_format hugging_face() const {
@@ -60,10 +45,9 @@ struct olmo2 {
     std::erase_if(all, [](const hugging_face_tensor& t) {
       return t.ours == "layers.#.norm1" || t.ours == "layers.#.norm2";
     });
-    return join(all, {{"layers.#.q_norm", "model.layers.#.self_attn.q_norm.weight"},
-                      {"layers.#.k_norm", "model.layers.#.self_attn.k_norm.weight"},
-                      {"layers.#.post_norm1", "model.layers.#.post_attention_layernorm.weight"},
-                      {"layers.#.post_norm2", "model.layers.#.post_feedforward_layernorm.weight"}});
+    return join(join(all, qk_norm_tensors()),
+                {{"layers.#.post_norm1", "model.layers.#.post_attention_layernorm.weight"},
+                 {"layers.#.post_norm2", "model.layers.#.post_feedforward_layernorm.weight"}});
   }
 };
 

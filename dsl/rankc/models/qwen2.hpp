@@ -14,41 +14,24 @@ struct qwen2 {
   int layers, hidden, heads, kv_heads, ffn, vocab;
   double theta = 1000000;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = false;
   double norm_eps = 1e-6;
   rankc::rope_scaling rope_scaling{};
 
-  constexpr void check(report& out) const {
-    check_sizes(
-        out, {{"hidden", hidden}, {"heads", heads}, {"kv_heads", kv_heads}, {"ffn", ffn}, {"vocab", vocab}});
-    describe().check(out);
-  }
-  constexpr model_sizes sizes() const {
-    return {.layers = layers,
-            .hidden = hidden,
-            .heads = heads,
-            .kv_heads = kv_heads,
-            .ffn = ffn,
-            .vocab = vocab,
-            .vocab_used = vocab_used,
-            .tied_embeddings = tied,
-            .rotary = true};
-  }
+  constexpr void check(report& out) const { check_llama(out, *this); }
+  constexpr model_sizes sizes() const { return llama_sizes(*this); }
   constexpr decoder describe() const {
-    return {.sizes = sizes(),
-            .norm_eps = norm_eps,
-            .theta = theta,
-            .rope_scaling = rope_scaling,
-            .qkv_biases = true};
+    decoder d = llama_decoder(*this);
+    d.qkv_biases = true;
+    return d;
   }
   constexpr auto stack() const { return describe().stack(); }
   constexpr hugging_face_format hugging_face() const {
     const decoder d = describe();
     return {.model_type = "qwen2",
             .architecture = "Qwen2ForCausalLM",
-            .tensors = join(llama_tensors(), {{"layers.#.wq.bias", "model.layers.#.self_attn.q_proj.bias"},
-                                              {"layers.#.wk.bias", "model.layers.#.self_attn.k_proj.bias"},
-                                              {"layers.#.wv.bias", "model.layers.#.self_attn.v_proj.bias"}}),
+            .tensors = join(llama_tensors(), qkv_bias_tensors()),
             .fields = join(llama_fields(d),
                            {kv_heads_field(d, 32), head_dim_field(d), {"use_sliding_window", false, false}}),
             .buffers = llama_buffers()};

@@ -15,37 +15,20 @@ struct qwen3 {
   int layers, hidden, heads, kv_heads, head_dim, ffn, vocab;
   double theta = 1000000;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = false;
   double norm_eps = 1e-6;
   rankc::rope_scaling rope_scaling{};
 
   constexpr void check(report& out) const {
-    check_sizes(out, {{"hidden", hidden},
-                      {"heads", heads},
-                      {"kv_heads", kv_heads},
-                      {"head_dim", head_dim},
-                      {"ffn", ffn},
-                      {"vocab", vocab}});
-    describe().check(out);
+    check_sizes(out, {{"head_dim", head_dim}});
+    check_llama(out, *this);
   }
-  constexpr model_sizes sizes() const {
-    return {.layers = layers,
-            .hidden = hidden,
-            .heads = heads,
-            .kv_heads = kv_heads,
-            .ffn = ffn,
-            .vocab = vocab,
-            .vocab_used = vocab_used,
-            .tied_embeddings = tied,
-            .rotary = true,
-            .head_dim = head_dim};
-  }
+  constexpr model_sizes sizes() const { return llama_sizes(*this); }
   constexpr decoder describe() const {
-    return {.sizes = sizes(),
-            .norm_eps = norm_eps,
-            .theta = theta,
-            .rope_scaling = rope_scaling,
-            .qk_norm = qk_norm_kind::head};
+    decoder d = llama_decoder(*this);
+    d.qk_norm = qk_norm_kind::head;
+    return d;
   }
   constexpr auto stack() const { return describe().stack(); }
   constexpr hugging_face_format hugging_face() const {

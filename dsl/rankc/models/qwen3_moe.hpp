@@ -60,6 +60,7 @@ struct qwen3_moe {
   bool norm_topk_prob = true;
   double theta = 1000000;
   int vocab_used = 0;
+  bool masks_padding = false;
   bool tied = false;
   double norm_eps = 1e-6;
   rankc::rope_scaling rope_scaling{};
@@ -70,44 +71,20 @@ struct qwen3_moe {
   bool expert_load = false;  // metrics show the experts' load even without a router loss or a capacity
 
   constexpr void check(report& out) const {
-    check_sizes(out, {{"hidden", hidden},
-                      {"heads", heads},
-                      {"kv_heads", kv_heads},
-                      {"head_dim", head_dim},
-                      {"experts", experts},
-                      {"top_k", top_k},
-                      {"expert_ffn", expert_ffn},
-                      {"vocab", vocab},
-                      {"decoder_sparse_step", decoder_sparse_step}});
+    check_sizes(out, {{"head_dim", head_dim}, {"decoder_sparse_step", decoder_sparse_step}});
     check_mlp_only(out);
     if (decoder_sparse_step >= 1 && count_dense() > 0) check_sizes(out, {{"ffn", ffn}});
-    describe().check(out);
+    check_llama(out, *this);
   }
   constexpr model_routers routers() const { return declared_routers(*this, layers - count_dense()); }
-  constexpr model_sizes sizes() const {
-    return {.layers = layers,
-            .hidden = hidden,
-            .heads = heads,
-            .kv_heads = kv_heads,
-            .ffn = ffn,
-            .vocab = vocab,
-            .experts = experts,
-            .top_k = top_k,
-            .vocab_used = vocab_used,
-            .tied_embeddings = tied,
-            .rotary = true,
-            .head_dim = head_dim};
-  }
+  constexpr model_sizes sizes() const { return llama_sizes(*this); }
   constexpr decoder describe() const {
-    experts_of_layer of_layer = declared_experts(*this);
-    of_layer.router.normalized = norm_topk_prob;
-    return {.sizes = sizes(),
-            .norm_eps = norm_eps,
-            .theta = theta,
-            .rope_scaling = rope_scaling,
-            .qk_norm = qk_norm_kind::head,
-            .experts = of_layer,
-            .routers = routers()};
+    decoder d = llama_decoder(*this);
+    d.qk_norm = qk_norm_kind::head;
+    d.experts = declared_experts(*this);
+    d.experts.router.normalized = norm_topk_prob;
+    d.routers = routers();
+    return d;
   }
   constexpr auto stack() const {
     const decoder d = describe();

@@ -12,6 +12,7 @@
 #include <rankc/ops/experts.hpp>
 #include <rankc/ops/linear.hpp>
 #include <rankc/ops/norm.hpp>
+#include <rankc/ops/padding.hpp>
 #include <rankc/ops/parts.hpp>
 #include <rankc/ops/positions.hpp>
 #include <rankc/ops/router.hpp>
@@ -58,6 +59,8 @@ inline constexpr const op_row* single[]{&replicate,
                                         &add_sinks_grad,
                                         &embedding,
                                         &embedding_grad,
+                                        &mask_padding,
+                                        &mask_padding_grad,
                                         &row_max,
                                         &exp_sums,
                                         &exp_sums_grad,

@@ -32,11 +32,11 @@ struct ranking {
 namespace detail {
 
 /// The kind of a candidate's bound: a bound for any schedule, a bound for its stages, or its step.
-enum class known : unsigned char { least, placed, step };
+enum class bound_kind : unsigned char { least, placed, step };
 struct candidate {
   bound at_least;
   int order;  // index among all choices, of its first schedule
-  known by;
+  bound_kind by;
   choice of;
   int placement = -1;  // index in the search's placements
   /// The order of a heap, whose largest element is first: the candidate with the fastest bound, and of
@@ -109,7 +109,7 @@ class ranking_search {
   constexpr ranking run(auto progress) {
     for (const unscheduled& c : unscheduled_choices(q_, experts_of(model_))) {
       ++counts_.unscheduled;
-      push({bounds_.least(c), all_, known::least, {c}});
+      push({bounds_.least(c), all_, bound_kind::least, {c}});
       all_ += static_cast<int>(schedules_of(c.dims.pp, c.microbatches).size());
     }
     while (!open_.empty()) {
@@ -137,13 +137,13 @@ class ranking_search {
   /// front, it is counted for placed candidates. Otherwise it is counted only for candidates whose schedule
   /// has been predicted.
   constexpr void look_at(const candidate& c) {
-    if (c.by == known::least && c.of.dims.pp > 1) return place(c);
-    if (c.by == known::least)
+    if (c.by == bound_kind::least && c.of.dims.pp > 1) return place(c);
+    if (c.by == bound_kind::least)
       return predict({c.at_least, c.order, c.by, {c.of, schedules_of(1, c.of.microbatches).front()}});
     const bool counts_memory =
-        wanted_.front ? c.by == known::placed : c.placement >= 0 && bounds_.in_flight(c.of);
+        wanted_.front ? c.by == bound_kind::placed : c.placement >= 0 && bounds_.in_flight(c.of);
     if (counts_memory && is_too_large(c)) return;
-    if (c.by == known::placed) predict(c);
+    if (c.by == bound_kind::placed) predict(c);
     else judge(c);
   }
 
@@ -191,7 +191,7 @@ class ranking_search {
           found->split = add({std::min(*step, at(found->whole).step), found->whole});
       int here = -1;
       if (found != seen.end()) here = in_halves ? found->split : found->whole;
-      if (here >= 0) push({{at(here).step, c.at_least.bytes}, order, known::placed, scheduled, here});
+      if (here >= 0) push({{at(here).step, c.at_least.bytes}, order, bound_kind::placed, scheduled, here});
       ++order;
     }
   }
@@ -209,7 +209,7 @@ class ranking_search {
     if (!least) return;
     ++counts_.predicted;
     c.at_least = {least->step, std::max(least->bytes, c.at_least.bytes)};
-    c.by = known::step;
+    c.by = bound_kind::step;
     push(c);
   }
   constexpr void judge(const candidate& c) {

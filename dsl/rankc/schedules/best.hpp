@@ -108,8 +108,8 @@ constexpr void for_each_published(const schedule_request& q, auto consider) {
   for_each_heuristic(q, {}, consider);
 }
 
-/// Adds patterns whose legs are multiples of half a forward, until `runs` patterns are tried. The patterns
-/// whose longest leg is shorter come first.
+/// Adds patterns until `runs` are tried. Their legs are waits of 0 to 3 forwards, in steps of a half. The
+/// patterns with the shortest longest leg come first.
 constexpr void try_patterns(shortlist& list, int stages_per_rank, int runs) {
   const int legs = 2 * stages_per_rank;
   for (int longest = 0; longest <= 6; ++longest) {

@@ -18,14 +18,15 @@
 namespace rankc {
 
 /// The experts of a model: their width, the normalisation of a token's weights to a sum of 1, and the dense
-/// layers.
+/// layers. A layer has experts if its number, counted from 1, is a multiple of `every`, and its index,
+/// counted from 0, is not in `dense`.
 struct known_experts {
   int ffn = 0;  // 0: no experts
   bool normalized = true;
-  int every = 1;             // a layer has experts if its number, counted from 1, is a multiple of this,
-  std::vector<int> dense{};  // and is not in this list, counted from 0
-  model_routers routers{};   // routers of any model
-  double capacity = 0;       // limit for an expert, as a multiple of an even share; 0: no limit
+  int every = 1;
+  std::vector<int> dense{};
+  model_routers routers{};  // routers of any model
+  double capacity = 0;      // limit for an expert, as a multiple of an even share; 0: no limit
 };
 
 /// A model of a published family.

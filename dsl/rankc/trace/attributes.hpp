@@ -18,6 +18,7 @@ struct attributes {
   double best = 0;         // keep_groups: a group is ranked by this many of its best experts
   double total = 0;        // normalize: the sum of each row
   double most = 0;         // arrange_limited: the most choices that an expert takes of a group of tokens
+  double columns = 0;      // mask_padding: the columns before this one are kept
   double log_scale = 0;    // overflow_loss
   rope_scaling scaling{};  // rope
   attention_setting attention{};

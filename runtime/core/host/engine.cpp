@@ -83,7 +83,7 @@ class host_engine final : public engine {
   void write(int rank, region, std::size_t first, std::size_t count, const double* from) override;
   void logits(int rank, std::size_t token, double* to) override;
   void routers(int rank, int microbatch, double* to) override;
-  std::vector<std::pair<int, standing>> look() override;
+  std::vector<std::pair<int, rank_position>> look() override;
   std::size_t arena_bytes(int rank) const override { return layout_of(about_, rank).arena_bytes; }
 
  private:
@@ -106,7 +106,7 @@ class host_engine final : public engine {
     return views;
   }
   step_output results();
-  standing look_at(const local_rank&);
+  rank_position look_at(const local_rank&);
 
   /// Marks a step or an evaluation as active for observers.
   struct under_way {
@@ -152,15 +152,15 @@ host_engine::host_engine(const program& p, const placement& where)
     fault_.emplace(*where.fault);
     faulty->main().fault = &*fault_;
   }
-  if (where.others != nullptr) {
-    ranks_.front().main().words = &where.others->words();
-    where.others->on_failure([this](const std::string& cause) { fabric_.fail(77, cause); });
-    where.others->on_look([this] { return look_at(ranks_.front()); });
-  }
+  if (where.others != nullptr) ranks_.front().main().words = &where.others->words();
   reserve_blas_buffers(openblas_get_num_threads() - 1 + count_views());
   for_each_view([this](rank& r) {
     threads_.emplace_back([this, &r](const std::stop_token& stop) { serve(r, stop); });
   });
+  // Last, because these calls must not outlive an engine whose constructor fails.
+  if (where.others == nullptr) return;
+  where.others->on_failure([this](const std::string& cause) { fabric_.fail(77, cause); });
+  where.others->on_look([this] { return look_at(ranks_.front()); });
 }
 
 void host_engine::make_ranks() try {
@@ -236,16 +236,16 @@ step_output host_engine::step(const step_input& input) {
   return out;
 }
 
-std::vector<std::pair<int, standing>> host_engine::look() {
-  std::vector<std::pair<int, standing>> all;
+std::vector<std::pair<int, rank_position>> host_engine::look() {
+  std::vector<std::pair<int, rank_position>> all;
   for (const local_rank& each : ranks_) all.emplace_back(each.main().index, look_at(each));
   return all;
 }
 
 /// The position of a rank, as its thread of lane 0 stores it.
-standing host_engine::look_at(const local_rank& of) {
+rank_position host_engine::look_at(const local_rank& of) {
   const rank& first = of.main();
-  standing s = standing_of(*first.words);
+  rank_position s = position_of(*first.words);
   for (const rank& r : of.views()) s.moved.push_back(r.words->calls.load(std::memory_order_relaxed));
   fabric_.look(first.index, s);
   if (const int owner = others_.shared_by(); owner >= 0) {

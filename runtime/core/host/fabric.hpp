@@ -71,7 +71,7 @@ class fabric {
   const char* name(int rank, int lane) const;
 
   /// The position of a rank of this process, in addition to its progress words.
-  void look(int rank, standing& into);
+  void look(int rank, rank_position& into);
 
   /// Stops all ranks. The first cause is kept.
   void fail(int code, std::string cause);
@@ -141,6 +141,7 @@ class fabric {
   bool carry_all(lock&);
   void complete(meeting&);
   void connect(runtime::transport&, int own);
+  void end_carriers();
   void serve(meeting&);
   void give(meeting&);
   void hand_to_application(meeting&);

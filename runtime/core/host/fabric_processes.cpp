@@ -16,7 +16,7 @@ std::string place_and_call(const op& o) {
 
 }  // namespace
 
-void fabric::connect(runtime::transport& wires, int own) {
+void fabric::connect(runtime::transport& wires, int own) try {
   for (std::size_t c = 0; c < meetings_.size(); ++c) {
     meeting& m = meetings_[c];
     if (std::find(m.ranks.begin(), m.ranks.end(), own) == m.ranks.end()) continue;
@@ -24,9 +24,14 @@ void fabric::connect(runtime::transport& wires, int own) {
                                      [this](const op& a, const op& b) { return mismatch(a, b); });
     carriers_.emplace_back([this, &m] { serve(m); });
   }
+} catch (...) {  // the process can have no more threads
+  end_carriers();
+  throw;
 }
 
-fabric::~fabric() {
+fabric::~fabric() { end_carriers(); }
+
+void fabric::end_carriers() {
   {
     const lock l(mutex_);
     ending_ = true;

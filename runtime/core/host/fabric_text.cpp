@@ -86,7 +86,7 @@ std::string fabric::standstill() {
 
 // The communication for which a rank's thread of lane 0 waits. If that thread waits for an action on another
 // lane of the rank, it is the one for which the action's thread waits. A rank that computes does not wait.
-void fabric::look(int rank, standing& into) {
+void fabric::look(int rank, rank_position& into) {
   const lock l(mutex_);
   worker* at = &first(rank);
   for (worker& each : workers_)

@@ -35,36 +35,36 @@ numbers_seen look_at(const lane& on, const operand& o) {
   return o.type == dtype::f64 ? look_at<double>(on, o) : look_at<float>(on, o);
 }
 
-/// Elements of a vector.
-struct part {
+/// Contiguous elements of a vector.
+struct element_run {
   std::size_t first, count;
 };
 
-/// The parts of its vector `index` that a call reads and writes; null if these are whole vectors.
-std::optional<std::vector<part>> parts_of(const operand_list& call, std::size_t index) {
-  std::vector<part> parts;
+/// The runs of its vector `index` that a call reads and writes; null if these are whole vectors.
+std::optional<std::vector<element_run>> runs_of(const operand_list& call, std::size_t index) {
+  std::vector<element_run> runs;
   for (const call_member& m : call.all_members()) {
     if (m.of.kind == member_kind::ranges) {
-      for (const range& r : m.as<std::span<const range>>()) parts.push_back({r.first, r.count});
-      return parts;
+      for (const range& r : m.as<std::span<const range>>()) runs.push_back({r.first, r.count});
+      return runs;
     }
     if (m.of.kind == member_kind::shards && call.site == nullptr) {  // add_sums: the sums, and the addends
       for (const shard_range& s : m.as<std::span<const shard_range>>())
-        parts.push_back({index == 0 ? s.kept : s.arriving, s.count});
-      return parts;
+        runs.push_back({index == 0 ? s.kept : s.arriving, s.count});
+      return runs;
     }
   }
   return std::nullopt;
 }
 
-/// Looks at the parts of an operand that the call reads or writes. A collective may move the other parts.
+/// Looks at the runs of an operand that the call reads or writes. A collective may move the other runs.
 numbers_seen look_at(const lane& on, const operand_list& call, std::size_t index) {
   const operand& o = call.all()[index];
-  const auto has = [&](const part& p) { return o.rows == 1 && p.first + p.count <= o.columns; };
-  const std::optional<std::vector<part>> parts = parts_of(call, index);
-  if (!parts || o.columns == 1 || !std::ranges::all_of(*parts, has)) return look_at(on, o);
+  const auto has = [&](const element_run& p) { return o.rows == 1 && p.first + p.count <= o.columns; };
+  const std::optional<std::vector<element_run>> runs = runs_of(call, index);
+  if (!runs || o.columns == 1 || !std::ranges::all_of(*runs, has)) return look_at(on, o);
   numbers_seen seen;
-  for (const part& p : *parts)
+  for (const element_run& p : *runs)
     seen.add(look_at(on, {o.where + p.first * size_of(o.type), 1, p.count, p.count, o.type}));
   return seen;
 }

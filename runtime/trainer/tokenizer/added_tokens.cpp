@@ -46,7 +46,7 @@ const added_token* added_tokens::longest_at(std::string_view from) const {
   return longest;
 }
 
-bool added_tokens::find(std::string_view from, std::size_t at, place& found) const {
+bool added_tokens::find(std::string_view from, std::size_t at, occurrence& found) const {
   for (; at < from.size(); ++at) {
     if (!begins_[static_cast<unsigned char>(from[at])]) continue;
     if (const added_token* token = longest_at(from.substr(at))) {
@@ -57,7 +57,7 @@ bool added_tokens::find(std::string_view from, std::size_t at, place& found) con
   return false;
 }
 
-bool added_tokens::touches_word(std::string_view from, const place& found) const {
+bool added_tokens::touches_word(std::string_view from, const occurrence& found) const {
   pattern::match letter{};
   const std::string_view before = from.substr(0, found.begin), behind = from.substr(found.end);
   return (!before.empty() && word_.find(last_sequence(before), 0, letter)) ||
@@ -66,7 +66,7 @@ bool added_tokens::touches_word(std::string_view from, const place& found) const
 
 /// Extends a match by the white space that it strips.
 /// Returns: false if the token must be a word and is part of one.
-bool added_tokens::extend(std::string_view from, std::size_t done, place& found) const {
+bool added_tokens::extend(std::string_view from, std::size_t done, occurrence& found) const {
   if (found.of->single_word && touches_word(from, found)) return false;
   while (found.of->strips_left && found.begin > done) {
     const std::string_view last = last_sequence(from.substr(0, found.begin));

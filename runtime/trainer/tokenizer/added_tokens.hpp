@@ -31,7 +31,7 @@ class added_tokens {
   void split(std::string_view from, const Text& text, const Token& token) const {
     std::size_t done = 0;
     for (std::size_t at = 0; at < from.size();) {
-      place found{};
+      occurrence found{};
       if (!find(from, at, found)) break;
       at = found.end;
       if (!extend(from, done, found)) continue;
@@ -43,15 +43,16 @@ class added_tokens {
   }
 
  private:
-  struct place {
+  /// An added token in a text.
+  struct occurrence {
     std::size_t begin, end;
     const added_token* of;
   };
 
-  bool find(std::string_view from, std::size_t at, place&) const;
+  bool find(std::string_view from, std::size_t at, occurrence&) const;
   const added_token* longest_at(std::string_view from) const;
-  bool touches_word(std::string_view from, const place&) const;
-  bool extend(std::string_view from, std::size_t done, place&) const;
+  bool touches_word(std::string_view from, const occurrence&) const;
+  bool extend(std::string_view from, std::size_t done, occurrence&) const;
 
   std::vector<added_token> tokens_;
   std::array<bool, 256> begins_{};           // true if a token begins with the byte

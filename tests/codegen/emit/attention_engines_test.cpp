@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `describe` names the attention kernels of each layer, and a program says before it runs where they are
+// `describe` names the attention kernels of each layer. A program prints a note before it runs if they are
 // slow.
 #include <doctest/doctest.h>
 

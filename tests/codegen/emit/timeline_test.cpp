@@ -263,6 +263,22 @@ TEST_CASE("a measured step of something else is refused by name") {
   CHECK(refused(again.dump()) == said{7921, {"0", "0F0"}});
   CHECK(refused(measured(plan, 1, true)) == said{7922, {"0", "0F1", "0F0"}});
   CHECK(refused("step 1").id == 7926);
+  const std::string whole = of_event(0, 0, 1);
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"\"pid\":0", "\"pid\":4294967296"},
+                                                        {"\"pid\":0", "\"pid\":1e300"},
+                                                        {"\"pid\":0", "\"pid\":0.5"},
+                                                        {"\"tid\":0", "\"tid\":18446744073709551615"},
+                                                        {"\"dur\":1", "\"dur\":\"1\""},
+                                                        {"\"ts\":0", "\"ts\":1.7e308,\"dur\":1.7e308"},
+                                                        {"\"step\":1", "\"step\":1e300"}}) {
+    CAPTURE(to);
+    REQUIRE(whole.find(from) != whole.npos);
+    std::string text = whole;
+    text.replace(text.find(from), from.size(), to);
+    if (to.find("\"ts\"") != to.npos) text.erase(text.find("\"dur\":1,"), 8);
+    CHECK(refused(text).id == 7926);
+  }
   CHECK(timeline(plan,
                  {"--format", "html", "--measured", out.path("none.json"), "--out", out.path("page")}) == 1);
   CHECK(timeline(plan, {"--format", "svg", "--measured", out.path("m.json"), "--out", out.path("page")}) ==

@@ -157,7 +157,7 @@ TEST_CASE("weights never belong to other tokens than those they were written for
                  weights = f.write("t.weights", std::string(8, '\0'));
   for (const char* const chat : {"", "chatml"})
     CHECK(f.refused({.files = {lines}, .chat = chat}, 2) ==
-          test::said{6269, {weights.string(), f.out.string()}});
+          test::said{7512, {weights.string(), f.out.string()}});
   fs::remove(weights);
   CHECK(f.run({.files = {lines}, .chat = "chatml"}).code == 0);
 }

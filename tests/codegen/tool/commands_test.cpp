@@ -466,16 +466,15 @@ TEST_CASE("a write that cannot be done is an error of the program, and no signal
 TEST_CASE("the program answers lines, good and bad, and ends with 0") {
   const result r = run("schedule", "{\"schedule\": \"gpipe\", \"pp\": 1, \"microbatches\": 1}\nbad\n");
   CHECK(r ==
-        result{
-            0,
-            "{\"ok\":true,\"diagnostics\":[],\"stage_to_rank\":[0],\"compute\":[[\"0F0\",\"0B0\"]],"
-            "\"program\":[[\"0F0\",\"0B0\"]],"
-            "\"makespan\":3.0,\"program_makespan\":3.0,\"lower_bound\":3.0,\"bubble\":0.0,\"window_"
-            "bubble\":0.0,"
-            "\"bubble_per_rank\":[0.0],\"peak_activations\":[1],\"slots\":[0]}\n"
-            "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"RC8045: the line is not JSON; write "
-            "one JSON object on each line\"}]}\n",
-            ""});
+        result{0,
+               "{\"ok\":true,\"diagnostics\":[],\"stage_to_rank\":[0],\"compute\":[[\"0F0\",\"0B0\"]],"
+               "\"program\":[[\"0F0\",\"0B0\"]],"
+               "\"makespan\":3.0,\"program_makespan\":3.0,\"lower_bound\":3.0,\"bubble\":0.0,\"window_"
+               "bubble\":0.0,"
+               "\"bubble_per_rank\":[0.0],\"peak_activations\":[1],\"slots\":[0]}\n"
+               "{\"ok\":false,\"diagnostics\":[{\"id\":\"RC300\",\"text\":\"RC6596: the line is not valid "
+               "JSON: byte 1 is unexpected\"}]}\n",
+               ""});
   CHECK(run("schedule --check", "{\"ranks\": [[\"0F0\", \"0B0\"]]}\n") ==
         result{0, "{\"ok\":true,\"diagnostics\":[]}\n", ""});
   CHECK(run("schedule") == result{0, "", ""});

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -118,6 +119,30 @@ TEST_CASE("a qwen2 is predicted as the plan of it, and written as one") {
   text << std::ifstream(header).rdbuf();
   CHECK(text.str().find("models::qwen2{.layers = 4, .hidden = 1024, .heads = 16, .kv_heads = 4, .ffn = 2816, "
                         ".vocab = 32000}") != std::string::npos);
+}
+
+TEST_CASE("every family is searched by its sizes, and its plan is written with its header") {
+  for (const model_family& family : model_families()) {
+    CAPTURE(family.name);
+    json line = line_of(2, 4);
+    line["recipe"]["seq"] = 256;
+    line["model"] = {{"family", family.name}};
+    const std::map<std::string_view, int> sizes{
+        {"layers", 2}, {"hidden", 64}, {"heads", 4},   {"kv_heads", 2}, {"head_dim", 16},
+        {"ffn", 128},  {"vocab", 256}, {"experts", 4}, {"top_k", 2},    {"expert_ffn", 32}};
+    for (const std::string_view name : family.sizes) line["model"][name] = sizes.at(name);
+    const scratch_folder s;
+    const std::string header = (s.path / "plan.hpp").string();
+    std::ostringstream errors, text;
+    CHECK(write_plans(line, {.header = header, .page = ""}, errors, false) == 0);
+    CHECK(errors.str() == "");
+    text << std::ifstream(header).rdbuf();
+    CHECK(text.str().find(fmt::format("#include <rankc/models/{}.hpp>\n", family.name)) != std::string::npos);
+    CHECK(text.str().find(fmt::format(".model = models::{}{{.layers = 2, .hidden = 64, ", family.name)) !=
+          std::string::npos);
+    line["model"]["patch"] = 16;
+    CHECK(write_plans(line, {.header = header, .page = ""}, errors, false) == 1);
+  }
 }
 
 TEST_CASE("a search answers with the plans that it ranks") {
@@ -340,8 +365,10 @@ TEST_CASE("lines that ask nothing are refused") {
   CHECK(refused(line) == test::said{8030, {"hidden"}});
   line["model"] = {{"family", "vision_transformer"}, {"layers", 4}, {"patch", 16}, {"classes", 4}};
   CHECK(refused(line) ==
-        test::said{8041,
-                   {"family", "\"vision_transformer\"", "gpt2, llama, qwen2, qwen3, qwen3_moe, mixtral"}});
+        test::said{
+            8041,
+            {"family", "\"vision_transformer\"",
+             "gpt2, llama, qwen2, qwen3, qwen3_moe, mixtral, olmo2, mistral, smollm3, phi3, glm4, gemma3"}});
   CHECK(search(line)["diagnostics"].size() == 1);
   line = line_of(8, 32);
   line["cluster"] = {{"gpu", "h200"}, {"memory_gb", 0}};

@@ -9,7 +9,10 @@
 #include <sstream>
 
 #include "answers.hpp"
+#include "check.hpp"
+#include "dims.hpp"
 #include "portfolio.hpp"
+#include "search.hpp"
 #include "token.hpp"
 
 namespace rankc::tool {
@@ -252,10 +255,20 @@ TEST_CASE("every line has an answer, in order") {
   std::vector<json> read;
   for (std::string line; std::getline(answers, line);) read.push_back(json::parse(line));
   REQUIRE(read.size() == 7);
-  for (int i : {1, 2, 4}) CHECK(sentences(read[i]) == "RC8045");
+  for (int i : {1, 2, 4}) CHECK(sentences(read[i]) == "RC6596");
   CHECK(sentences(read[3]) == "RC8046");
   CHECK(read[5]["compute"] == json::parse(R"([["0F0", "0B0"]])"));
   CHECK(read[6]["compute"] == json::parse(R"([["0F0", "0F1", "0B0", "0B1"]])"));
+}
+
+TEST_CASE("a line that is nested deeply, or gives a key twice, is refused by every command") {
+  const std::string deep(200'000, '['), shallow = deep.substr(0, 40);
+  const answerer all[]{answer_schedule, answer_check, answer_dims, answer_search};
+  for (const answerer& answer_one : all) {
+    for (const std::string& nested : {deep, shallow})
+      CHECK(sentences(json::parse(answer_line("{\"pp\": " + nested, answer_one))) == "RC6592");
+    CHECK(sentences(json::parse(answer_line("{\"pp\": 2, \"pp\": 4}", answer_one))) == "RC6594");
+  }
 }
 
 TEST_CASE("a line that is too long is refused, and the lines behind it are not read") {

@@ -44,7 +44,7 @@ constexpr totals figures_of(int pp, int microbatches) {
   if (!out.empty()) return {};
   return total(t, costs{});
 }
-// Compilers make these tables, too, with a part that is stretched for many microbatches.
+// The same tables at compile time. For many microbatches their steady state is repeated.
 static_assert(figures_of<schedules::zero_bubble_1p>(2, 4).makespan == 13, "the lower bound");
 static_assert(figures_of<schedules::zero_bubble_2p>(3, 16).makespan == 50, "the lower bound");
 static_assert(figures_of<schedules::zero_bubble_v_greedy>(2, 17).makespan == 103, "the lower bound");
@@ -138,11 +138,11 @@ TEST_CASE("a stretched schedule is the one that many microbatches would have bee
     const action_table all = list_schedule(load, place(load, like), {});
     load.microbatches = 2 * pp + 4;
     const action_table few = list_schedule(load, place(load, like), {});
-    CHECK(stretch(few, time(few, {}).begin, 8 * pp + 20).actions == all.actions);
+    CHECK(repeat_steady_state(few, time(few, {}).begin, 8 * pp + 20).actions == all.actions);
   }
   const action_table gpipe = collect(schedules::gpipe{8}, 4);
-  CHECK(
-      stretch(gpipe, time(gpipe, {}).begin, 16).actions.empty());  // nothing repeats: all forwards come first
+  CHECK(repeat_steady_state(gpipe, time(gpipe, {}).begin, 16)
+            .actions.empty());  // nothing repeats: all forwards come first
 }
 
 TEST_CASE("makespan and peak are no worse than Sea AI Lab's") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // RC260: losses that are means over a rank's own tokens. RC268, RC271: losses that count ignored labels.
-// RC272, RC273: losses without the weights of labels.
+// RC272, RC273: losses without the weights of labels. RC210: masks of padding.
 #include "reject.hpp"
 
 inline constexpr bool faulty = fault(true, false);
@@ -191,3 +191,22 @@ inline constexpr auto weights_unread = weighing(ending_in<unlabeled_head>{});
 //        cross_entropy(logits, c), give a loss of your own token_weights(c) and label_count(c), or leave out
 //        token_weights
 static_assert(valid<weights_unread>);
+
+/// Logits without the padding of a vocabulary. Each fault keeps more columns than there are, or none.
+template <int Kept>
+struct padded_head {
+  static constexpr std::string_view name = "mine";
+  constexpr value forward(trace& t, value x, const layer_context& c) const {
+    const value logits = linear(enter_tp(x, c), t.parameter("out", {dim{"vocab", 64}, dim{"hidden", 32}},
+                                                            {{axis::tp, "vocab"}}, initial::ones));
+    const value masked = mask_padding(logits, faulty ? Kept : 60);
+    return cross_entropy(masked, c);
+  }
+};
+inline constexpr auto more_columns_kept = planned(ending_in<padded_head<65>>{}, {.world = 2, .tp = 2}, 1);
+// error: RC210: loss.cpp:202: mask_padding: it keeps 65 columns of 64; expected 1 to 64
+static_assert(valid<more_columns_kept>);
+
+inline constexpr auto no_columns_kept = planned(ending_in<padded_head<0>>{}, {.world = 2, .tp = 2}, 1);
+// error: RC210: loss.cpp:202: mask_padding: it keeps 0 columns of 64; expected 1 to 64
+static_assert(valid<no_columns_kept>);

@@ -4,6 +4,7 @@
 // adapted or trained.
 #include "reject.hpp"
 
+#include <rankc/models/glm4.hpp>
 #include <rankc/schedules/looped_bfs.hpp>
 
 #include <limits>
@@ -119,20 +120,49 @@ static_assert(valid<rc251_faster>);
 
 inline constexpr auto rc251_no_rule =
     slowed({.by = fault(rope_scaling::none, rope_scaling::linear), .factor = 8});
-// error: RC251: rope_scaling has factor=8 and no rule; say .by = rope_scaling::linear or rope_scaling::llama3
+// error: RC251: rope_scaling has factor=8 and no rule; say .by = rope_scaling::linear, llama3 or yarn
 static_assert(valid<rc251_no_rule>);
 
 inline constexpr auto rc251_bounds_that_meet = slowed(
     {.by = rope_scaling::llama3, .factor = 8, .low_freq_factor = fault(4.0, 1.0), .high_freq_factor = 4});
 // error: RC251: rope_scaling has low_freq_factor=4 and high_freq_factor=4; rotations below the first, in
 //        turns over original_positions, are slowed, and those above the second are not: 0 < the first < the
-//        second, as 1 and 4
+//        second, as 1 and 4, or 1 and 32 for yarn
 static_assert(valid<rc251_bounds_that_meet>);
 
 inline constexpr auto rc251_no_positions =
     slowed({.by = rope_scaling::llama3, .factor = 8, .original_positions = fault(0, 8192)});
 // error: RC251: rope_scaling.original_positions=0; a model was trained on at least 1
 static_assert(valid<rc251_no_positions>);
+
+constexpr auto turned(double share, double theta) {
+  return plan{.model = models::glm4{.layers = 1,
+                                    .hidden = 16,
+                                    .heads = 2,
+                                    .kv_heads = 2,
+                                    .ffn = 8,
+                                    .vocab = 8,
+                                    .theta = theta,
+                                    .rope_scaling = {.by = rope_scaling::yarn, .factor = 2},
+                                    .rotary_share = share},
+              .schedule = one_microbatch,
+              .recipe = recipe,
+              .cluster = clusters::cpu};
+}
+inline constexpr auto rc251_odd_share = turned(fault(0.375, 0.5), 10000);
+// error: RC251: rope_scaling.share=0.375 of heads of 8 elements is 3 elements; an even number of them turns,
+//        from 2 to 8: 0.5 and 1 are usual
+static_assert(valid<rc251_odd_share>);
+
+inline constexpr auto rc251_yarn_of_one = turned(0.5, fault(1.0, 10000.0));
+// error: RC251: rope_scaling.by=yarn with theta=1, with which all pairs turn alike; yarn takes a theta above
+//        1, as 1e4
+static_assert(valid<rc251_yarn_of_one>);
+
+inline constexpr auto rc251_share_of_llama = slowed({.share = fault(0.5, 1.0)});
+// error: RC251: rope_scaling.share=0.5 of models::llama, which has no such field in its files: share=1, or
+//        models::glm4 or models::phi3, which have a rotary_share
+static_assert(valid<rc251_share_of_llama>);
 
 inline constexpr plan rc250_norms_that_divide_by_zero{
     .model =

@@ -104,7 +104,8 @@ TEST_CASE("sequence parallelism leaves the gradients of (2 L + 1) h norm weights
   };
   CHECK(to_sum(llama(true)) == (2 * layers + 1) * hidden);
   CHECK(to_sum(llama(false)) == 0);
-  // GPT-2's norms have a shift, too. The biases after a reduction and the 16 positions are added to shards.
+  // GPT-2's norms also have a shift. The biases after a reduction, and the embeddings of the 16 positions,
+  // are added to shards of the tokens.
   CHECK(to_sum(gpt2(true)) == 2 * (2 * layers + 1) * hidden + 2 * layers * hidden + 16 * hidden);
   CHECK(to_sum(gpt2(false)) == 0);
 }

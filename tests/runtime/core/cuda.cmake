@@ -49,6 +49,7 @@ rankc_cuda_test(runtime_cuda_kernels 1
   runtime/core/cuda/communication/parts_test.cpp
   runtime/core/cuda/elementwise/rope_test.cpp
   runtime/core/cuda/elementwise/optimizer_rounding_test.cpp
+  runtime/core/cuda/loss/padding_test.cpp
   runtime/core/cuda/loss/softmax_test.cpp
   runtime/core/cuda/linear/linear_tuning_test.cpp)
 rankc_cuda_test(runtime_cuda_grouped 1 runtime/core/cuda/experts/grouped_test.cpp)

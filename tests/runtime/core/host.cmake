@@ -9,7 +9,7 @@ add_executable(rankc_runtime_host_test
   runtime/core/host/linear_test.cpp runtime/core/host/norm_test.cpp runtime/core/host/openblas_core_test.cpp
   runtime/core/host/optimizer_test.cpp
   runtime/core/host/parts_test.cpp runtime/core/host/retrace_test.cpp runtime/core/host/optimizer_rounding_test.cpp runtime/core/host/router_test.cpp
-  runtime/core/host/sinks_test.cpp runtime/core/host/softmax_test.cpp)
+  runtime/core/host/padding_test.cpp runtime/core/host/sinks_test.cpp runtime/core/host/softmax_test.cpp)
 target_link_libraries(rankc_runtime_host_test PRIVATE rankc_runtime_host rankc_test_host_main nlohmann_json::nlohmann_json)
 target_compile_definitions(rankc_runtime_host_test PRIVATE RANKC_TEST_ORACLES="${CMAKE_CURRENT_SOURCE_DIR}/oracles")
 add_test(NAME runtime_host COMMAND rankc_runtime_host_test)

@@ -13,22 +13,22 @@ using namespace rankc::runtime;
 
 TEST_CASE("a position has the last name that was stored, up to 15 letters of it") {
   progress_words words;
-  CHECK(standing_of(words).action.empty());
+  CHECK(position_of(words).action.empty());
   words.name("1B3");
-  CHECK(standing_of(words).action == "1B3");
+  CHECK(position_of(words).action == "1B3");
   words.name("a name of more letters");
-  CHECK(standing_of(words).action == "a name of more ");
+  CHECK(position_of(words).action == "a name of more ");
   words.begin_step(4);
-  CHECK(standing_of(words).text() == "in step 4, op 0");
+  CHECK(position_of(words).text() == "in step 4, op 0");
 }
 
 TEST_CASE("a position changes with each name") {
   progress_words words;
   words.name("0F0");
-  const standing before = standing_of(words);
-  CHECK(standing_of(words).moved == before.moved);
+  const rank_position before = position_of(words);
+  CHECK(position_of(words).moved == before.moved);
   words.name("0F0");
-  CHECK(standing_of(words).moved != before.moved);
+  CHECK(position_of(words).moved != before.moved);
 }
 
 TEST_CASE("a name is read whole while another thread stores names") {
@@ -41,7 +41,7 @@ TEST_CASE("a name is read whole while another thread stores names") {
   });
   std::string broken;
   for (int reads = 0; reads < 5'000'000 && broken.empty(); ++reads)
-    if (const std::string read = standing_of(words).action; read != names[0] && read != names[1])
+    if (const std::string read = position_of(words).action; read != names[0] && read != names[1])
       broken = read;
   over = true;
   writer.join();

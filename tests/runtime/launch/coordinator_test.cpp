@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <new>
 
 namespace control_test {
 
@@ -296,13 +297,44 @@ TEST_CASE(
     const auto m = j.join(r, {.too_late = [&](const root_cause& c) { ended = c.text; }});
     m->on_look([&] {
       ++asked;
-      return standing{};
+      return rank_position{};
     });
     std::this_thread::sleep_for(scaled(1.7));
   });
   CHECK(ended == "rank 0: broken");
   CHECK(asked >= 2);
   CHECK(thrown[0] == nothing);
+}
+
+TEST_CASE("an exception in a thread of the control plane is a failure of the job") {
+  job j(2);
+  std::vector<std::unique_ptr<member>> members(2);
+  together(2, [&](int r) { members[static_cast<std::size_t>(r)] = j.join(r); });
+  members[1]->on_look([]() -> standing { throw std::bad_alloc(); });
+  CHECK(said_in(refusal_of([&] { members[1]->gather("ids", ""); }), 6321).arguments.at(0) == "1");
+  CHECK(said_in(refusal_of([&] { members[0]->gather("more", ""); }), 5327).id == 5327);
+}
+
+TEST_CASE("an exception in the coordinator's thread ends all ranks") {
+  int told = 0;
+  coordinator middle(listen_at("127.0.0.1", 0, false, in(1)).sockets, 2, key_of_test, short_limits,
+                     [&](const std::string& line) {
+                       if (++told == 1) throw std::bad_alloc();
+                       CHECK(said_in(line) == said{6320, {"std::bad_alloc"}});
+                     });
+  std::vector<std::unique_ptr<member>> members(2);
+  together(2, [&](int r) {
+    members[static_cast<std::size_t>(r)] = std::make_unique<member>(
+        rank_of(r, 2),
+        member::settings{
+            .host = "127.0.0.1", .port = middle.port(), .job = key_of_test, .times = short_limits});
+  });
+  const socket_handle stranger = connect_to("127.0.0.1", middle.port(), in(1), {});
+  send_all(stranger, "GET / HTTP/1.1\r\n\r\n", in(1));
+  for (const auto& m : members)
+    CHECK(said_in(refusal_of([&] { m->leave(); }), 5328).arguments.at(0).starts_with("rank 0 at "));
+  members.clear();
+  CHECK(told == 2);
 }
 
 TEST_CASE("ranks that are told to stop at different moments all stop after the same step") {

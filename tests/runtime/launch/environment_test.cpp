@@ -130,6 +130,7 @@ TEST_CASE("of two launchers' variables the inner one's count, and where they dif
   CHECK(said_in(place->warning) ==
         said{5314,
              {"torchrun", "RANK", "2", "WORLD_SIZE", "4", "SLURM_PROCID", "1", "SLURM_STEP_NUM_TASKS", "2"}});
+  CHECK(said_in(read(without(both, "SLURM_PROCID"))->warning).arguments.at(6) == "not set");
   values pmi2 = srun;  // by srun --mpi=pmi2
   for (const auto& [name, value] : mpich) pmi2[name] = value;
   CHECK(read(pmi2)->family == std::string("Slurm"));
@@ -147,6 +148,7 @@ TEST_CASE("of two launchers' variables the inner one's count, and where they dif
   CHECK(read(ours)->family == std::string("rankc"));
   CHECK(read(ours)->port == 4567);  // not torchrun's port offset: its agent is not here
   CHECK(read(ours)->listens_on == 5);
+  CHECK(read(ours)->warning.empty());
 }
 
 TEST_CASE("jobs of one machine are told apart, and so are attempts of one job") {
@@ -277,6 +279,8 @@ TEST_CASE("one process alone is a rank where rankc's own launcher has started it
   CHECK(place->world == 1);
   CHECK(place->port == 4000);
   CHECK_FALSE(read({{"RANK", "0"}, {"WORLD_SIZE", "1"}, {"LOCAL_RANK", "0"}}).has_value());
+  CHECK_FALSE(is_spawned(reading(own)));
+  CHECK(is_spawned(reading(changed(own, "RANKC_SPAWNED", "1"))));
 }
 
 }  // namespace environment_test

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals x moments x launches. Each run ends in time with an exit code of runtime/launch/README.md, leaves
+// Signals x moments x launches. Each run ends in time with an exit code of runtime/exit_codes.md, leaves
 // no process, and has saved a complete checkpoint if training had begun. RANKC_TEST_EVERY=N selects each N-th
 // run.
 #include "program_runs.hpp"

@@ -155,18 +155,21 @@ TEST_CASE("starts: without a secret a note says what the job is known by; other 
 TEST_CASE("starts: --launch wins over variables of a launcher, and names them") {
   const scratch files;
   const std::string half = "WORLD_SIZE=2 RANK=0 ", whole = half + "LOCAL_RANK=0 MASTER_ADDR=no.such.host ",
-                    mpi = "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 ", train = " train --steps 1";
+                    mpi = "OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_RANK=1 ",
+                    own = "RANKC_WORLD=2 RANKC_RANK=1 RANKC_LISTENS_ON=99 ", train = " train --steps 1";
   const auto note = [&](const std::string& variables, const std::string& way) {
     const outcome started = run(files, variables + program + train + " --launch " + way);
     CAPTURE(started.err);
     CHECK(started.code == 0);
     CHECK(started.out.find("weights: ") != std::string::npos);
+    CHECK(std::count(started.err.begin(), started.err.end(), '\n') == 1);
     return said_in(started.err);
   };
   CHECK(note(half, "threads") == said{5372, {"threads", "RANK", "0", "WORLD_SIZE", "2", "torchrun"}});
   CHECK(note(whole, "processes") == said{5372, {"processes", "RANK", "0", "WORLD_SIZE", "2", "torchrun"}});
   CHECK(note(mpi, "processes") ==
         said{5372, {"processes", "OMPI_COMM_WORLD_RANK", "1", "OMPI_COMM_WORLD_SIZE", "2", "Open MPI"}});
+  CHECK(note(own, "processes") == said{5372, {"processes", "RANKC_RANK", "1", "RANKC_WORLD", "2", "rankc"}});
   const outcome by_variables = run(files, half + program + train);
   CHECK(by_variables.code == 2);
   CHECK(said_in(by_variables.err) == said{5311, {"WORLD_SIZE", "LOCAL_RANK", "WORLD_SIZE"}});
@@ -212,6 +215,20 @@ TEST_CASE("starts: a run that may not have its memory ends with one line, and do
   }
   CHECK(std::ranges::includes(std::set{5025, 5026, 6098}, causes));
   CHECK(causes.contains(5025));
+}
+
+TEST_CASE("starts: ranks as processes that may not have their memory end with sentences" *
+          doctest::skip(is_sanitized)) {
+  const scratch files;
+  for (const char* kib : {"60000", "80000", "90000", "100000", "110000", "130000", "150000"}) {
+    CAPTURE(kib);
+    const outcome limited = run(files, std::string("ulimit -v ") + kib + "\ntimeout -s KILL 30 " + program +
+                                           " train --steps 1 --launch processes");
+    CAPTURE(limited.err);
+    CHECK((limited.code == 70 || limited.code == 75));
+    CHECK(said_in(limited.err).id != 0);
+    CHECK(limited.err.find("terminate called") == std::string::npos);
+  }
 }
 
 TEST_CASE("starts: with 32 cores and limited memory OpenBLAS starts the threads that the limit allows" *

@@ -15,8 +15,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-standing at(std::int64_t step, std::uint64_t calls, const char* action) {
-  standing s;
+rank_position at(std::int64_t step, std::uint64_t calls, const char* action) {
+  rank_position s;
   s.step = step;
   s.calls = calls;
   s.action = action;
@@ -25,7 +25,8 @@ standing at(std::int64_t step, std::uint64_t calls, const char* action) {
   return s;
 }
 
-standing waiting(standing s, std::vector<int> with, int communicator = 0, std::uint64_t number = 0) {
+rank_position waiting(rank_position s, std::vector<int> with, int communicator = 0,
+                      std::uint64_t number = 0) {
   s.waits = true;
   s.awaited = "send \"F0\" (message 1, 8 bytes) on to_next";
   s.with = std::move(with);
@@ -39,7 +40,7 @@ struct job {
   const deadline start = std::chrono::steady_clock::now();
   watch w{limits{.step = 2s}, [](int rank) { return "rank " + std::to_string(rank); }};
   /// The verdict after all ranks have reported the same at 0 s, 1 s, ... 3 s.
-  std::string told(const std::vector<standing>& all) {
+  std::string told(const std::vector<rank_position>& all) {
     for (int second = 0; second <= 3; ++second)
       for (std::size_t r = 0; r < all.size(); ++r)
         w.hear(static_cast<int>(r), all[r], start + std::chrono::seconds(second));
@@ -67,7 +68,7 @@ TEST_CASE("the root is who does not wait, and who waits for it is said") {
 }
 
 TEST_CASE("where all wait, what was lost is named, else who has got least far") {
-  standing done = waiting(at(3, 9, "0B1"), {0}, 1);
+  rank_position done = waiting(at(3, 9, "0B1"), {0}, 1);
   done.carried = {{0, 5}, {1, 0}};
   const std::string awaited = "send \"F0\" (message 1, 8 bytes) on to_next";
   const std::string lost = job().told({waiting(at(3, 7, "0F1"), {1}, 0, 4), done});
@@ -92,11 +93,11 @@ TEST_CASE("where ranks wait for each other in a circle, all of them are named") 
 TEST_CASE(
     "nobody is blamed between steps, while a rank gets on, while one is silent, or for the coordinator's own "
     "absence") {
-  standing idle = at(3, 9, "");
+  rank_position idle = at(3, 9, "");
   idle.in_step = false;
   CHECK(job().told({idle, idle}) == "");
   CHECK(job().told({idle, waiting(at(4, 1, "x"), {0})}) == "");  // a rank may take long to save
-  const std::vector<standing> stuck{waiting(at(3, 9, "x"), {1}), at(3, 7, "y")};
+  const std::vector<rank_position> stuck{waiting(at(3, 9, "x"), {1}), at(3, 7, "y")};
   job moving;
   CHECK(moving.told(stuck) != "");
   moving.w.hear(1, at(3, 8, "y"), moving.start + 3s);
@@ -117,17 +118,17 @@ TEST_CASE(
 TEST_CASE("an install may take as long as an exchange, and does not count as a step") {
   const deadline start = std::chrono::steady_clock::now();
   const auto installing = [](const char* phase) {
-    standing s = at(0, 0, phase);
+    rank_position s = at(0, 0, phase);
     s.moved.push_back(static_cast<std::uint64_t>(phase[0]));
     return s;
   };
   watch w{limits{.exchange = 40s, .step = 2s}, [](int rank) { return "rank " + std::to_string(rank); }};
-  const auto hear = [&](standing zero, standing one, std::chrono::seconds passed) {
+  const auto hear = [&](rank_position zero, rank_position one, std::chrono::seconds passed) {
     w.hear(0, std::move(zero), start + passed);
     w.hear(1, std::move(one), start + passed);
     return w.judge(start + passed);
   };
-  const standing waits = waiting(installing("together"), {1});
+  const rank_position waits = waiting(installing("together"), {1});
   CHECK_FALSE(hear(installing("alone"), installing("alone"), 0s));
   CHECK_FALSE(hear(waits, installing("together"), 30s));
   CHECK_FALSE(hear(waits, installing("together"), 69s));
@@ -154,7 +155,8 @@ TEST_CASE(
     "an op may take 20 times as long as the longest before, 30 s at least, and in the first step as long as "
     "an exchange") {
   const deadline start = std::chrono::steady_clock::now();
-  const auto found_after = [&](watch& w, const standing& last, deadline then, std::chrono::seconds passed) {
+  const auto found_after = [&](watch& w, const rank_position& last, deadline then,
+                               std::chrono::seconds passed) {
     w.hear(0, last, then + passed);
     return w.judge(then + passed).has_value();
   };
@@ -172,7 +174,7 @@ TEST_CASE(
 
   watch quick{limits{}, [](int rank) { return "rank " + std::to_string(rank); }};
   quick.hear(0, at(1, 1, "0F0"), start);
-  standing saved = at(1, 9, "");
+  rank_position saved = at(1, 9, "");
   saved.in_step = false;
   quick.hear(0, saved, start + 1s);
   quick.hear(0, at(2, 1, "0F0"), start + 50s);  // the time between steps belongs to a save

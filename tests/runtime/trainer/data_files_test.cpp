@@ -93,6 +93,17 @@ TEST_CASE("a link to nothing with the name of a mask or an index is refused") {
   }
 }
 
+TEST_CASE("names may be as long as the file system allows, and lists of sources longer") {
+  const linked_folders of;
+  const std::string name = std::string(251, 'n') + ".bin";  // .mask makes it longer than 255
+  counting(of.files, "data/" + name, 0, 10);
+  CHECK(token_stream(of.data + "/" + name, 500).size() == 10);
+  CHECK(token_stream(of.data, 500).size() == 10);
+  std::string list = "arith:1:0.5";
+  for (int i = 1; i < 40; ++i) list += ",arith:1:0.5";
+  CHECK(parse_data_spec(list).sources.size() == 40);
+}
+
 TEST_CASE("a pattern leaves out the masks and indexes of its token files") {
   const linked_folders of;
   counting(of.files, "data/a.bin", 0, 10);
@@ -101,6 +112,32 @@ TEST_CASE("a pattern leaves out the masks and indexes of its token files") {
   CHECK(token_stream(of.data + "/*", 500).size() == 13);
   CHECK(token_stream(of.data + "/*", 500).labels() == 9);
   CHECK(rankc::test::exit_of([&] { token_stream(of.data + "/*.mask", 500); }).code == 1);
+}
+
+TEST_CASE("other files that a run writes into its data folder are not data either") {
+  const linked_folders of;
+  of.files.write("data/t.txt", std::string(2000, 'a'));
+  of.files.write("data/own.jsonl", "{\"step\": 1, \"text\": \"of a walk\"}\n");
+  const fake_program program(1, 1, 1);
+  const std::string save = of.files.path("s"), metrics = of.data + "/m.jsonl",
+                    trace = of.data + "/trace.json";
+  const std::vector<std::string> outputs{"--metrics", metrics, "--trace",       trace,
+                                         "--save",    save,    "--tensorboard", of.data + "/curves"};
+  const auto train = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "train");
+    words.insert(words.end(), outputs.begin(), outputs.end());
+    const outcome done = run(program, words);
+    CHECK_MESSAGE(done.code == 0, done.err);
+  };
+  train({"--steps", "2", "--data", of.data});
+  REQUIRE(run(program, {"export", "--load", save, "--out", of.data + "/model"}).code == 0);
+  of.files.write("data/model/config.json", "{}");
+  train({"--steps", "4", "--load", save});
+  std::vector<std::string> read = of.read();
+  std::erase_if(read, [](const std::string& name) { return name.starts_with("curves/"); });  // binary
+  CHECK(read == std::vector<std::string>{"own.jsonl", "t.txt"});
+  CHECK(of.skipped() ==
+        std::vector<std::string>{"m.jsonl (metrics)", "model (a model)", "trace.json (a trace)"});
 }
 
 TEST_CASE("checkpoints inside a data folder are not data") {

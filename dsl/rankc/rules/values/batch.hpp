@@ -8,13 +8,13 @@ namespace rankc {
 namespace detail {
 
 /// Sequences of a microbatch on all ranks, rounded down.
-constexpr long long sequences(const batch_sizes& b) { return b.global_batch / known(b.microbatches); }
+constexpr long long sequences(const batch_sizes& b) { return b.global_batch / at_least_one(b.microbatches); }
 
 constexpr bool cuts(const setting& s) {
   const batch_sizes& b = s.batch;
   if (b.global_batch < 1) return true;
   const long long ranks = batch_ranks(s.dims);
-  return b.global_batch % known(b.microbatches) == 0 && sequences(b) % ranks == 0 &&
+  return b.global_batch % at_least_one(b.microbatches) == 0 && sequences(b) % ranks == 0 &&
          (b.microbatch <= 0 || sequences(b) / ranks == b.microbatch);
 }
 

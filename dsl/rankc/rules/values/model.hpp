@@ -13,8 +13,8 @@ namespace rankc {
 /// The length of a sequence must be a multiple of this. A ring rank in zig-zag order has two parts of a
 /// sequence, and sequence parallelism shards each over the region axis.
 constexpr long long sequence_divisor(const parallel_dims& d, bool zig_zag) {
-  const int of_region = token_shards(d), cp = detail::known(d.cp);
-  const bool two_parts = zig_zag && cp > detail::known(d.ulysses);
+  const int of_region = token_shards(d), cp = detail::at_least_one(d.cp);
+  const bool two_parts = zig_zag && cp > detail::at_least_one(d.ulysses);
   return static_cast<long long>(cp) * (two_parts ? std::lcm(2, of_region) : of_region);
 }
 
@@ -30,7 +30,7 @@ consteval list_of<named_degree> list_head_degrees() {
 inline constexpr list_of<named_degree> head_degrees = list_head_degrees();
 constexpr long long head_ways(const setting& s) {
   long long ways = 1;
-  for (const named_degree& a : head_degrees) ways *= known(s.dims.*a.degree);
+  for (const named_degree& a : head_degrees) ways *= at_least_one(s.dims.*a.degree);
   return ways;
 }
 constexpr bool divides(long long ways, int size) { return size <= 0 || size % ways == 0; }
@@ -44,14 +44,14 @@ constexpr sentence& put_shards(sentence& t, std::string_view size, int value, st
 constexpr sentence head_axes(const setting& s) {
   sentence names;
   for (const named_degree& a : head_degrees)
-    if (known(s.dims.*a.degree) > 1) names << (names.empty() ? "" : " * ") << a.name;
+    if (at_least_one(s.dims.*a.degree) > 1) names << (names.empty() ? "" : " * ") << a.name;
   return names;
 }
 constexpr void vary_head_axes(search& a) {
   for (const named_degree& each : head_degrees) a.vary(each.degree);
 }
 constexpr axis ffn_axis(const setting& s) { return s.model.experts > 0 ? expert_region_axis : region_axis; }
-constexpr int ffn_ways(const setting& s) { return known(ranks_along(s.dims, ffn_axis(s))); }
+constexpr int ffn_ways(const setting& s) { return at_least_one(ranks_along(s.dims, ffn_axis(s))); }
 /// True if a head has hidden / heads elements.
 constexpr bool divides_into_heads(const model_sizes& m) {
   return m.hidden > 0 && m.heads > 0 && m.head_dim == 0;
@@ -133,11 +133,11 @@ inline constexpr rule model_rules[]{
        if (grown > 0) a.found().next() << "vocab=" << grown << " with vocab_used=" << used;
      }},
     // RC208
-    {208, [](const setting& s) { return s.model.experts > 0 || known(s.dims.ep) == 1; },
+    {208, [](const setting& s) { return s.model.experts > 0 || at_least_one(s.dims.ep) == 1; },
      [](sentence& t, const setting& s) { t << "ep=" << s.dims.ep << ", but the model has no experts"; },
      [](search& a) { a.vary(&parallel_dims::ep).vary(&model_sizes::experts); }},
     // RC209
-    {209, [](const setting& s) { return divides(known(s.dims.ep), s.model.experts); },
+    {209, [](const setting& s) { return divides(at_least_one(s.dims.ep), s.model.experts); },
      [](sentence& t, const setting& s) { put_shards(t, "experts", s.model.experts, "ep", s.dims.ep); },
      [](search& a) { a.vary(&parallel_dims::ep).vary(&model_sizes::experts); }},
     // RC215
@@ -149,9 +149,9 @@ inline constexpr rule model_rules[]{
     // RC216
     {216, [](const setting& s) { return divides(sequence_divisor(s.dims, s.zig_zag), s.model.seq); },
      [](sentence& t, const setting& s) {
-       const bool rings = s.zig_zag && known(s.dims.cp) > known(s.dims.ulysses);
+       const bool rings = s.zig_zag && at_least_one(s.dims.cp) > at_least_one(s.dims.ulysses);
        t << "seq=" << s.model.seq << " does not divide by " << sequence_divisor(s.dims, s.zig_zag) << " = cp("
-         << known(s.dims.cp) << ")";
+         << at_least_one(s.dims.cp) << ")";
        if (s.dims.sequence_parallel)
          t << (rings ? " * lcm(2, " : " * ") << name(region_axis) << "(" << region_ranks(s.dims)
            << (rings ? "))" : ")");
@@ -159,7 +159,7 @@ inline constexpr rule model_rules[]{
      },
      [](search& a) { a.vary(&parallel_dims::cp).vary(row(region_axis).degree).vary(&model_sizes::seq); }},
     // RC219
-    {219, [](const setting& s) { return !s.model.tied_embeddings || known(s.dims.pp) == 1; },
+    {219, [](const setting& s) { return !s.model.tied_embeddings || at_least_one(s.dims.pp) == 1; },
      [](sentence& t, const setting& s) {
        t << "tied embeddings with pp=" << s.dims.pp << ": the first and the last stage both hold the table ";
        if (s.model.vocab > 0 && s.model.hidden > 0)
@@ -212,22 +212,35 @@ constexpr void check_theta(report& out, double theta) {
                      << "; the base of rotary positions is finite and at least 1: 1e4 and 5e5 are usual";
 }
 
-/// RC251: the scaling of rotary positions.
-constexpr void check_rope_scaling(report& out, const rope_scaling& s) {
+/// RC251: the elements of a head that turn are pairs, at least one. A head of 0 elements is not known.
+constexpr void check_rope_share(report& out, double share, int head) {
+  const double turned = share * head;
+  const bool is_even = turned >= 2 && turned <= head && 2 * static_cast<int>(turned / 2) == turned;
+  if (head > 0 && share != 1 && !is_even)
+    refuse(out, 251) << "rope_scaling.share=" << share << " of heads of " << head << " elements is " << turned
+                     << " elements; an even number of them turns, from 2 to " << head
+                     << ": 0.5 and 1 are usual";
+}
+
+/// RC251: the scaling of rotary positions of base theta.
+constexpr void check_rope_scaling(report& out, const rope_scaling& s, double theta) {
   constexpr double most = std::numeric_limits<float>::max();
   if (!(s.factor >= 1 && s.factor <= most))
     refuse(out, 251) << "rope_scaling.factor=" << s.factor
                      << "; rotary positions are slowed by a finite factor of at least 1";
   else if (s.by == rope_scaling::none && s.factor != 1)
     refuse(out, 251) << "rope_scaling has factor=" << s.factor
-                     << " and no rule; say .by = rope_scaling::linear or rope_scaling::llama3";
-  if (s.by != rope_scaling::llama3) return;
+                     << " and no rule; say .by = rope_scaling::linear, llama3 or yarn";
+  if (!s.has_bounds()) return;
   if (!(s.low_freq_factor > 0 && s.low_freq_factor < s.high_freq_factor && s.high_freq_factor <= most))
     refuse(out, 251)
         << "rope_scaling has low_freq_factor=" << s.low_freq_factor
         << " and high_freq_factor=" << s.high_freq_factor
         << "; rotations below the first, in turns over original_positions, are slowed, and those "
-           "above the second are not: 0 < the first < the second, as 1 and 4";
+           "above the second are not: 0 < the first < the second, as 1 and 4, or 1 and 32 for yarn";
+  if (s.by == rope_scaling::yarn && theta == 1)
+    refuse(out, 251) << "rope_scaling.by=yarn with theta=1, with which all pairs turn alike; yarn takes a "
+                        "theta above 1, as 1e4";
   if (s.original_positions < 1)
     refuse(out, 251) << "rope_scaling.original_positions=" << s.original_positions
                      << "; a model was trained on at least 1";

@@ -10,7 +10,7 @@ namespace rankc {
 namespace detail {
 
 constexpr long long stages_of(const setting& s) {
-  return s.stages ? s.stages : static_cast<long long>(known(s.dims.pp)) * s.stages_per_rank;
+  return s.stages ? s.stages : static_cast<long long>(at_least_one(s.dims.pp)) * s.stages_per_rank;
 }
 
 inline constexpr rule pipeline_rules[]{

@@ -16,11 +16,14 @@ namespace rankc {
 /// experts is dense.
 struct model_sizes {
   int layers = 0, hidden = 0, heads = 0, kv_heads = 0, ffn = 0, vocab = 0, experts = 0, top_k = 0, seq = 0;
-  int vocab_used = 0;  // 0: all of vocab
+  int vocab_used = 0;          // 0: all of vocab
+  bool masks_padding = false;  // the rows after vocab_used take no part in the softmax
   bool tied_embeddings = false;
   bool rotary = false;
   int head_dim = 0;  // 0: hidden / heads
 
+  /// The rows of the vocabulary that take part in the softmax; 0: all.
+  constexpr int softmax_rows() const { return masks_padding && vocab_used < vocab ? vocab_used : 0; }
   /// Elements of a head; 0 if unknown.
   constexpr int elements_of_head() const {
     if (head_dim) return head_dim;

@@ -237,7 +237,7 @@ constexpr action_table greedy(const pipeline_load& load, const action_pattern& l
       part.microbatches = few;
       std::vector<double> begins;
       const action_table shorter = list_schedule(part, place(part, like), allowed, &begins);
-      action_table t = stretch(shorter, begins, m);
+      action_table t = repeat_steady_state(shorter, begins, m);
       if (!t.actions.empty()) return t;
     }
     return list_schedule(load, place(load, like), allowed);

@@ -9,7 +9,8 @@ namespace rankc {
 /// Extends a schedule to more microbatches by repeating its steady state. `t` must run every stage's passes
 /// in the order of the microbatches and pass check_actions. `begins` are the begins of its actions.
 /// Errors: an empty table if no part repeats.
-constexpr action_table stretch(const action_table& t, const std::vector<double>& begins, int microbatches) {
+constexpr action_table repeat_steady_state(const action_table& t, const std::vector<double>& begins,
+                                           int microbatches) {
   constexpr double rounding = 1e-6;
   const int ranks = t.ranks(), m = t.microbatches, more = microbatches - m;
   const double* const begin = begins.data();

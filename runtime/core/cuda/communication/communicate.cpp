@@ -43,13 +43,13 @@ const lane_link& edge_of(const lane& on, message m, int place) {
 /// multiple of 4 bytes, which happens with bf16. Broadcasts, and sums that scale by one, do not use these
 /// kernels.
 template <class T>
-bool awkward(const T* to, const T* from, std::size_t count) {
+bool is_misaligned(const T* to, const T* from, std::size_t count) {
   const auto bits =
       reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | (count * sizeof(T));
   return bits % 4 != 0;
 }
 
-ncclRedOp_t sum_for(const lane_link& k, bool is_awkward) { return is_awkward ? k.scaled_sum : ncclSum; }
+ncclRedOp_t sum_for(const lane_link& k, bool misaligned) { return misaligned ? k.scaled_sum : ncclSum; }
 
 }  // namespace
 
@@ -121,7 +121,7 @@ void all_reduce(const lane& on, over what, message m, at data, std::size_t count
   T* values = on.at<T>(data);
   if constexpr (!std::is_same_v<T, double>)
     if (how == reduction::sum && reads_peers(on, k)) return sum_among_peers(on, *k.mapped, values, count);
-  const ncclRedOp_t op = how == reduction::max ? ncclMax : sum_for(k, awkward(values, values, count));
+  const ncclRedOp_t op = how == reduction::max ? ncclMax : sum_for(k, is_misaligned(values, values, count));
   check(on, ncclAllReduce(values, values, count, nccl_type<T>, op, k.nccl, on.stream), k.nccl,
         std::string(m.name) + ": ncclAllReduce");
 }
@@ -131,7 +131,7 @@ namespace {
 template <class T>
 void gather(const lane& on, const lane_link& k, message m, T* all, const T* own, std::size_t count) {
   const std::string call = std::string(m.name) + ": ncclAllGather";
-  if (!awkward(all, own, count)) {
+  if (!is_misaligned(all, own, count)) {
     check(on, ncclAllGather(own, all, count, nccl_type<T>, k.nccl, on.stream), k.nccl, call);
     return;
   }
@@ -186,7 +186,7 @@ void deal_out(const lane& on, const lane_link& k, message m, T* own, const T* al
   if constexpr (!std::is_same_v<T, double>)
     if (reads_peers(on, k)) return sum_of_peers(on, *k.mapped, own, all, count);
   check(on,
-        ncclReduceScatter(all, own, count, nccl_type<T>, sum_for(k, awkward(own, all, count)), k.nccl,
+        ncclReduceScatter(all, own, count, nccl_type<T>, sum_for(k, is_misaligned(own, all, count)), k.nccl,
                           on.stream),
         k.nccl, std::string(m.name) + ": ncclReduceScatter");
 }

@@ -173,8 +173,8 @@ class cuda_engine final : public engine {
     if (holds(rank_index)) cuda::write(held(rank_index), which, first, count, from);
   }
 
-  std::vector<std::pair<int, standing>> look() override {
-    std::vector<std::pair<int, standing>> all;
+  std::vector<std::pair<int, rank_position>> look() override {
+    std::vector<std::pair<int, rank_position>> all;
     for (std::size_t i = 0; context * owner : held())
       all.emplace_back(owner->of().index, places_[i++]->look());
     return all;

@@ -80,11 +80,12 @@ std::unique_ptr<linear_plan> plan_of(const lane& on, const product_shape& shape,
   plan->b = shape.transpose_b ? layout_of(on, shape.in_b, shape.n, shape.k)
                               : layout_of(on, shape.in_b, shape.k, shape.n);
   plan->d = layout_of(on, shape.out, shape.m, shape.n);
-  plan->choice = &on.of->choices->of(*on.of->machine, shape, [&](const std::optional<product_choice>& told) {
-    const bool usable =
-        told && told->algorithm && !on.of->about->deterministic && runs(on, *plan, *told->algorithm);
-    return usable ? *told : choose_algorithm(on, *plan, shape, with);
-  });
+  plan->choice =
+      &on.of->choices->of(*on.of->machine, shape, [&](const std::optional<product_choice>& cached) {
+        const bool usable = cached && cached->algorithm && !on.of->about->deterministic &&
+                            runs(on, *plan, *cached->algorithm);
+        return usable ? *cached : choose_algorithm(on, *plan, shape, with);
+      });
   return plan;
 }
 

@@ -18,11 +18,12 @@
 namespace rankc::runtime::cuda {
 namespace {
 
-constexpr float search_milliseconds = 150;  // time limit for a shape, or
-constexpr float search_runs = 60;           // runs of the fastest algorithm, if these take longer
-constexpr float batch_milliseconds = 1;     // turn of one algorithm
-constexpr std::size_t varied = 4;           // best candidates whose variants and orders are timed
-constexpr float hopeless = 1.5f;            // a candidate slower than this multiple of the best is timed once
+// The time limit for a shape: the longer of a fixed time and of this many runs of the fastest algorithm.
+constexpr float search_milliseconds = 150;
+constexpr float search_runs = 60;
+constexpr float batch_milliseconds = 1;  // turn of one algorithm
+constexpr std::size_t varied = 4;        // best candidates whose variants and orders are timed
+constexpr float too_slow = 1.5f;         // a candidate slower than this multiple of the best is timed once
 constexpr std::size_t finalists = 6;
 constexpr float close = 1.06f;   // a finalist takes at most this multiple of the best
 constexpr float equal = 1.005f;  // an algorithm is as fast up to this multiple of the best
@@ -114,7 +115,7 @@ class field {
       if (has(algorithm) || watch_.spent() > std::max(search_milliseconds, search_runs * least())) continue;
       if (!std::isfinite(watch_.time(algorithm, 1))) continue;  // loads the kernel
       float each = watch_.time(algorithm, 1);
-      if (each < hopeless * least()) each = watch_.time(algorithm, runs_in_a_batch(each));
+      if (each < too_slow * least()) each = watch_.time(algorithm, runs_in_a_batch(each));
       all_.push_back({algorithm, each, all_.size()});
       std::stable_sort(all_.begin(), all_.end(),
                        [](const candidate& a, const candidate& b) { return a.each < b.each; });
@@ -179,8 +180,8 @@ product_choice choose_algorithm(const lane& on, const linear_plan& plan, const p
   field all(watch);
   all.enter(proposed);
   if (shape.alignment >= checked_alignment) {
-    for (const candidate& c : all.best(varied, hopeless)) all.enter(other_variants(on, plan, c.algorithm));
-    for (const candidate& c : all.best(varied, hopeless)) all.enter(other_orders(on, plan, c.algorithm));
+    for (const candidate& c : all.best(varied, too_slow)) all.enter(other_variants(on, plan, c.algorithm));
+    for (const candidate& c : all.best(varied, too_slow)) all.enter(other_orders(on, plan, c.algorithm));
   }
   const auto finals = all.best(finalists, close);
   product_choice made;

@@ -115,8 +115,8 @@ const product_choice& product_choices::of(
     if (at->second.made) return at->second.choice;
     made_.wait(lock);
   }
-  const auto told = told_.find(which);
-  const auto known = told == told_.end() ? std::nullopt : std::optional(told->second);
+  const auto cached = cached_.find(which);
+  const auto known = cached == cached_.end() ? std::nullopt : std::optional(cached->second);
   lock.unlock();
   try {
     const product_choice made = tune(known);
@@ -146,7 +146,7 @@ void product_choices::take(const std::string& lines, const std::string& whence) 
                     "milliseconds, algorithm): '{}'; delete the file to rebuild it",
                     number, whence, line);
     const auto& [machine, shape, choice] = *read;
-    told_[{machine, shape}] = choice;
+    cached_[{machine, shape}] = choice;
     if (const auto known = by_key_.find({machine, shape}); known != by_key_.end())
       known->second.choice = choice;
   }
@@ -160,7 +160,7 @@ std::string product_choices::made() const {
 std::string product_choices::text() const {
   const std::lock_guard lock(mutex_);
   auto all = made_here();
-  all.insert(told_.begin(), told_.end());
+  all.insert(cached_.begin(), cached_.end());
   return lines_of(all);
 }
 

@@ -54,7 +54,7 @@ class product_choices {
   mutable std::mutex mutex_;
   std::condition_variable made_;
   std::map<key, entry> by_key_;
-  table told_;
+  table cached_;
 };
 
 /// The valid lines of a file, and a note about the others; the note is empty if all are valid.

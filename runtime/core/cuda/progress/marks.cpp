@@ -171,9 +171,9 @@ std::string name_of(const communicator& c) {
   return std::string("communicator ") + c.name + " of ranks " + ranks;
 }
 
-standing marks::look() const {
+rank_position marks::look() const {
   const std::lock_guard lock(looking_);
-  standing s = standing_of(*words_);
+  rank_position s = position_of(*words_);
   const int lanes = static_cast<int>(rank_.all_lanes.size());
   for (int lane = 0; lane < lanes; ++lane) s.moved.push_back(stored_[lane]);
   const graph* const launched = launched_;

@@ -54,7 +54,7 @@ class marks {
   /// Moves the progress words to a place where others see them.
   void store_in(progress_words& where) { words_ = &where; }
   /// The position of the rank. Any thread may call it.
-  standing look() const;
+  rank_position look() const;
   /// The actions and communications that have begun and not ended, by lane: `compute: 0B1; reduce:
   /// "gradients" (communicator dp of ranks 0 and 1)`.
   std::string under_way() const;

@@ -81,7 +81,7 @@ class embedded {
   engine* inside() noexcept { return engine_.get(); }
 
  private:
-  status told(auto&& call) noexcept;
+  status logged(auto&& call) noexcept;
   void check_tokens(std::span<const std::int32_t>) const;
   void check_starts(std::span<const std::int32_t> starts, std::span<const std::int32_t> tokens) const;
   void check_labels(std::span<const std::int32_t> labels, std::span<const std::int32_t> tokens,

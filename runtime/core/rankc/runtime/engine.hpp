@@ -250,7 +250,7 @@ class engine {
 
   /// Each rank of this process with its current position. Another thread may call it. Empty if the target
   /// does not report positions.
-  virtual std::vector<std::pair<int, standing>> look() { return {}; }
+  virtual std::vector<std::pair<int, rank_position>> look() { return {}; }
 
   /// The size of the arena that the target has allocated for a rank. It equals the plan's figure.
   /// Units: bytes.

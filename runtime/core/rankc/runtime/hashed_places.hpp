@@ -36,6 +36,7 @@ inline std::uint64_t hash_of(const hashed_tensor& t) {
   for (const double number : {t.scaling.factor, t.scaling.low_freq_factor, t.scaling.high_freq_factor})
     f.add(number);
   f.add(static_cast<std::uint64_t>(t.scaling.original_positions));
+  if (t.scaling.share != 1) f.add(t.scaling.share);
   return f.value();
 }
 

@@ -57,7 +57,7 @@ class peers {
 
   /// Sets the function that another thread calls to learn this rank's position; null: only the words are
   /// known.
-  virtual void on_look(std::function<standing()>) = 0;
+  virtual void on_look(std::function<rank_position()>) = 0;
 };
 
 }  // namespace rankc::runtime

@@ -23,7 +23,7 @@ struct placement {
   /// If ranks are processes: contributes a text under a name and returns the texts of all ranks, in rank
   /// order. All processes call it with the same names in the same order. It throws if a process has ended.
   std::function<std::vector<std::string>(const std::string& name, const std::string& mine)> exchange = {};
-  /// If ranks are processes: called after a step with the signal that has told this process to stop, or 0.
+  /// If ranks are processes: called after a step with the signal that asks this process to stop, or 0.
   /// Returns the signal from any rank, after all ranks have agreed that this step is the last. Otherwise
   /// returns 0, and the next step begins.
   std::function<int(std::int64_t step, int signal)> agreed_stop = {};

@@ -75,16 +75,16 @@ struct progress_words {
 };
 
 /// The position of a rank at one moment. `moved` changes whenever the rank makes progress.
-struct standing {
+struct rank_position {
   std::int64_t step = 0;
   std::uint64_t calls = 0;
   std::string action;
   bool in_step = false;
   bool waits = false;        // waits for other ranks
   std::string awaited;       // `all_reduce "loss" (message 3, 64 bytes, f64, sum) on reduce`
-  std::vector<int> with;     // the other ranks of that communication; empty: the coordinator knows
-  int communicator = -1;     // the communicator that carries it, and
-  std::uint64_t number = 0;  // its number among the communicator's calls
+  std::vector<int> with;     // the other ranks of that communication; empty: only the coordinator knows them
+  int communicator = -1;     // the communicator of that communication
+  std::uint64_t number = 0;  // the number of that call among the communicator's calls
   std::vector<std::pair<int, std::uint64_t>> carried;  // completed calls by communicator of this rank
   std::vector<std::uint64_t> moved;
 
@@ -94,8 +94,8 @@ struct standing {
 };
 
 /// The part of a position that `progress_words` contains.
-inline standing standing_of(const progress_words& w) {
-  standing s;
+inline rank_position position_of(const progress_words& w) {
+  rank_position s;
   s.step = w.step.load(std::memory_order_relaxed);
   s.calls = w.calls.load(std::memory_order_relaxed);
   s.in_step = w.in_step.load(std::memory_order_relaxed) != 0;
@@ -105,7 +105,7 @@ inline standing standing_of(const progress_words& w) {
   return s;
 }
 
-inline std::string standing::text() const {
+inline std::string rank_position::text() const {
   if (!in_step && step == 0) return "before the first step";
   const std::string number = std::to_string(step);
   if (!in_step) return "between steps, after step " + number + ", op " + std::to_string(calls);

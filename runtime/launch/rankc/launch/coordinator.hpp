@@ -33,6 +33,8 @@ class coordinator {
 
  private:
   class star;
+  void serve(const std::function<void(const std::string&)>& log);
+
   int port_;
   std::string address_;
   std::atomic<bool> ending_ = false;

@@ -38,6 +38,9 @@ using check_world = std::function<void(const char* name, int world)>;
 /// Errors: failure (2) for any other value. The sentence does not contain the value.
 std::string read_secret(const environment&);
 
+/// The variable that rankc's own launcher sets in each process that it starts.
+inline constexpr const char* spawned_variable = "RANKC_SPAWNED";
+
 /// Whether rankc's own launcher has started this process as a rank.
 bool is_spawned(const environment&);
 

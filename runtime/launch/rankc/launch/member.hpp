@@ -71,7 +71,7 @@ class member final : public peers {
   progress_words& words() override {
     return settings_.ends != nullptr ? settings_.ends->words(self_.rank) : words_;
   }
-  void on_look(std::function<standing()>) override;
+  void on_look(std::function<rank_position()>) override;
 
   /// Report that this rank has failed, unless that is reported already. Returns: the first failure of the
   /// job, which may be another rank's.
@@ -93,6 +93,7 @@ class member final : public peers {
     bool is_shared = false;  // all ranks receive the same verdict
   };
   void serve();
+  void serve_or_learn();
   void take(const frame&);
   void learn(root_cause);
   void act_on_failure();
@@ -120,12 +121,13 @@ class member final : public peers {
   std::optional<std::pair<std::int64_t, int>> stop_;  // the last step, and the signal that asked for it
   std::mutex telling_;                                // guards on_failure_ and on_look_, also while they run
   std::function<void(const std::string&)> on_failure_;
-  std::function<standing()> on_look_;
+  std::function<rank_position()> on_look_;
   progress_words words_;
   std::string exchange_;  // the exchange that this rank waits for
   std::optional<deadline> too_late_at_;
   std::atomic<bool> has_told_failure_ = false;
   bool is_over_ = false;  // all ranks have left
+  std::atomic<bool> has_stopped_serving_ = false;
   std::atomic<bool> ending_ = false;
   std::thread thread_;
 };

@@ -21,7 +21,7 @@ void say_error(fmt::format_string<Values...> text, Values&&... values) noexcept 
   if (line.ends_with('\n')) line.pop_back();
   write_error(error_line(line) + "\n");
 } catch (...) {
-  write_error("out of memory while an error was being told\n");
+  write_error("out of memory while an error was being printed\n");
 }
 
 /// Open /dev/null as each standard descriptor that is closed. Otherwise the next opened file would get its

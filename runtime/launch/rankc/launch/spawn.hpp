@@ -9,7 +9,7 @@ namespace rankc::runtime {
 /// when this process does. Signals that ask it to stop are passed on. If signals killed every rank that
 /// failed, each is reported. Returns: 0, or the exit code of the rank that failed: 128 + n if signal n ended
 /// it; 70 if it ended with code 0 too early, or was killed because it did not answer; 128 + n if signal n
-/// told this process to end.
+/// ended this process.
 /// Errors: failure (75) if no port or no process can be had, (2) in a process that is itself such a rank.
 int spawn_ranks(const description&, char** argv);
 

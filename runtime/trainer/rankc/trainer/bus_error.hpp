@@ -14,7 +14,7 @@ struct mapped_place {
   std::atomic<bool> is_taken{true};
   std::atomic<const char*> begin{nullptr};  // null while the entry changes
   std::size_t size = 0;
-  std::string told;  // the line that names the file
+  std::string line;  // the line that names the file
   mapped_place* next = nullptr;
 };
 

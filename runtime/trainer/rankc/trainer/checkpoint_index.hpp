@@ -14,12 +14,12 @@
 namespace rankc::runtime {
 
 /// A region of the parameters, and the prefix of its tensors' names.
-struct part {
+struct saved_region {
   region where;
   const char* prefix;
 };
 /// The regions that a program saves: weights, and the moments of its optimizer.
-std::vector<part> saved_parts(const description&);
+std::vector<saved_region> saved_regions(const description&);
 /// True if a parameter has a region.
 bool has(const global_parameter&, region);
 

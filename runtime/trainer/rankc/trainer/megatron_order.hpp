@@ -29,13 +29,13 @@ class numpy_random {
 
 /// Sample i of the dataset starts at `starts[shuffle[i]]` in the concatenation of the sequences `sequences`.
 struct megatron_order {
-  struct place {
+  struct sample_start {
     std::int32_t sequence, offset;  // an index into `sequences`, and the number of its tokens to skip
-    bool operator==(const place&) const = default;
+    bool operator==(const sample_start&) const = default;
   };
   std::int32_t epochs = 0;
   std::vector<std::int32_t> sequences;  // document_index
-  std::vector<place> starts;  // sample_index: the start of each sample, and of the one after the last
+  std::vector<sample_start> starts;  // sample_index: the start of each sample, and of the one after the last
   std::vector<std::uint32_t> shuffle;  // shuffle_index
 
   std::uint64_t samples() const { return shuffle.size(); }

@@ -4,6 +4,7 @@
 
 #include "plan.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace engine_test {
@@ -153,6 +154,38 @@ TEST_CASE("slowed rotary positions") {
       CHECK(slow ==
             doctest::Approx(plain / 8 + (1000 / length - 1) / 3 * (plain - plain / 8)).epsilon(1e-14));
   }
+}
+
+TEST_CASE("YaRN keeps the first pairs, slows the last ones, and changes linearly between") {
+  const rankc::rope_scaling s{.by = rankc::rope_scaling::yarn,
+                              .factor = 8,
+                              .low_freq_factor = 1,
+                              .high_freq_factor = 32,
+                              .original_positions = 4096};
+  // In a head of 64 elements, pair 10.47 turns 32 times in 4096 positions, and pair 22.51 once.
+  for (int j = 0; j < 32; ++j) {
+    const double plain = std::pow(10000, -2.0 * j / 64);
+    const double slowed = std::clamp((j - 10) / 13.0, 0.0, 1.0);
+    CHECK(rankc::runtime::rotary_frequency(j, 64, 10000, s) ==
+          doctest::Approx(plain * (1 - slowed) + plain / 8 * slowed).epsilon(1e-14));
+  }
+  CHECK(rankc::runtime::rotary_amplitude(s) == doctest::Approx(1.2079441541679836).epsilon(1e-15));
+}
+
+TEST_CASE("a share of a head turns as a smaller head does, and the rest stays") {
+  const rankc::rope_scaling half{.share = 0.5};
+  for (int j = 0; j < 8; ++j)
+    CHECK(rankc::runtime::rotary_frequency(j, 16, 10000, half) ==
+          (j < 4 ? rankc::runtime::rotary_frequency(j, 8, 10000, {}) : 0));
+  std::vector<double> table(2 * 3 * 4);
+  rankc::runtime::fill_angles(table.data(), {{}, 3, 8, 10000, half}, {.seq = 3});
+  for (std::size_t place = 0; place < 3; ++place)
+    for (std::size_t j = 0; j < 4; ++j) {
+      const double angle =
+          j < 2 ? static_cast<double>(place) * std::pow(10000, -0.5 * static_cast<double>(j)) : 0;
+      CHECK(table[place * 4 + j] == std::cos(angle));
+      CHECK(table[12 + place * 4 + j] == std::sin(angle));
+    }
 }
 
 TEST_CASE("a batch reaches the ranks of its dp coordinate that read it") {

@@ -269,7 +269,7 @@ struct without_memory final : peers {
   void tell_failure(int code, const std::string& text) override { told = std::to_string(code) + ": " + text; }
   void on_failure(std::function<void(const std::string&)>) override {}
   progress_words& words() override { return own; }
-  void on_look(std::function<standing()>) override {}
+  void on_look(std::function<rank_position()>) override {}
 
   progress_words own;
   std::string told;

@@ -390,6 +390,14 @@ template <class T>
 void grouped_linear_dw(const lane&, at dw, at dy, at x, at offsets, int rows, int in, int out, int segments,
                        int experts, bool accumulate);
 
+/// mask_padding keeps the logits in columns before `columns` of the whole vocabulary and sets the others to
+/// masked_logit. Its gradient sets the others to 0.
+/// Shapes: x, y (tokens, vocab): this rank's `vocab` columns from `first` on. y may be x, and dx may be dy.
+template <class T>
+void mask_padding(const lane&, at y, at x, int tokens, int vocab, int first, double columns);
+template <class T>
+void mask_padding_grad(const lane&, at dx, at dy, int tokens, int vocab, int first, double columns);
+
 /// Cross entropy over a vocabulary that may be sharded. row_max computes row maxima (then all-reduced by
 /// max). exp_sums computes sums of exponentials and the target's logit (then all-reduced by sum).
 /// cross_entropy computes the loss.

@@ -58,8 +58,8 @@ struct watched {
     step_of(owner.of());
     place.launch(0, 7);
   }
-  /// The standing after the lanes have stored these numbers.
-  standing at(std::uint32_t computes, std::uint32_t sends, std::uint32_t receives, std::uint32_t sums) {
+  /// The position after the lanes have stored these numbers.
+  rank_position at(std::uint32_t computes, std::uint32_t sends, std::uint32_t receives, std::uint32_t sums) {
     stored[compute] = computes;
     stored[to_next] = sends;
     stored[from_next] = receives;
@@ -72,10 +72,10 @@ struct watched {
 TEST_CASE("a rank computes, or waits for the communication at the end of what its lanes wait for") {
   watched w;
   CHECK(w.at(0, 0, 0, 0).text() == "in step 7, op 0");
-  const standing forward = w.at(1, 0, 1, 0);  // the receive is posted early
+  const rank_position forward = w.at(1, 0, 1, 0);  // the receive is posted early
   CHECK(forward.text() == "in step 7 at 0F0, op 1");
   CHECK_FALSE(forward.waits);
-  const standing backward = w.at(3, 1, 1, 0);
+  const rank_position backward = w.at(3, 1, 1, 0);
   CHECK(backward.text() == "in step 7 at 0B0, op 2");
   REQUIRE(backward.waits);
   CHECK(backward.awaited == "\"B0: stage 1 -> 0\" (communicator backward of ranks 1 and 0) on from_next");
@@ -87,11 +87,11 @@ TEST_CASE("a rank computes, or waits for the communication at the end of what it
 
 TEST_CASE("a collective of a lane that computes holds up its action, until it is done") {
   watched w;
-  const standing inside = w.at(7, 2, 2, 2);
+  const rank_position inside = w.at(7, 2, 2, 2);
   CHECK(inside.text() == "in step 7 at 0STEP, op 3");
   REQUIRE(inside.waits);
   CHECK(inside.awaited == "\"norm\" (communicator pp of ranks 0 and 1) on compute");
-  const standing after = w.at(8, 2, 2, 2);
+  const rank_position after = w.at(8, 2, 2, 2);
   CHECK_FALSE(after.waits);
   CHECK(after.text() == inside.text());
   CHECK(after.moved != inside.moved);
@@ -99,20 +99,20 @@ TEST_CASE("a collective of a lane that computes holds up its action, until it is
 
 TEST_CASE("what a group holds is one communication, and what is done is counted by communicator and launch") {
   watched w;
-  const auto done = [](const standing& s, int communicator) {
+  const auto done = [](const rank_position& s, int communicator) {
     for (const auto& [of, count] : s.carried)
       if (of == communicator) return static_cast<int>(count & 0xffffffff);
     return -1;
   };
   CHECK(done(w.at(5, 2, 2, 1), 3) == 0);
-  const standing s = w.at(5, 2, 1, 2);
+  const rank_position s = w.at(5, 2, 1, 2);
   CHECK(done(s, 3) == 1);
   CHECK(done(s, 0) == 1);
   CHECK(done(s, 1) == 0);
   CHECK(done(s, 2) == 0);
   w.place.finish();
   w.place.launch(0, 8);
-  const standing later = w.at(1, 0, 0, 0);
+  const rank_position later = w.at(1, 0, 0, 0);
   CHECK(done(later, 3) == 0);
   CHECK(later.carried[0].second > s.carried[0].second);
   CHECK(later.text() == "in step 8 at 0F0, op 1");
@@ -137,7 +137,7 @@ TEST_CASE("in the install a rank is in step 0, and waits for the collective that
   watched w;
   w.place.finish();
   w.place.begin_phase("all together");
-  const standing before = w.place.look();
+  const rank_position before = w.place.look();
   CHECK(before.in_step);
   CHECK(before.step == 0);
   CHECK(before.action == "all together");
@@ -148,7 +148,7 @@ TEST_CASE("in the install a rank is in step 0, and waits for the collective that
   CHECK_FALSE(w.place.look().waits);  // calls are still being enqueued
   w.place.run_enqueued();
   w.stored[to_next] = w.stored[from_next] = w.stored[reduce] = 2;
-  const standing inside = w.place.look();
+  const rank_position inside = w.place.look();
   REQUIRE(inside.waits);
   CHECK(inside.awaited == "\"norm\" (communicator pp of ranks 0 and 1) on compute");
   CHECK(inside.with == std::vector<int>{1});

@@ -255,7 +255,7 @@ TEST_CASE("an action costs its GPU a few microseconds, and is seen from outside"
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < 10; ++i) e->step(nothing);
     seconds[named] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / 10;
-    const standing s = e->look().at(0).second;
+    const rank_position s = e->look().at(0).second;
     CHECK_FALSE(s.in_step);
     CHECK(s.moved.back() == 0);  // an idle lane
     CHECK(s.action.starts_with("F"));
