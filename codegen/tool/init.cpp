@@ -72,7 +72,7 @@ int init(const fs::path& folder, std::string name, std::ostream& out, std::ostre
     errors << "error: " << codegen::sentence_of(e) << "\n";
     return codegen::exit_code_of(e);
   }
-  out << "wrote the starter project " << name << " to " << folder.string()
+  out << "wrote the starter project " << name << " to " << runtime::printable(folder.string())
       << "; its README.md says how to build it\n";
   return 0;
 }

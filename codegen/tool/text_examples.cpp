@@ -2,6 +2,7 @@
 #include "text_examples.hpp"
 
 #include <rankc/runtime/failure.hpp>
+#include <rankc/runtime/printable.hpp>
 
 #include <algorithm>
 #include <ostream>
@@ -43,8 +44,10 @@ void visit_texts(const tokens_options& o, const text_encoder& by, std::optional<
     });
     if (replaced > 0)
       note << "note: "
-           << runtime::say("RC8119: {} has {} sequences of bytes that are not UTF-8; each is read as U+FFFD",
-                           file, replaced)
+           << runtime::error_line(
+                  runtime::say("RC8119: {} has {} sequences of bytes that are not UTF-8; each is read as "
+                               "U+FFFD",
+                               file, replaced))
            << "\n";
   }
 }

@@ -7,6 +7,7 @@
 #include <llm_c_header.hpp>
 #include <rankc/runtime/output_rules.hpp>
 #include <rankc/runtime/parse.hpp>
+#include <rankc/runtime/printable.hpp>
 
 #include <algorithm>
 #include <array>
@@ -180,11 +181,18 @@ void write_tokens(const tokens_options& o, std::ostream& out, std::ostream& note
   if (o.pack > 0) packed = write_packed(o, *end, to, note, visit_all);
   else visit_all([&](const example& one) { to.append(one); });
   to.finish();
+<<<<<<< HEAD
   out << fmt::format(
              "{}: {} tokens of {} files by {}, for a plan with vocab {} or more{}{}\n", o.out.string(),
              to.tokens(), o.files.size(), by.name, by.vocab,
              writes_mask(o) ? fmt::format("; {} are labels", to.labels()) : "",
              writes_weights(o) ? fmt::format("; their weights are in {}", weights_of(o).string()) : "")
+=======
+  out << fmt::format("{}: {} tokens of {} files by {}, for a plan with vocab {} or more{}\n",
+                     runtime::printable(o.out.string()), to.tokens(), o.files.size(),
+                     runtime::printable(by.name), by.vocab,
+                     writes_mask(o) ? fmt::format("; {} are labels", to.labels()) : "")
+>>>>>>> help_h7
       << packed;
 }
 

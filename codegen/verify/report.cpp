@@ -187,7 +187,7 @@ int report(const std::filesystem::path& file, std::optional<std::uint64_t> seed,
   const std::string not_compared = check_model(read_checked(file), file, seed.value_or(random_seed()), shown);
   out << shown.str();
   if (not_compared.empty()) {
-    out << file.string() << ": every claim holds\n";
+    out << runtime::printable(file.string()) << ": every claim holds\n";
     return 0;
   }
   const std::string text = runtime::say(

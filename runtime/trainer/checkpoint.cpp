@@ -130,7 +130,11 @@ std::vector<fs::path> seen_by_all(const std::vector<fs::path>& mine, const place
 /// Opens the weights of a path: a checkpoint, a Hugging Face folder, or a file.
 std::unique_ptr<tensor_source> open_source(const description& about,
                                            const std::vector<global_parameter>& given, const fs::path& path) {
-  if (!find_checkpoints(path).empty()) return std::make_unique<piece_source>(find_checkpoint(path), true);
+  const std::vector<fs::path> checkpoints = find_checkpoints(path);
+  if (const fs::path model = find_model_file(path, 1); !checkpoints.empty() && !model.empty())
+    throw failure(1, "RC6324: {} has the model file {} and the checkpoint {}; name one of them, or move one",
+                  path, model.filename(), checkpoints.front());
+  if (!checkpoints.empty()) return std::make_unique<piece_source>(checkpoints.front(), true);
   if (is_hugging_face(path)) return std::make_unique<hugging_face_source>(about, given, path);
   const fs::path file = is_folder(path) ? path / weights_file : path;
   return std::make_unique<piece_source>(file.string(), std::vector{file});

@@ -3,11 +3,11 @@
 
 #include "beside_tokens.hpp"
 #include "checkpoint_names.hpp"
-#include "weights_names.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/output_rules.hpp>
 #include <rankc/runtime/trace_events.hpp>
 #include <rankc/trainer/metrics_file.hpp>
+#include <rankc/trainer/model_files.hpp>
 #include <rankc/trainer/piece_source.hpp>
 
 #include <fmt/format.h>
@@ -32,13 +32,6 @@ bool belongs_to_checkpoints(const fs::directory_entry& file) {
   return step_of(checkpoint) >= 0 && fs::is_directory(file.path().parent_path() / checkpoint);
 }
 
-/// True for a folder of exported weights or adapters, with its configuration.
-bool is_model(const fs::path& folder) {
-  for (const char* const file : {weights_file, weights_index_file, adapter_file})
-    if (fs::exists(folder / file)) return true;
-  return false;
-}
-
 std::string reason_to_skip_link(const fs::directory_entry& link, const fs::path& root) {
   std::error_code error;
   const fs::path target = fs::canonical(link.path(), error);
@@ -57,7 +50,7 @@ std::string reason_to_skip(const fs::directory_entry& entry, const fs::path& roo
   if (entry.is_directory()) {
     if (path.filename().string().starts_with('.')) return "its name begins with a dot";
     if (fs::exists(path / commit_file) && fs::exists(path / run_file)) return "a checkpoint";
-    return is_model(path) ? "a model" : "";
+    return find_model_file(path, 1).empty() ? "" : "a model";
   }
   if (!entry.is_regular_file()) return "no regular file";
   if (belongs_to_checkpoints(entry)) return "of checkpoints";

@@ -3,6 +3,7 @@
 
 #include <rankc/runtime/output_rules.hpp>
 #include <rankc/trainer/learning_rate.hpp>
+#include <rankc/trainer/model_files.hpp>
 
 #include <fmt/chrono.h>
 #include <sys/stat.h>
@@ -42,6 +43,11 @@ run_state state_of(const description& about, const std::string& save, const fs::
 }  // namespace
 
 std::optional<std::string> check_earlier_run(const options& o, const beginning& b, const description& about) {
+  if (const fs::path model = find_model_file(o.save, 2); !model.empty())
+    throw failure(2,
+                  "RC6323: --save {} has the model file {}, and --init {} would read the checkpoints in its "
+                  "place; give the checkpoints another folder",
+                  o.save, model.filename(), o.save);
   const std::vector<fs::path> there = find_checkpoints(o.save);
   if (there.empty() || (b.from && is_same_file(b.from->folder / "..", o.save))) return std::nullopt;
   const run_state earlier = state_of(about, o.save, there.front());

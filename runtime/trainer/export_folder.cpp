@@ -5,6 +5,7 @@
 #include "json/json_file.hpp"
 #include "peft_adapter.hpp"
 #include "weights_names.hpp"
+#include <rankc/trainer/checkpoint.hpp>
 #include <rankc/trainer/model_files.hpp>
 #include <rankc/trainer/mapped_file.hpp>
 #include <rankc/trainer/safetensors.hpp>
@@ -74,6 +75,8 @@ void remove_model_file(const fs::path& file) {
 }  // namespace
 
 void refuse_other_models(const fs::path& folder, const std::optional<fs::path>& origin) {
+  if (!find_checkpoints(folder).empty())
+    throw failure(2, "RC6325: --out {} has checkpoints; name another folder for the model", folder);
   std::vector<std::string> others;
   for (const fs::path& file : model_files(folder))
     if (!is_ours(file)) others.push_back(file.filename().string());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/trainer/model_files.hpp>
 
+#include "weights_names.hpp"
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/input_file.hpp>
 
@@ -31,6 +32,12 @@ bool is_there(const fs::path& path, int exit_code) {
   const bool found = fs::exists(path, error);
   if (error && error != std::errc::not_a_directory) fail_to_read(path, exit_code, error.message());
   return found;
+}
+
+fs::path find_model_file(const fs::path& folder, int exit_code) {
+  for (const char* const name : {weights_file, weights_index_file, adapter_file})
+    if (is_there(folder / name, exit_code)) return folder / name;
+  return {};
 }
 
 std::vector<fs::path> entries_of(const fs::path& folder, int exit_code) {

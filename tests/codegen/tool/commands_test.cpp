@@ -403,6 +403,19 @@ TEST_CASE("tokens writes llm.c's form, by bytes") {
   CHECK(std::distance(fs::directory_iterator(s.path), {}) == 3);
 }
 
+TEST_CASE("names with control characters are printed escaped") {
+  const scratch_folder s;
+  const std::string odd = (s.path / "a\x1b]0;title\x07").string();
+  write(odd + ".txt", "\xff");
+  for (const std::string& arguments :
+       {"tokens --out '" + odd + ".bin' '" + odd + ".txt'", "init '" + odd + "' --name abc"}) {
+    CAPTURE(arguments);
+    const result r = run(arguments);
+    CHECK(r.code == 0);
+    for (const char c : r.out + r.errors) CHECK((static_cast<unsigned char>(c) >= 0x20 || c == '\n'));
+  }
+}
+
 TEST_CASE("tokens are not written over a text, a model or another file, by any of its names") {
   const scratch_folder s;
   const std::string text = "a text of someone's\n", file = (s.path / "t.bin").string(),

@@ -7,7 +7,7 @@
 #include <doctest/doctest.h>
 
 using namespace rankc::runtime;
-using rankc::test::exit_with, rankc::test::said_in;
+using rankc::test::exit_with, rankc::test::said, rankc::test::said_in;
 
 namespace {
 
@@ -96,4 +96,30 @@ TEST_CASE("a run does not save beside a checkpoint whose run.json cannot be read
   const outcome refused = train(program, save, {"--steps", "2"});
   CHECK(refused.code == 2);
   CHECK(said_in(refused.err).id == 6533);
+}
+
+TEST_CASE("checkpoints and a model do not share a folder, and --init does not choose between them") {
+  const scratch files;
+  const fake_program program(1, 1, 1);
+  const std::string save = files.path("s"), model = files.path("m"), file = model + "/model.safetensors";
+  REQUIRE(train(program, save, {"--steps", "2"}).code == 0);
+  REQUIRE(run(program, {"export", "--load", save, "--out", model}).code == 0);
+  const auto refusal = [&](const outcome& o, int code) {
+    CHECK(o.code == code);
+    CHECK(o.installs == 0);
+    return said_in(o.err);
+  };
+  const std::string checkpoint = save + "/step_000002";
+  for (const std::string& out : {save, checkpoint})
+    CHECK(refusal(run(program, {"export", "--load", save, "--out", out}), 2) == said{6325, {out}});
+  CHECK(refusal(train(program, model, {"--steps", "1", "--init", model}), 2) ==
+        said{6323, {model, "model.safetensors", model}});
+  CHECK_FALSE(std::filesystem::exists(model + "/step_000001"));
+
+  std::filesystem::copy_file(file, save + "/model.safetensors");
+  const outcome both = run(program, {"eval", "--steps", "1", "--init", save});
+  CHECK(both.code == 1);
+  CHECK(said_in(both.err) == said{6324, {save, "model.safetensors", checkpoint}});
+  for (const std::string& one : {checkpoint, save + "/model.safetensors", model})
+    CHECK(run(program, {"eval", "--steps", "1", "--init", one}).code == 0);
 }

@@ -20,6 +20,9 @@ std::string contents_of_file(const std::filesystem::path&, int exit_code, std::s
 /// a folder without search permission.
 bool is_there(const std::filesystem::path&, int exit_code);
 
+/// The file that makes a folder one of a model or of adapters; empty if there is none.
+std::filesystem::path find_model_file(const std::filesystem::path& folder, int exit_code);
+
 /// The paths in a folder, sorted by name.
 /// Errors: failure (`exit_code`) if it cannot be read.
 std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder, int exit_code);
