@@ -51,3 +51,11 @@ if(RANKC_PCH)
                     "-DCMAKE_CXX_FLAGS_RELEASE=${CMAKE_CXX_FLAGS_RELEASE}")
   set_tests_properties(style/includes PROPERTIES LABELS long TIMEOUT 7200 PROCESSORS 2)
 endif()
+
+# clang 19 compiles what g++ compiles; the commands need the programs that the generators have written.
+find_program(RANKC_CLANG clang++-19)
+if(RANKC_CLANG)
+  add_test(NAME style/clang COMMAND ${CMAKE_COMMAND} -DROOT=${rankc_SOURCE_DIR} -DBUILT=${rankc_BINARY_DIR}
+    -DOUT=${CMAKE_CURRENT_BINARY_DIR}/clang -DCLANG=${RANKC_CLANG} -P ${CMAKE_CURRENT_SOURCE_DIR}/style/clang.cmake)
+  set_tests_properties(style/clang PROPERTIES LABELS long TIMEOUT 14400 PROCESSORS 2)
+endif()

@@ -69,12 +69,7 @@ void refuse_other_weights(const tokens_options& o) {
   std::error_code error;
   const std::uintmax_t bytes = fs::file_size(weights, error);
   if (error) return;  // no such file, or one that output_file refuses
-<<<<<<< HEAD
   const std::uintmax_t tokens = counted_tokens(runtime::beginning_of(o.out));
-=======
-  const std::uintmax_t tokens =
-      fs::exists(o.out) ? runtime::read_llm_c_header(runtime::mapped_file(o.out)).tokens : 0;
->>>>>>> main
   if (bytes == tokens * sizeof(float)) return;
   throw runtime::failure(2,
                          "RC6302: {} exists and is not the weights of --out {}, so it is not overwritten: "
@@ -181,18 +176,13 @@ void write_tokens(const tokens_options& o, std::ostream& out, std::ostream& note
   if (o.pack > 0) packed = write_packed(o, *end, to, note, visit_all);
   else visit_all([&](const example& one) { to.append(one); });
   to.finish();
-<<<<<<< HEAD
   out << fmt::format(
-             "{}: {} tokens of {} files by {}, for a plan with vocab {} or more{}{}\n", o.out.string(),
-             to.tokens(), o.files.size(), by.name, by.vocab,
-             writes_mask(o) ? fmt::format("; {} are labels", to.labels()) : "",
-             writes_weights(o) ? fmt::format("; their weights are in {}", weights_of(o).string()) : "")
-=======
-  out << fmt::format("{}: {} tokens of {} files by {}, for a plan with vocab {} or more{}\n",
-                     runtime::printable(o.out.string()), to.tokens(), o.files.size(),
-                     runtime::printable(by.name), by.vocab,
-                     writes_mask(o) ? fmt::format("; {} are labels", to.labels()) : "")
->>>>>>> help_h7
+             "{}: {} tokens of {} files by {}, for a plan with vocab {} or more{}{}\n",
+             runtime::printable(o.out.string()), to.tokens(), o.files.size(), runtime::printable(by.name),
+             by.vocab, writes_mask(o) ? fmt::format("; {} are labels", to.labels()) : "",
+             writes_weights(o)
+                 ? fmt::format("; their weights are in {}", runtime::printable(weights_of(o).string()))
+                 : "")
       << packed;
 }
 
