@@ -42,7 +42,7 @@ foreach(machine IN ITEMS rankc_field rankc_field_f64)
 endforeach()
 
 # The compiler spends most of its time on the plans themselves, so they are not optimised.
-add_library(rankc_field_plans STATIC equivalence/field/plans.cpp equivalence/field/plans_experts.cpp)
+add_library(rankc_field_plans STATIC equivalence/field/plans.cpp equivalence/field/plans_experts.cpp equivalence/field/loader.cpp)
 target_link_libraries(rankc_field_plans PRIVATE rankc::codegen rankc_drawn_plans rankc_warnings)
 target_compile_options(rankc_field_plans PRIVATE -O0)
 
@@ -82,7 +82,7 @@ if(TARGET rankc::equivalence)
   target_sources(rankc_field_mutants PRIVATE equivalence/field/checker.cpp)
   target_link_libraries(rankc_field_mutants PUBLIC rankc::equivalence)
   target_sources(rankc_field_test PRIVATE
-    equivalence/field/checker_test.cpp equivalence/field/bf16_sums_test.cpp equivalence/field/shards_test.cpp equivalence/field/experts_test.cpp)
+    equivalence/field/checker_test.cpp equivalence/field/bf16_sums_test.cpp equivalence/field/loaded_rows_test.cpp equivalence/field/shards_test.cpp equivalence/field/experts_test.cpp)
   find_package(CLI11 REQUIRED)
   add_executable(field_mutants equivalence/field/many.cpp)
   add_executable(field_plans equivalence/field/many_plans.cpp)
