@@ -5,7 +5,7 @@ find_package(nlohmann_json REQUIRED)
 add_library(rankc_certificate STATIC
   certificate/call_operands.cpp
   certificate/describe.cpp
-  certificate/hash_calls.cpp certificate/hash_places.cpp
+  certificate/hash_calls.cpp certificate/hash_places.cpp certificate/hash_rows.cpp
   certificate/json_tree.cpp
   certificate/read.cpp
   certificate/reader.cpp

@@ -2,6 +2,7 @@
 // Hashes the ops of a rank as the calls of its text.
 #include "call_operands.hpp"
 #include "hash_places.hpp"
+#include "hash_rows.hpp"
 
 #include <rankc/codegen/proven_calls.hpp>
 #include <rankc/runtime/hashed_call.hpp>
@@ -82,7 +83,9 @@ std::vector<hashed_range> ranges_of(const op& o) {
 /// Hashes the calls of one rank.
 class rank_hasher {
  public:
-  rank_hasher(const program& p, int rank) : p_(p), rank_(rank), lanes_(static_cast<std::size_t>(p.streams)) {}
+  /// `rows`: the hash of the rows that the ranks of this program begin with.
+  rank_hasher(const program& p, int rank, std::uint64_t rows)
+      : p_(p), rank_(rank), rows_(rows), lanes_(static_cast<std::size_t>(p.streams)) {}
 
   step_hash run() {
     const rank_program& own = p_.ranks[static_cast<std::size_t>(rank_)];
@@ -100,7 +103,7 @@ class rank_hasher {
       if (parts[i] > 0) add_part(o, parts[i], lane);
       ends[i] = lane.end();
     }
-    out_.hash = runtime::hash_of(runtime::hash_of(last(), lanes_), hashed_places_of(own, p_.calls));
+    out_.hash = runtime::hash_of(runtime::hash_of(last(), lanes_), hashed_places_of(own, p_.calls, rows_));
     return std::move(out_);
   }
 
@@ -180,6 +183,7 @@ class rank_hasher {
     if (is_pair) return;
     if (sums(o.does)) made.summed = static_cast<hashed_type>(o.reads.at(0).type);
     if (o.does == collective_kind::all_to_all) made.numbers = {static_cast<double>(o.seq)};
+    if (is_shift(o.does)) made.numbers = {static_cast<double>(o.reads.at(0).end - o.reads[0].begin)};
     if (exchanges_slots(o.does))
       made.numbers = {static_cast<double>(over.members()), static_cast<double>(o.rows)};
   }
@@ -221,6 +225,7 @@ class rank_hasher {
 
   const program& p_;
   const int rank_;
+  const std::uint64_t rows_;
   std::vector<runtime::hashed_lane> lanes_;
   std::map<std::pair<int, bool>, std::uint64_t> hashes_;
   step_hash out_;
@@ -234,7 +239,9 @@ std::vector<step_hash> hash_calls(const program& p) {
     alike.try_emplace(p.ranks[static_cast<std::size_t>(r)].alike, r, r).first->second.second = r;
   std::vector<step_hash> all;
   for (const auto& [index, ranks] : alike) {
-    step_hash first = rank_hasher(p, ranks.first).run(), last = rank_hasher(p, ranks.second).run();
+    const std::uint64_t rows = hash_of_rows(p, index);
+    step_hash first = rank_hasher(p, ranks.first, rows).run(),
+              last = rank_hasher(p, ranks.second, rows).run();
     if (first.hash != last.hash) all.push_back(std::move(first));
     all.push_back(std::move(last));
   }

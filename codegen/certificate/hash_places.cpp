@@ -66,7 +66,7 @@ std::uint64_t hash_of_inputs(const op& begin) {
 
 }  // namespace
 
-hashed_places hashed_places_of(const rank_program& p, const kernel_set& calls) {
+hashed_places hashed_places_of(const rank_program& p, const kernel_set& calls, std::uint64_t rows) {
   return {.arena_bytes = p.arena_bytes,
           .tokens = place_of(p, holding_kind::ids),
           .targets = place_of(p, holding_kind::targets),
@@ -75,6 +75,7 @@ hashed_places hashed_places_of(const rank_program& p, const kernel_set& calls) {
           .norm = place_of(p, holding_kind::norm),
           .kept = hash_of_kept(p.ops.front()),
           .inputs = hash_of_inputs(p.ops.front()),
+          .rows = rows,
           .on_host = calls.on_host,
           .deterministic = calls.deterministic};
 }

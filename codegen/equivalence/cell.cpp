@@ -360,11 +360,18 @@ holding cell::function(int equation, const std::vector<operand>& ports, const at
   return made;
 }
 
-holding cell::merge(int equation) {
+holding cell::merge(int equation, const attributes& with) {
   const auto& e = fact_.equations[static_cast<std::size_t>(equation)];
   const auto held = [&](int name) -> const holding& { return *held_[static_cast<std::size_t>(name)]; };
   holding made = held(e.operands[0]);
   merge_parts(made, held(e.weights[0]), held(e.operands[1]), held(e.weights[1]));
+  for (std::int64_t row = 0; row < with.rows; ++row)
+    if (const runs own = positions_of_queries(row, with);
+        !has_keys(held(e.operands[0]), own) && !has_keys(held(e.operands[1]), own))
+      throw refusal(
+          "RC7804: two parts of a softmax are merged, and neither is over the keys at the {} of its queries; "
+          "a query that sees no key of either would get no log-sum-exp",
+          text_of('p', own));
   return made;
 }
 

@@ -26,7 +26,7 @@ class cell {
   void bind(const std::vector<operand>& ports, const attributes&);
   /// The result of an equation of each kind.
   holding function(int equation, const std::vector<operand>& ports, const attributes&);
-  holding merge(int equation);
+  holding merge(int equation, const attributes&);
   holding sum(int equation, const std::vector<operand>& ports, const attributes&);
 
   /// The number of positions of a sequence that a table lists; 0 where no table lists them.
@@ -45,6 +45,8 @@ class cell {
   void check_chunks(std::int64_t first, const attributes&);
   void check_tokens(const runs& queries, const runs& keys) const;
   void check_shares(const attributes&) const;
+  /// The positions of the op's tokens in a sequence.
+  runs positions_of_queries(std::int64_t row, const attributes&) const;
   /// The number of tokens of a sequence whose log-sum-exps lie together, head by head; 0 for a port without
   /// log-sum-exps.
   std::int64_t share_of(const port&, const attributes&) const;

@@ -179,6 +179,14 @@ void cell::check_shares(const attributes& with) const {
                     fact_.ports[i].name, model_.sequence(h.sum[0].of), with.seq);
 }
 
+runs cell::positions_of_queries(std::int64_t row, const attributes& with) const {
+  if (!is_bound_[slot('t')]) return {};
+  const runs& tokens = bound_[slot('t')].at;
+  const std::int64_t each = tokens.size() / with.rows;
+  const runs own = tokens.slice(row * each, each);
+  return own.shifted(-(own[0].begin / with.seq * with.seq));
+}
+
 std::int64_t cell::share_of(const port& p, const attributes& with) const {
   return p.by_heads && with.rows > 0 ? range[slot('t')].size() / with.rows : 0;
 }

@@ -63,7 +63,7 @@ equivalence check_program(const program& p, const verdict& order, const model_te
     interpret(p, terms.model, order, claimed);
     claimed.check_all();
     algebra::check_places(p);
-    algebra::check_inputs(p);
+    algebra::check_inputs(p, terms.model);
     algebra::check_number_types(p);
     result.claims = claimed.sentences();
     result.holds = true;

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "sight.hpp"
+
 namespace rankc::codegen::algebra {
 
 std::string_view holding::unfinished() const {
@@ -182,8 +184,16 @@ bool is_without_keys(const holding& whole, const holding& part) {
 
 }  // namespace
 
+bool has_keys(const holding& part, const runs& positions) {
+  return part.is_whole() || common(positions, part_of_softmax(part).done) == positions;
+}
+
 void merge_parts(holding& to, const holding& weight, const holding& with, const holding& weight_of_other) {
   if (is_without_keys(to, with) && is_without_keys(weight, weight_of_other)) return;
+  if (is_without_keys(with, to) && is_without_keys(weight_of_other, weight)) {
+    to = with;
+    return;
+  }
   const pending own = part_of_softmax(to), other = part_of_softmax(with);
   for (const auto& [part, w] : {std::pair(&own, &weight), {&other, &weight_of_other}})
     if (const pending& of = part_of_softmax(*w); of.id != part->id) {

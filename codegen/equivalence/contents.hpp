@@ -69,9 +69,13 @@ void check_addable(const holding&);
 void add_of_member(holding& to, const holding& more);
 /// Takes the maximum of two parts of one maximum.
 void take_maximum(holding& to, const holding& with);
-/// Merges two parts of one softmax by their log-sum-exps: `to` becomes the softmax over the keys of both.
+/// Merges two parts of one softmax by their log-sum-exps: `to` becomes the softmax over the keys of both. A
+/// part without keys changes nothing.
 /// Errors: refusal where they are parts of different softmaxes, or have keys in common.
 void merge_parts(holding& to, const holding& weight, const holding& with, const holding& weight_of_other);
+/// Whether a softmax, or a part of one, is over the keys at these positions.
+/// Errors: refusal where it is a part of another kind.
+bool has_keys(const holding& part, const runs& positions);
 /// Cuts rows and columns out of a box of two dims, or columns out of a box of one.
 holding cut(const holding&, std::int64_t row, std::int64_t rows, std::int64_t col, std::int64_t cols);
 

@@ -127,7 +127,7 @@ static holding made_by(const fact& f, int index, const std::vector<operand>& por
     case equation::kind::sum:
       return c.sum(index, ports, with);
     case equation::kind::merge:
-      return c.merge(index);
+      return c.merge(index, with);
     default:
       return c.function(index, ports, with);
   }

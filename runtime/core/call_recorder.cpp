@@ -4,6 +4,7 @@
 #include <rankc/runtime/engine.hpp>
 #include <rankc/runtime/failure.hpp>
 #include <rankc/runtime/hashed_places.hpp>
+#include <rankc/runtime/named_inputs.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -76,6 +77,56 @@ hashed_places places_of(const layout& tables, bool trains) {
   if (tables.reads_starts) all.starts = tables.starts.byte;
   if (trains) all.norm = tables.norm.byte;
   for (const input_row& i : tables.inputs) all.inputs += hash_of_input(i.name, i.where.byte);
+  return all;
+}
+
+hashed_type type_of_input(const description& about, const input_row& input) {
+  if (input.type == input_type::index) return hashed_type::i32;
+  switch (input.type == input_type::real ? about.type : about.wide()) {
+    case dtype::f64:
+      return hashed_type::f64;
+    case dtype::f32:
+      return hashed_type::f32;
+    default:
+      return hashed_type::bf16;
+  }
+}
+
+/// The hash of the rows of an input that the ranks of a pipeline coordinate have.
+std::uint64_t hash_of_rows(const description& about, int pp, const std::string& name,
+                           const input_row& input) {
+  const bool is_of_step = input.rows == input_rows::step;
+  const std::int64_t width = is_of_step ? 1 : input.width,
+                     own = is_of_step ? 0 : static_cast<std::int64_t>(count_values(about, input)) / width,
+                     apart = about.microbatches > 1 ? own * about.dp : 0;
+  const auto first = std::ranges::find(about.ranks, pp, &rank_row::pp);
+  row_hasher hash(
+      {name, type_of_input(about, input), bytes_of_input(about, *first, input), about.microbatches, apart});
+  for (std::size_t rank = 0; rank < about.ranks.size(); ++rank) {
+    const rank_row& r = about.ranks[rank];
+    if (r.pp != pp) continue;
+    hash.begin_rank(static_cast<int>(rank));
+    for (const input_run& run : runs_of(about, r, input))
+      hash.add_rows(r.dp * own + static_cast<std::int64_t>(run.first) / width,
+                    static_cast<std::int64_t>(run.count) / width);
+  }
+  return hash.value();
+}
+
+/// The sum of the hashes of the rows of all inputs.
+std::uint64_t hash_of_rows(const description& about, int pp) {
+  const layout& tables = about.layouts[static_cast<std::size_t>(pp)];
+  std::uint64_t all = 0;
+  const auto add = [&](const std::string& name, const input_row& i) {
+    all += hash_of_rows(about, pp, name, i);
+  };
+  const input_row ids{.name = "", .where = {}, .type = input_type::index};
+  input_row starts = ids;
+  starts.whole_sequences = true;
+  if (tables.reads_tokens) add("ids", ids);
+  if (tables.reads_targets) add("targets", ids);
+  if (tables.reads_starts) add("starts", starts);
+  for (const input_row& i : tables.inputs) add("input " + std::string(i.name), i);
   return all;
 }
 
@@ -181,6 +232,9 @@ void call_recorder::communicate(const operand_list& list, hashed_call& made) {
   made.by_rows = std::exchange(by_rows_, false);
   made.bytes = moved_bytes(made.name, list);
   if (const call_member* const source = summed_tensor(made.name, list)) made.summed = source->of.type;
+  // The two tensors of a shift may have different sizes.
+  if (made.name.starts_with("shift"))
+    made.numbers.push_back(static_cast<double>(member(list, member_kind::tensor).of.bytes));
 }
 
 /// Hashes one call for each tensor.
@@ -277,14 +331,15 @@ void call_recorder::finish() {
   const layout& tables = about_.layouts[static_cast<std::size_t>(row_.pp)];
   hashed_places places = places_of(tables, proven_.trains);
   places.kept = hash_of_kept(about_, tables);
+  places.rows = hash_of_rows(about_, row_.pp);
   places.on_host = on_host_;
   places.deterministic = about_.deterministic;
   const std::uint64_t all = hash_of(hash_of(hash_, queues_), places);
   if (calls_ == proven_.calls && all == proven_.hash) return;
   throw failure(1,
                 "RC5146: rank {} does not make the calls of the {} step that was proven: after call {} of "
-                "{}, in {}, the step ends differently, or the offsets in its tables, its target or "
-                "`deterministic` differ; generate the program again",
+                "{}, in {}, the step ends differently, or the offsets in its tables, the rows that its ranks "
+                "load, its target or `deterministic` differ; generate the program again",
                 index_, proven_.trains ? "training" : "evaluation", calls_, proven_.calls, action_);
 }
 

@@ -122,6 +122,13 @@ std::vector<alteration> of_eight() {
       {"a table's norm", matched("(\\.norm = \\{)", "$1 256 + "), "the offsets in its tables"},
       {"a table's loss", matched("(\\.reads_targets = true,\\s+\\.loss = \\{)", "$1 256 + "),
        "the offsets in its tables"},
+      {"a rank's coordinates",
+       matched("(rank_rule mesh\\{[^;]*\\.dp = \\{2, )2(\\}, \\.tp = \\{2, )1", "$1 1$2 2"),
+       "the rows that its ranks load"},
+      {"the number of microbatches", matched("(\\.microbatches = )4", "$1 2"),
+       "the rows that its ranks load"},
+      {"the rows of a microbatch", matched("(\\.microbatches = 4, \\.rows = )2", "$1 1"),
+       "the rows that its ranks load"},
       {"the arena", matched("(\\.arena_bytes = )", "$1 1 + "), "the offsets in its tables"},
       {"a program without its proof", matched("\\.proven = proven,", ""),
        "has no proven calls of the training step"},
@@ -153,6 +160,29 @@ std::vector<alteration> of_shards() {
       {"a shard's own place", matched("(shard_range [a-z_0-9]*\\[\\]\\{\\{[0-9]+, )", "$1 16 + "), " in "},
       {"a shard's size", matched("(shard_range [a-z_0-9]*\\[\\]\\{\\{[0-9]+, [0-9]+, )", "$1 16 + "), " in "},
       {"a shard left out", matched("(shard_range [a-z_0-9]*\\[\\]\\{)\\{[^}]*\\},", "$1"), " in "},
+  };
+}
+
+/// A shift of as many bytes, with the sizes of its two tensors exchanged.
+std::string with_sizes_exchanged(statement s) {
+  const auto value = [&](const std::string& member) { return s[member].substr(member.size() + 4); };
+  const std::string first = value("to"), second = value("second_to");
+  const auto give = [&](const std::string& member, const std::string& like) {
+    s[member] =
+        fmt::format(".{} = std::remove_cvref_t<decltype({})>{{({}).where}}", member, like, value(member));
+  };
+  give("to", second);
+  give("from", second);
+  give("second_to", first);
+  give("second_from", first);
+  return s.text();
+}
+
+/// Faults in what ranks of a ring send on.
+std::vector<alteration> of_rings() {
+  return {
+      {"sizes of keys and values exchanged", in_call("shift", 0, with_sizes_exchanged), " shift in "},
+      {"keys where values lie", in_call("shift", 0, swapped("from", "to")), " shift in "},
   };
 }
 
@@ -240,23 +270,50 @@ rankc::plan_data llama_plan() {
                    rankc::clusters::cpu);
 }
 
+/// A decoder with larger value heads than key heads.
+struct uneven_heads {
+  constexpr void check(rankc::report&) const {}
+  constexpr rankc::model_sizes sizes() const {
+    return {.layers = 1,
+            .hidden = 16,
+            .heads = 2,
+            .kv_heads = 2,
+            .ffn = 32,
+            .vocab = 64,
+            .rotary = true,
+            .head_dim = 8};
+  }
+  constexpr auto stack() const {
+    const rankc::models::decoder d{.sizes = sizes(), .theta = 10000};
+    return sequential(d.embedding(), rankc::repeat{1, d.block({.value_dim = 16})}, d.head());
+  }
+};
+
+/// Such a decoder on a ring of two ranks.
+rankc::plan_data ring_plan() {
+  constexpr rankc::parallel_dims dims{.world = 2, .cp = 2, .cp_attention = rankc::cp_attention::ring};
+  constexpr rankc::training recipe{.seq = 8, .global_batch = 2, .precision = rankc::f32};
+  return make_plan("ring", uneven_heads{}, dims, rankc::schedules::gpipe{1}, recipe, rankc::clusters::cpu);
+}
+
 struct altered {
   subject of;
   std::vector<alteration> all;
 };
 
 altered altered_text(rankc::plan_data plan, bool cuda, const std::string& folder) {
-  const bool sharded = plan.name == "gpt_sharded", turned = plan.name == "llama";
+  const bool sharded = plan.name == "gpt_sharded", turned = plan.name == "llama", rings = plan.name == "ring";
   plan.name = rankc::detail::keep_name(std::string(plan.name) + "_altered");
   altered made{make_subject(std::move(plan), cuda, cuda ? dtype::bf16 : dtype::f32),
-               turned ? std::vector<alteration>() : not_refused()};
+               turned || rings ? std::vector<alteration>() : not_refused()};
   REQUIRE(write(made.of, folder) == "");
   const auto add = [&](const std::vector<alteration>& more) {
     made.all.insert(made.all.end(), more.begin(), more.end());
   };
   if (turned) add(of_ropes());
   if (sharded) add(of_shards());
-  if (turned || sharded) return made;
+  if (rings) add(of_rings());
+  if (turned || sharded || rings) return made;
   add(of_each_statement(read_text(folder + "/" + std::string(made.of.plan.name)), cuda ? 3 : 2));
   add(of_order());
   add(cuda ? of_types() : of_eight());
@@ -282,6 +339,7 @@ std::vector<altered> altered_texts(const std::string& folder) {
       list.push_back(altered_text(examples::plan(name), cuda, folder));
   }
   list.push_back(altered_text(llama_plan(), false, folder));
+  list.push_back(altered_text(ring_plan(), false, folder));
   keep_some(list);
   return list;
 }

@@ -39,6 +39,18 @@ piece matrix(std::int64_t offset, std::int64_t rows, std::int64_t columns, std::
   return p;
 }
 
+/// A part of a softmax over eight positions; all of them are the whole.
+holding part_over(const runs& keys) {
+  summand s{t, {}};
+  if (!keys.is(0, 8)) s.over.push_back({{9, 9}, 'p', joining::softmax, 8, keys});
+  return held(s);
+}
+holding merged(const runs& keys, const runs& more) {
+  holding to = part_over(keys);
+  merge_parts(to, part_over(keys), part_over(more), part_over(more));
+  return to;
+}
+
 }  // namespace
 
 TEST_CASE("numbers are elements of the fields that are drawn") {
@@ -178,6 +190,31 @@ TEST_CASE("a sum over two axes is whole by one after the other") {
   add(sum, block(0, 50, 1));
   CHECK(sum.size() == 1);
   CHECK(sum[0].is_whole());
+}
+
+TEST_CASE("parts of a softmax are merged, and a part without keys changes nothing") {
+  const runs none, all(0, 8), front(0, 3), back(3, 8);
+  CHECK(merged(front, back).is_whole());
+  CHECK(merged(all, none).is_whole());
+  CHECK(merged(none, all).is_whole());
+  CHECK(merged(front, none).sum[0].over[0].done == front);
+  CHECK(merged(none, front).sum[0].over[0].done == front);
+  const auto refused = [](const runs& keys, const runs& more) {
+    return rankc::test::said_by([&] { merged(keys, more); }).id;
+  };
+  CHECK(refused(all, front) == 7507);
+  CHECK(refused(front, all) == 7507);
+  CHECK(refused(all, all) == 7507);
+  CHECK(refused(front, front) == 7510);
+  CHECK(rankc::test::said_by([&] {  // the log-sum-exps of other keys
+          holding to = part_over(none);
+          merge_parts(to, part_over(front), part_over(all), part_over(all));
+        })
+            .id == 7507);
+  CHECK(has_keys(part_over(all), front));
+  CHECK(has_keys(part_over(front), runs(1, 3)));
+  CHECK_FALSE(has_keys(part_over(front), runs(1, 4)));
+  CHECK_FALSE(has_keys(part_over(none), front));
 }
 
 TEST_CASE("members of a group have no element in common") {

@@ -41,7 +41,7 @@ foreach(machine IN ITEMS rankc_field rankc_field_f64)
 endforeach()
 
 # The compiler spends most of its time on the plans themselves, so they are not optimised.
-add_library(rankc_field_plans STATIC codegen/equivalence/field/plans/plans.cpp codegen/equivalence/field/plans/plans_experts.cpp)
+add_library(rankc_field_plans STATIC codegen/equivalence/field/plans/plans.cpp codegen/equivalence/field/plans/plans_experts.cpp codegen/equivalence/field/plans/loader.cpp)
 target_link_libraries(rankc_field_plans PRIVATE rankc::codegen rankc_drawn_plans rankc_warnings)
 target_compile_options(rankc_field_plans PRIVATE -O0)
 
@@ -81,7 +81,7 @@ if(TARGET rankc::equivalence)
   target_sources(rankc_field_mutants PRIVATE codegen/equivalence/field/mutants/checker.cpp)
   target_link_libraries(rankc_field_mutants PUBLIC rankc::equivalence)
   target_sources(rankc_field_test PRIVATE
-    codegen/equivalence/field/mutants/checker_test.cpp codegen/equivalence/field/mutants/bf16_sums_test.cpp codegen/equivalence/field/mutants/shards_test.cpp codegen/equivalence/field/mutants/experts_test.cpp)
+    codegen/equivalence/field/mutants/checker_test.cpp codegen/equivalence/field/mutants/bf16_sums_test.cpp codegen/equivalence/field/mutants/loaded_rows_test.cpp codegen/equivalence/field/mutants/shards_test.cpp codegen/equivalence/field/mutants/experts_test.cpp)
   find_package(CLI11 REQUIRED)
   add_executable(field_mutants codegen/equivalence/field/mutants/many.cpp)
   add_executable(field_plans codegen/equivalence/field/mutants/many_plans.cpp)

@@ -229,7 +229,7 @@ TEST_CASE("the hash of a declared input has its first byte, in whatever order it
     }
     rank_program p;
     p.ops = {begin};
-    return rankc::codegen::hashed_places_of(p, {}).inputs;
+    return rankc::codegen::hashed_places_of(p, {}, 0).inputs;
   };
   CHECK(hash_of({512, 256}) == hash_of({256, 512}));
   CHECK(hash_of({512, 256}) != hash_of({512, 768}));

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <functional>
+#include <utility>
 
 #include "refused.hpp"
 #include "ring_plans.hpp"
@@ -141,6 +142,13 @@ TEST_CASE("a part that is merged twice, not at all, or by another's log-sum-exp 
   check_refused(of_three(), said{7508, {"positions 0..3 and 20..23", "positions 8..15"}}, [&](subject& s) {
     op& o = merge(s, 0);
     subject::read_of(o, "lse_more") = subject::read_of(o, "lse_before");
+  });
+  // Ranks 1 and 2 have keys of which the first queries of rank 0 see none.
+  check_refused(of_three(), said{7804, {"positions 0..3 and 20..23"}}, [&](subject& s) {
+    op &first = merge(s, 0), &second = merge(s, 1);
+    for (const auto& [before, more] : {std::pair("o_before", "o_more"), {"lse_before", "lse_more"}})
+      subject::read_of(second, before) = subject::read_of(first, more);
+    for (access& w : second.writes) w.replaces = -1;
   });
   // Without the merge, one part of two is left.
   check_refused(of_two(), said{7428, {"x", "layers.0: attention", "positions 4..11"}}, [&](subject& s) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes one kernel of a rank.
 #pragma once
+#include "execution.hpp"
 #include "memory.hpp"
 #include "model.hpp"
 
@@ -25,5 +26,8 @@ std::string compare(const rank_state&, const rankc::codegen::access&, const rank
                     const model_run&, bool after, const std::vector<element>* instead = nullptr);
 /// Fill memory with the content of a holding of begin.
 void fill(rank_state&, const rankc::codegen::access&, const rankc::codegen::holding&, const model_run&);
+/// Fill the inputs with the rows that the runtime loads, from the first byte of each on.
+/// Errors: malformed where the program begins with another number of microbatches, or of rows.
+void load(rank_state&, const std::vector<execution::loaded_input>&, const model_run&);
 
 }  // namespace field

@@ -10,8 +10,8 @@ namespace {
 class run_once final : public model {
  public:
   explicit run_once(const rankc::codegen::specification& s) : run_(field::run_model(s)) {}
-  outcome run(const rankc::codegen::program& p, unsigned seed) const override {
-    return field::run_program(p, run_, seed);
+  outcome run(const rankc::codegen::program& p, unsigned seed, const loader* from) const override {
+    return field::run_program(p, run_, seed, from);
   }
 
  private:

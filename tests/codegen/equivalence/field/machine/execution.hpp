@@ -5,10 +5,22 @@
 #include <rankc/codegen/program.hpp>
 #include <rankc/codegen/specification.hpp>
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace execution {
+
+/// The rows of an input that the runtime loads into a rank, by microbatch. The microbatches lie one behind the
+/// other.
+struct loaded_input {
+  rankc::codegen::holding_kind kind;
+  std::string name;  // of a declared input
+  std::vector<std::vector<std::int64_t>> microbatches;
+};
+/// The inputs of each rank.
+using loader = std::vector<std::vector<loaded_input>>;
 
 /// Whether a program's final state is the model's.
 struct outcome {
@@ -20,8 +32,9 @@ struct outcome {
 class model {
  public:
   virtual ~model() = default;
-  /// Run a program. The seed determines which ready op runs next.
-  virtual outcome run(const rankc::codegen::program&, unsigned seed = 0) const = 0;
+  /// Run a program. The seed determines which ready op runs next. Without a loader, a rank begins with the
+  /// rows that the program says.
+  virtual outcome run(const rankc::codegen::program&, unsigned seed = 0, const loader* = nullptr) const = 0;
 };
 
 /// The model over the prime field.

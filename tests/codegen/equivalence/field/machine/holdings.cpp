@@ -4,6 +4,8 @@
 #include "element_types.hpp"
 #include "operand.hpp"
 
+#include <algorithm>
+
 namespace field {
 
 namespace {
@@ -121,6 +123,44 @@ void fill(rank_state& rank, const access& a, const holding& h, const model_run& 
                     h.name + "' is of another size than its bytes");
   to.of = from;
   store(rank.arena, p, to);
+}
+
+/// The elements of an input, in the order of the step's tokens.
+static const std::vector<element>& elements_of(holding_kind kind, const model_run& m) {
+  if (kind == holding_kind::ids) return m.ids;
+  if (kind == holding_kind::targets) return m.targets;
+  return kind == holding_kind::starts ? m.starts : m.weights;
+}
+
+void load(rank_state& rank, const std::vector<execution::loaded_input>& inputs, const model_run& m) {
+  const rankc::codegen::op& begin = rank.program->ops.front();
+  std::size_t loaded = 0;
+  for (const execution::loaded_input& i : inputs) {
+    std::vector<access> places;
+    for (std::size_t k = 0; k < begin.writes.size(); ++k)
+      if (begin.holds[k].kind == i.kind && begin.holds[k].name == i.name) places.push_back(begin.writes[k]);
+    std::sort(places.begin(), places.end(),
+              [](const access& x, const access& y) { return x.begin < y.begin; });
+    if (places.empty()) continue;
+    expect(places.size() == i.microbatches.size(), "begin: another number of microbatches than is loaded");
+    for (std::size_t k = 0; k < places.size(); ++k) {
+      expect(k == 0 || places[k].begin == places[k - 1].end, "begin: microbatches that are apart");
+      const operand p = operand_of(places[k]);
+      matrix to(p.is);
+      expect(to.of.size() == i.microbatches[k].size(), "begin: another number of rows than is loaded");
+      const std::vector<element>& all = elements_of(i.kind, m);
+      for (std::size_t row = 0; row < to.of.size(); ++row) {
+        const auto token = static_cast<std::size_t>(i.microbatches[k][row]);
+        expect(token < all.size(), "begin: a row that the step does not have");
+        to.of[row] = all[token];
+      }
+      store(rank.arena, p, to);
+      ++loaded;
+    }
+  }
+  const auto is_input = [](const holding& h) { return rankc::codegen::is_input(h.kind); };
+  const auto held = static_cast<std::size_t>(std::count_if(begin.holds.begin(), begin.holds.end(), is_input));
+  expect(loaded == held, "begin: an input that is not loaded");
 }
 
 /// A sum whose terms cancel has the rounding error of its terms.

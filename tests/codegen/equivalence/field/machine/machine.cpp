@@ -20,7 +20,8 @@ using namespace rankc::codegen;
 
 class machine {
  public:
-  machine(const program& p, const model_run& m, unsigned seed) : p_(p), m_(m), random_(seed) {
+  machine(const program& p, const model_run& m, unsigned seed, const execution::loader* from)
+      : p_(p), m_(m), from_(from), random_(seed) {
     expect(!p.ranks.empty() && p.streams > 0, "a program of no ranks");
     for (std::size_t r = 0; r < p.ranks.size(); ++r) {
       expect(p.ranks[r].arena_bytes < (std::size_t{1} << 26), "an arena that is not tiny");
@@ -73,6 +74,7 @@ class machine {
     const op& o = op_at(r, 0);
     expect(o.writes.size() == o.holds.size(), "begin says not of each write what it holds");
     for (std::size_t k = 0; k < o.writes.size(); ++k) fill(ranks_[r], o.writes[k], o.holds[k], m_);
+    if (from_ != nullptr) load(ranks_[r], from_->at(r), m_);
     done_[r][0] = true;
   }
 
@@ -182,6 +184,7 @@ class machine {
 
   const program& p_;
   const model_run& m_;
+  const execution::loader* from_;
   std::mt19937 random_;
   std::vector<rank_state> ranks_;
   std::vector<std::vector<std::deque<int>>> queues_;  // by rank and stream: ops still to run
@@ -192,9 +195,9 @@ class machine {
 
 }  // namespace
 
-outcome run_program(const program& p, const model_run& m, unsigned seed) {
+outcome run_program(const program& p, const model_run& m, unsigned seed, const execution::loader* from) {
   try {
-    return machine(p, m, seed).run();
+    return machine(p, m, seed, from).run();
   } catch (const malformed& why) {
     return {false, why.what(), false};
   }

@@ -10,7 +10,9 @@ namespace field {
 
 using execution::outcome;
 
-/// Run a program. The seed determines which ready op runs next.
-outcome run_program(const rankc::codegen::program&, const model_run&, unsigned seed = 0);
+/// Run a program. The seed determines which ready op runs next. `from`: null if a rank begins with the rows
+/// that the program says.
+outcome run_program(const rankc::codegen::program&, const model_run&, unsigned seed = 0,
+                    const execution::loader* from = nullptr);
 
 }  // namespace field

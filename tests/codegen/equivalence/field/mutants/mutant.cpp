@@ -67,7 +67,7 @@ void name_sizes(program& p) {
 }  // namespace
 
 judged judged_of(const subject& s) {
-  return {s.name, s.program, s.model, execution::over_field(s.model), execution::in_f64(s.model)};
+  return {s.name, s.program, s.model, execution::over_field(s.model), execution::in_f64(s.model), s.loads};
 }
 
 mutant draw_mutant(const judged& j, std::mt19937& random) {

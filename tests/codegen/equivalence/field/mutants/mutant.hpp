@@ -17,6 +17,7 @@ struct judged {
   rankc::codegen::program program;
   rankc::codegen::specification model;
   std::shared_ptr<const execution::model> exact, f64;  // null: the model does not run
+  std::shared_ptr<const execution::loader> loads;
 };
 judged judged_of(const subject&);
 

@@ -28,6 +28,9 @@ fault shrink_slabs(rankc::codegen::program&, std::mt19937&);
 /// All members skip a sum: readers of its result read the local part.
 void leave_out_sum(rankc::codegen::program&, const rankc::codegen::op& of);
 
+/// Two ranks have each other's programs, with their communicators and messages.
+void exchange_places(rankc::codegen::program&, int one, int other);
+
 /// Make one fault in the model instead.
 fault make_fault(rankc::codegen::specification&, fault_form, std::mt19937&);
 

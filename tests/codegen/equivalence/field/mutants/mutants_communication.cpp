@@ -100,7 +100,28 @@ fault change_by_rows(mutator& m) {
   return m.done("order: row-pipelined", " with the op " + std::to_string(by) + " away", by != old);
 }
 
+fault exchange_two_ranks(mutator& m) {
+  const int ranks = static_cast<int>(m.p.ranks.size()), other = m.below(ranks);
+  if (other == m.rank) return {};
+  exchange_places(m.p, m.rank, other);
+  return {"places of two ranks", "ranks " + std::to_string(m.rank) + " and " + std::to_string(other)};
+}
+
 }  // namespace
+
+void exchange_places(program& p, int one, int other) {
+  const auto place_of = [=](int rank) {
+    if (rank == one) return other;
+    return rank == other ? one : rank;
+  };
+  std::swap(p.ranks[static_cast<std::size_t>(one)], p.ranks[static_cast<std::size_t>(other)]);
+  std::swap(p.ranks[static_cast<std::size_t>(one)].number, p.ranks[static_cast<std::size_t>(other)].number);
+  for (communicator& c : p.communicators)
+    for (int& rank : c.ranks) rank = place_of(rank);
+  for (rank_program& r : p.ranks)
+    for (op& o : r.ops)
+      if (o.peer >= 0) o.peer = place_of(o.peer);
+}
 
 void leave_out_sum(program& p, const op& of) {
   const std::vector<int> members = p.communicators[static_cast<std::size_t>(of.communicator)].ranks;
@@ -121,6 +142,6 @@ void leave_out_sum(program& p, const op& of) {
 
 const std::vector<fault_kind> faults_of_communication{change_bf16, change_by_rows};
 const std::vector<fault_kind> edits_of_communication{do_another_collective, permute_members,
-                                                     leave_out_reduction, regroup};
+                                                     leave_out_reduction, regroup, exchange_two_ranks};
 
 }  // namespace field

@@ -28,7 +28,8 @@ void ask_checker(const judged& j, const opinion& checker, opinions& o) {
 }
 
 execution::outcome run(const std::shared_ptr<const execution::model>& m, const judged& j, unsigned seed) {
-  return m ? m->run(j.program, seed) : execution::outcome{false, "the model does not run", false};
+  return m ? m->run(j.program, seed, j.loads.get())
+           : execution::outcome{false, "the model does not run", false};
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 // over the field and in f64, and the checker accepts no mutant that does not.
 #include <doctest/doctest.h>
 
-#include <shards_by_hand.hpp>
+#include "../../shards_by_hand.hpp"
 
 #include "../../../../some_of.hpp"
 #include "checker.hpp"

@@ -283,9 +283,10 @@ std::vector<subject> subjects_of(const plan_data& p, codegen::dtype type, codege
   const std::string name = std::string(p.name) + (to == codegen::target::cuda ? " cuda" : " host");
   codegen::specification model = codegen::specify(p);
   model.optimizer.bf16_reductions = to == codegen::target::cuda;
+  const auto loads = std::make_shared<const execution::loader>(loader_of(p));
   std::vector<subject> all;
-  if (low.trains()) all.push_back({name + " train", codegen::expand_train(low), model});
-  all.push_back({name + " evaluate", codegen::expand_evaluate(low), model});
+  if (low.trains()) all.push_back({name + " train", codegen::expand_train(low), model, loads});
+  all.push_back({name + " evaluate", codegen::expand_evaluate(low), model, loads});
   return all;
 }
 

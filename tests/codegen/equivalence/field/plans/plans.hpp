@@ -4,7 +4,10 @@
 #pragma once
 #include <rankc/codegen/lowered.hpp>
 
+#include "../machine/execution.hpp"
+
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -37,12 +40,16 @@ std::optional<rankc::plan_data> drawn_plan(std::uint64_t seed, std::uint64_t ind
 /// The first `count` drawn plans.
 std::vector<rankc::plan_data> drawn_plans(std::uint64_t seed, int count, int most_ranks);
 
-/// A program and its model.
+/// A program, its model and the rows that the runtime loads into its ranks.
 struct subject {
   std::string name;
   rankc::codegen::program program;
   rankc::codegen::specification model;
+  std::shared_ptr<const execution::loader> loads = nullptr;
 };
+
+/// The rows that the runtime loads into all ranks of a plan, from the plan's degrees alone.
+execution::loader loader_of(const rankc::plan_data&);
 
 /// Both programs of a plan, lowered for a target. The model of programs for CUDA allows gradients to be sent
 /// in bf16.
