@@ -310,7 +310,7 @@ TEST_CASE("an exception in a thread of the control plane is a failure of the job
   job j(2);
   std::vector<std::unique_ptr<member>> members(2);
   together(2, [&](int r) { members[static_cast<std::size_t>(r)] = j.join(r); });
-  members[1]->on_look([]() -> standing { throw std::bad_alloc(); });
+  members[1]->on_look([]() -> rank_position { throw std::bad_alloc(); });
   CHECK(said_in(refusal_of([&] { members[1]->gather("ids", ""); }), 6321).arguments.at(0) == "1");
   CHECK(said_in(refusal_of([&] { members[0]->gather("more", ""); }), 5327).id == 5327);
 }

@@ -57,7 +57,7 @@ TEST_CASE("an exception in the watchdog's thread ends the run with a sentence") 
   class unseen : public fake_engine {
    public:
     using fake_engine::fake_engine;
-    std::vector<std::pair<int, standing>> look() override { throw std::bad_alloc(); }
+    std::vector<std::pair<int, rank_position>> look() override { throw std::bad_alloc(); }
   };
   const fake_program two(2, 1, 1);
   unseen e(two);

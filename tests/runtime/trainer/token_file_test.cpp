@@ -96,7 +96,7 @@ TEST_CASE("GPTDataset's order and samples") {
     CHECK(order.samples() == c["samples"].get<std::uint64_t>());
     CHECK(order.sequences == c["document_index"].get<std::vector<std::int32_t>>());
     CHECK(order.shuffle == c["shuffle_index"].get<std::vector<std::uint32_t>>());
-    std::vector<megatron_order::place> starts;
+    std::vector<megatron_order::sample_start> starts;
     for (const json& place : c["sample_index"]) starts.push_back({place[0], place[1]});
     CHECK(order.starts == starts);
     ++cases;
