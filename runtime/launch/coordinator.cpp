@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/launch/coordinator.hpp>
 
-#include "star.hpp"
+#include "coordinator_server.hpp"
 
 #include <rankc/launch/listen.hpp>
 
@@ -11,12 +11,12 @@ coordinator::coordinator(std::vector<socket_handle> listeners, int world, const 
                          std::function<void(const std::string&)> log, std::shared_ptr<board> ends)
     : port_(port_of(listeners.front())),
       address_(local_address(listeners.front())),
-      star_(std::make_unique<star>(std::move(listeners), world, job, l, std::move(log), std::move(ends))),
-      thread_([this] { star_->serve(ending_); }) {}
+      server_(std::make_unique<server>(std::move(listeners), world, job, l, std::move(log), std::move(ends))),
+      thread_([this] { server_->serve(ending_); }) {}
 
 coordinator::~coordinator() {
   ending_ = true;
-  star_->wake();
+  server_->wake();
   thread_.join();
 }
 
