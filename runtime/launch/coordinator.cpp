@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <rankc/launch/coordinator.hpp>
 
-#include "star.hpp"
+#include "coordinator_server.hpp"
 
 #include <rankc/launch/listen.hpp>
 #include <rankc/runtime/failure.hpp>
@@ -14,13 +14,13 @@ coordinator::coordinator(std::vector<socket_handle> listeners, int world, const 
                          std::function<void(const std::string&)> log, std::shared_ptr<board> ends)
     : port_(port_of(listeners.front())),
       address_(local_address(listeners.front())),
-      star_(std::make_unique<star>(std::move(listeners), world, job, l, log, std::move(ends))),
+      server_(std::make_unique<server>(std::move(listeners), world, job, l, log, std::move(ends))),
       thread_([this, log = std::move(log)] { serve(log); }) {}
 
 void coordinator::serve(const std::function<void(const std::string&)>& log) try {
-  star_->serve(ending_);
+  server_->serve(ending_);
 } catch (const std::exception& e) {
-  star_->close();
+  server_->close();
   try {
     log(say("RC6320: rank 0 can no longer coordinate the ranks, and all of them end: {}", e.what()));
   } catch (const std::exception&) {
@@ -29,7 +29,7 @@ void coordinator::serve(const std::function<void(const std::string&)>& log) try 
 
 coordinator::~coordinator() {
   ending_ = true;
-  star_->wake();
+  server_->wake();
   thread_.join();
 }
 

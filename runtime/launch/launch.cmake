@@ -8,6 +8,9 @@ add_library(rankc_launch STATIC
   launch/addresses.cpp
   launch/board.cpp
   launch/coordinator.cpp
+  launch/coordinator_causes.cpp
+  launch/coordinator_server.cpp
+  launch/coordinator_start.cpp
   launch/environment.cpp
   launch/error_file.cpp
   launch/file_limit.cpp
@@ -24,9 +27,6 @@ add_library(rankc_launch STATIC
   launch/session.cpp
   launch/socket.cpp
   launch/spawn.cpp
-  launch/star.cpp
-  launch/star_causes.cpp
-  launch/star_start.cpp
   launch/stop_signals.cpp
   launch/watch.cpp
   launch/watchdog.cpp)

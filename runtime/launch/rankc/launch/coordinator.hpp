@@ -32,13 +32,13 @@ class coordinator {
   const std::string& address() const { return address_; }
 
  private:
-  class star;
+  class server;
   void serve(const std::function<void(const std::string&)>& log);
 
   int port_;
   std::string address_;
   std::atomic<bool> ending_ = false;
-  std::unique_ptr<star> star_;
+  std::unique_ptr<server> server_;
   std::thread thread_;
 };
 

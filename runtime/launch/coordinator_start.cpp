@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the coordinator starts a job: it compares the ranks that join, and sends one verdict to all of them.
-#include "star.hpp"
+#include "coordinator_server.hpp"
 
 #include <rankc/launch/listen.hpp>
 #include <rankc/runtime/failure.hpp>
@@ -20,7 +20,7 @@ constexpr auto to_show = 5s;           // limit for a rank to send its descripti
 
 }  // namespace
 
-void coordinator::star::take_hello(connection& c, const frame& f) {
+void coordinator::server::take_hello(connection& c, const frame& f) {
   hello h = unpack_hello(f.body);
   if (phase_ == phase::over) tell_verdict(c, verdict_code_, verdict_, true);
   if (phase_ == phase::running)
@@ -36,7 +36,7 @@ void coordinator::star::take_hello(connection& c, const frame& f) {
 
 // The verdict is given when all ranks have joined, or when the time is over. Ranks that cannot belong to one
 // job shorten that time.
-void coordinator::star::judge() {
+void coordinator::server::judge() {
   const deadline now = std::chrono::steady_clock::now();
   std::vector<hello> joined;
   for_each_rank([&](connection& c) { joined.push_back(*c.who); });
@@ -46,7 +46,7 @@ void coordinator::star::judge() {
   give_verdict(std::move(joined));
 }
 
-bool coordinator::star::is_decided(const std::vector<hello>& joined, deadline now) {
+bool coordinator::server::is_decided(const std::vector<hello>& joined, deadline now) {
   if (!joined.empty() && (static_cast<int>(joined.size()) >= world_ || now >= judged_by_)) return true;
   std::set<int> ranks;
   for (const hello& h : joined) ranks.insert(h.rank);
@@ -60,7 +60,7 @@ bool coordinator::star::is_decided(const std::vector<hello>& joined, deadline no
   return false;
 }
 
-void coordinator::star::say_who_is_missing(const std::vector<hello>& joined) {
+void coordinator::server::say_who_is_missing(const std::vector<hello>& joined) {
   if (has_said_who_is_missing_) return;
   has_said_who_is_missing_ = true;
   const std::vector<int> missing = missing_ranks(joined, world_);
@@ -72,7 +72,7 @@ void coordinator::star::say_who_is_missing(const std::vector<hello>& joined) {
 }
 
 // Rank 0 and one rank of each other plan send their descriptions, so that the verdict can name a difference.
-void coordinator::star::ask_for_listings(deadline now) {
+void coordinator::server::ask_for_listings(deadline now) {
   std::map<std::string, connection*> plans;
   for_each_rank([&](connection& c) { plans.try_emplace(c.who->plan, &c); });
   if (plans.size() < 2 || phase_ != phase::joining) return;
@@ -85,7 +85,7 @@ void coordinator::star::ask_for_listings(deadline now) {
   });
 }
 
-void coordinator::star::give_verdict(std::vector<hello> joined) {
+void coordinator::server::give_verdict(std::vector<hello> joined) {
   std::stable_sort(joined.begin(), joined.end(),
                    [](const hello& a, const hello& b) { return a.rank < b.rank; });
   const start_fault found = differences(joined, world_, listings_);
@@ -100,7 +100,7 @@ void coordinator::star::give_verdict(std::vector<hello> joined) {
   for_each_rank([&](connection& c) { tell_verdict(c, verdict_code_, verdict_, true); });
 }
 
-void coordinator::star::tell_verdict(connection& c, int code, const std::string& text, bool is_shared) {
+void coordinator::server::tell_verdict(connection& c, int code, const std::string& text, bool is_shared) {
   send(c, frame_kind::verdict,
        body_writer()
            .add(static_cast<std::uint64_t>(code))
@@ -113,7 +113,7 @@ void coordinator::star::tell_verdict(connection& c, int code, const std::string&
 // A rank's data connections listen at the address from which it joined. Ranks on this machine may have joined
 // over the loopback interface; if there are ranks elsewhere, they get the address by which those reach this
 // machine.
-std::string coordinator::star::data_address_of(const connection& c) const {
+std::string coordinator::server::data_address_of(const connection& c) const {
   if (!is_loopback(c.address)) return c.address;
   for (const connection& other : connections_)
     if (other.who && !is_loopback(other.address)) return local_address(other.socket);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the coordinator follows a running job: exchanges, the agreement on the last step, and the first
 // failure, which it reports to all ranks.
-#include "star.hpp"
+#include "coordinator_server.hpp"
 
 #include <rankc/runtime/failure.hpp>
 
@@ -17,13 +17,13 @@ namespace {
 using namespace std::chrono_literals;
 using clock = std::chrono::steady_clock;
 
-constexpr auto for_a_cause = 500ms;       // how long to wait for the cause of a failure that is a consequence
-constexpr auto for_the_launcher = 500ms;  // how long the launcher has to report the end of a process
-constexpr auto for_more_causes = 100ms;   // how long to wait for causes that are independent of the first
+constexpr auto for_a_cause = 500ms;  // how long to wait for the cause of a failure that is a consequence
+constexpr auto for_launchers_report = 500ms;  // how long the launcher has to report the end of a process
+constexpr auto for_more_causes = 100ms;       // how long to wait for causes that are independent of the first
 
 }  // namespace
 
-void coordinator::star::take_part(const connection& c, const std::string& text) {
+void coordinator::server::take_part(const connection& c, const std::string& text) {
   body_reader body(text);
   const std::string name = body.text();
   exchange& e = exchanges_.try_emplace(name, exchange{clock::now(), {}}).first->second;
@@ -37,14 +37,14 @@ void coordinator::star::take_part(const connection& c, const std::string& text) 
   exchanges_.erase(name);
 }
 
-void coordinator::star::take_failure(const connection& c, body_reader& body) {
+void coordinator::server::take_failure(const connection& c, body_reader& body) {
   const int code = static_cast<int>(body.number());
   const std::string text = body.text();
   if (code != 77) return add_cause({c.who->rank, code, text, false});
   if (!suspicion_ && !has_failed_) suspicion_ = {c.who->rank, text, clock::now() + for_a_cause};
 }
 
-void coordinator::star::take_stop_signal(std::uint64_t signal) {
+void coordinator::server::take_stop_signal(std::uint64_t signal) {
   if (signal == 0 || signal >= NSIG) throw not_a_frame("a number that is not a signal");
   if (stop_signal_ != 0) return;
   stop_signal_ = static_cast<int>(signal);
@@ -53,7 +53,7 @@ void coordinator::star::take_stop_signal(std::uint64_t signal) {
 
 // The last step is the latest one that any rank has begun: all other ranks must run it, too, and none may
 // begin a later one.
-void coordinator::star::take_begun(const connection& c, std::uint64_t step) {
+void coordinator::server::take_begun(const connection& c, std::uint64_t step) {
   const bool is_due = stop_signal_ != 0 && step <= std::numeric_limits<std::int64_t>::max();
   if (!is_due || !begun_.try_emplace(c.who->rank, static_cast<std::int64_t>(step)).second)
     throw not_a_frame("a step that nobody asked for");
@@ -67,7 +67,7 @@ void coordinator::star::take_begun(const connection& c, std::uint64_t step) {
   for_each_rank([&](connection& to) { send(to, frame_kind::stop, body); });
 }
 
-void coordinator::star::look_at_ranks(deadline now) {
+void coordinator::server::look_at_ranks(deadline now) {
   for_each_rank([&](connection& c) {
     if (!c.left && now > c.last_heard + limits_.silence)
       lose(c, say("RC5347: {} gave no sign of life for {} s (last position: {}): it is stopped, or its "
@@ -81,7 +81,7 @@ void coordinator::star::look_at_ranks(deadline now) {
   if (suspicion_ && now > suspicion_->until) fail(suspicion_->rank, 77, suspicion_->text);
 }
 
-void coordinator::star::look_at_exchanges(deadline now) {
+void coordinator::server::look_at_exchanges(deadline now) {
   for (const auto& [name, e] : exchanges_) {
     if (has_failed_ || now < e.started + limits_.exchange) continue;
     std::vector<int> missing;
@@ -95,24 +95,24 @@ void coordinator::star::look_at_exchanges(deadline now) {
   }
 }
 
-std::string coordinator::star::last_position(const connection& c) const {
+std::string coordinator::server::last_position(const connection& c) const {
   const std::string place = watch_.last_place(c.who->rank);
   return place.empty() ? "unknown" : place;
 }
 
-void coordinator::star::lose(connection& c, const std::string& text) {
+void coordinator::server::lose(connection& c, const std::string& text) {
   c.gone = true;
   if (phase_ == phase::running) add_cause({c.who->rank, 70, text, true});
 }
 
-std::string coordinator::star::name_of(int rank) const {
+std::string coordinator::server::name_of(int rank) const {
   const auto found = names_.find(rank);
   return found != names_.end() ? found->second : fmt::format("rank {}", rank);
 }
 
 // A launcher with shared memory reports how processes have ended. Failures that closely follow the first one
 // are then reported together with it; otherwise they could be the launcher's doing.
-void coordinator::star::add_cause(found_cause c) {
+void coordinator::server::add_cause(found_cause c) {
   if (has_failed_) return;
   if (ends_ == nullptr) return fail(c.rank, c.code, c.text);
   for (const found_cause& known : causes_)
@@ -121,12 +121,12 @@ void coordinator::star::add_cause(found_cause c) {
   causes_.push_back(std::move(c));
 }
 
-void coordinator::star::look_at_causes(deadline now) {
+void coordinator::server::look_at_causes(deadline now) {
   if (causes_.empty() || has_failed_) return;
   const bool all_known = std::all_of(causes_.begin(), causes_.end(), [&](const found_cause& c) {
     return !c.is_loss || ends_->has_ended(c.rank);
   });
-  if (now < causes_since_ + (all_known ? for_more_causes : for_the_launcher)) return;
+  if (now < causes_since_ + (all_known ? for_more_causes : for_launchers_report)) return;
   const found_cause* first = nullptr;
   std::string text;
   for (found_cause& c : causes_) {
@@ -139,7 +139,7 @@ void coordinator::star::look_at_causes(deadline now) {
   causes_.clear();
 }
 
-void coordinator::star::fail(int rank, int code, const std::string& text) {
+void coordinator::server::fail(int rank, int code, const std::string& text) {
   if (has_failed_) return;
   has_failed_ = true;
   const std::string body = body_writer()
@@ -150,7 +150,7 @@ void coordinator::star::fail(int rank, int code, const std::string& text) {
   for_each_rank([&](connection& c) { send(c, frame_kind::failed, body); });
 }
 
-void coordinator::star::leave(connection& c) {
+void coordinator::server::leave(connection& c) {
   if (!c.left) ++left_;
   c.left = true;
   watch_.leave(c.who->rank);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coordinator's thread: one event loop over all connections, which never blocks on one of them.
-// star.cpp has the connections, star_start.cpp the start of a job, star_causes.cpp its failures.
+// coordinator_server.cpp has the connections, coordinator_start.cpp the start of a job, coordinator_causes.cpp its failures.
 #pragma once
 #include <rankc/launch/coordinator.hpp>
 #include <rankc/launch/frame.hpp>
@@ -15,10 +15,10 @@
 
 namespace rankc::runtime {
 
-class coordinator::star {
+class coordinator::server {
  public:
-  star(std::vector<socket_handle> listeners, int world, const mac_key& job, const limits&,
-       std::function<void(const std::string&)> log, std::shared_ptr<board> ends);
+  server(std::vector<socket_handle> listeners, int world, const mac_key& job, const limits&,
+         std::function<void(const std::string&)> log, std::shared_ptr<board> ends);
   /// Serve until all ranks have left; once `ending` is set, for two more seconds at most.
   void serve(const std::atomic<bool>& ending);
   /// Close all connections, after `serve` has failed. The ranks then end.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "star.hpp"
+#include "coordinator_server.hpp"
 
 #include <rankc/runtime/failure.hpp>
 
@@ -25,8 +25,9 @@ constexpr std::size_t most_read_at_once = std::size_t{1} << 20;
 
 }  // namespace
 
-coordinator::star::star(std::vector<socket_handle> listeners, int world, const mac_key& job, const limits& l,
-                        std::function<void(const std::string&)> log, std::shared_ptr<board> ends)
+coordinator::server::server(std::vector<socket_handle> listeners, int world, const mac_key& job,
+                            const limits& l, std::function<void(const std::string&)> log,
+                            std::shared_ptr<board> ends)
     : listeners_(std::move(listeners)),
       woken_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       world_(world),
@@ -40,7 +41,7 @@ coordinator::star::star(std::vector<socket_handle> listeners, int world, const m
       ends_(std::move(ends)),
       watch_(l, [this](int rank) { return name_of(rank); }) {}
 
-void coordinator::star::serve(const std::atomic<bool>& ending) {
+void coordinator::server::serve(const std::atomic<bool>& ending) {
   std::optional<deadline> until;
   for (;;) {
     if (ending && !until) until = clock::now() + for_the_others_to_go;
@@ -52,14 +53,14 @@ void coordinator::star::serve(const std::atomic<bool>& ending) {
   }
 }
 
-void coordinator::star::close() {
+void coordinator::server::close() {
   connections_.clear();
   listeners_.clear();
 }
 
-void coordinator::star::wake() { eventfd_write(woken_.fd(), 1); }
+void coordinator::server::wake() { eventfd_write(woken_.fd(), 1); }
 
-void coordinator::star::wait_for_events(bool may_be_woken) {
+void coordinator::server::wait_for_events(bool may_be_woken) {
   const bool accepts = clock::now() >= accepts_from_;
   std::vector<pollfd> polled{{may_be_woken ? woken_.fd() : -1, POLLIN, 0}};
   for (const socket_handle& listener : listeners_)
@@ -76,7 +77,7 @@ void coordinator::star::wait_for_events(bool may_be_woken) {
 }
 
 // A rank's first message usually arrives with its connection, so a rank is not a stranger for long.
-void coordinator::star::accept_all() {
+void coordinator::server::accept_all() {
   const bool running = phase_ == phase::running;
   const int most = running ? most_accepted_while_running : most_accepted_at_once;
   if (running) accepts_from_ = clock::now() + between_looks_at_clock;
@@ -102,7 +103,7 @@ void coordinator::star::accept_all() {
 }
 
 template <class Is>
-void coordinator::star::close_oldest(std::size_t most, const Is& is) {
+void coordinator::server::close_oldest(std::size_t most, const Is& is) {
   const auto counts = [&](const connection& c) { return !c.gone && is(c); };
   auto there = static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), counts));
   for (auto c = connections_.begin(); there > most; ++c) {
@@ -112,7 +113,7 @@ void coordinator::star::close_oldest(std::size_t most, const Is& is) {
   }
 }
 
-void coordinator::star::read(connection& c) {
+void coordinator::server::read(connection& c) {
   std::string bytes;
   const received what = receive_into(c.socket, bytes, std::min(most_read_at_once, c.reader.room()));
   c.reader.add(bytes);
@@ -138,19 +139,19 @@ void coordinator::star::read(connection& c) {
              c.who->who(), last_position(c)));
 }
 
-void coordinator::star::write(connection& c) {
+void coordinator::server::write(connection& c) {
   if (c.gone || c.out.empty()) return;
   const long sent = send_some(c.socket, c.out);
   if (sent > 0) c.out.erase(0, static_cast<std::size_t>(sent));
   if (c.closing && c.out.empty()) c.gone = true;
 }
 
-void coordinator::star::send(connection& c, frame_kind kind, std::string_view body) {
+void coordinator::server::send(connection& c, frame_kind kind, std::string_view body) {
   c.out += c.writer.encode(kind, body);
 }
 
 // A stranger receives no answer.
-void coordinator::star::turn_away(connection& c) {
+void coordinator::server::turn_away(connection& c) {
   c.gone = true;
   if (has_turned_away_) return;
   has_turned_away_ = true;
@@ -160,7 +161,7 @@ void coordinator::star::turn_away(connection& c) {
           c.address));
 }
 
-void coordinator::star::take(connection& c, const frame& f) {
+void coordinator::server::take(connection& c, const frame& f) {
   if (c.who) return take_from_rank(c, f);
   if (c.is_stranger && f.kind == frame_kind::open) return open(c, f);
   if (!c.is_stranger && f.kind == frame_kind::hello) return take_hello(c, f);
@@ -168,7 +169,7 @@ void coordinator::star::take(connection& c, const frame& f) {
 }
 
 // A replayed first message of a rank is turned away.
-void coordinator::star::open(connection& c, const frame& f) {
+void coordinator::server::open(connection& c, const frame& f) {
   if (f.body.size() != nonce_bytes || !nonces_.insert(f.body).second) return turn_away(c);
   const std::string mine = random_nonce();
   c.writer = frame_writer(answer_key(job_, f.body));
@@ -180,7 +181,7 @@ void coordinator::star::open(connection& c, const frame& f) {
 }
 
 // A message that is not due is an error, so that no exchange begins that the others never complete.
-void coordinator::star::take_from_rank(connection& c, const frame& f) {
+void coordinator::server::take_from_rank(connection& c, const frame& f) {
   body_reader body(f.body);
   const bool running = phase_ == phase::running;
   if (phase_ == phase::over) return;
@@ -203,7 +204,7 @@ void coordinator::star::take_from_rank(connection& c, const frame& f) {
 
 // Every second, all ranks receive a sign of life, and a silent rank counts as lost. The time in which this
 // process itself was stopped does not count.
-void coordinator::star::look_at_clock() {
+void coordinator::server::look_at_clock() {
   const deadline now = clock::now();
   const auto away = now - looked_at_ - 2 * between_looks_at_clock;
   looked_at_ = now;
