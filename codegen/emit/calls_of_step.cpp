@@ -125,9 +125,9 @@ class call_counter {
     return std::max(operations / peak, bytes / gpu_->memory);
   }
   void count_labels() {
-    const bool have_weights = l_.plan->recipe.token_weights;
-    const double of_token = sizeof(std::int32_t) + (have_weights ? wide() : 0);
-    pass(names_.at(&ops::count_row(have_weights)), static_cast<double>(l_.tokens()) * of_token);
+    const training& by = l_.plan->recipe;
+    const double of_token = sizeof(std::int32_t) + (by.token_weights ? wide() : 0);
+    pass(names_.at(&ops::count_row(by)), static_cast<double>(l_.tokens()) * of_token);
   }
   void pass(std::string_view name, double bytes, call_kind kind = call_kind::pass) {
     add({std::string(name), kind, 1, 0, bytes, gpu_ ? bytes / gpu_->memory : 0});

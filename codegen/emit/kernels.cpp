@@ -145,7 +145,7 @@ class kernel_struct {
 std::vector<const op_row*> rows_of(const lowered& l) {
   std::vector<const op_row*> rows;
   if (const training& by = l.plan->recipe; by.counts_labels()) {
-    rows.push_back(&ops::count_row(by.token_weights));
+    rows.push_back(&ops::count_row(by));
     if (l.trains()) rows.push_back(&ops::skip_unlabeled);
   }
   for (const body& b : l.bodies)

@@ -278,7 +278,7 @@ class layer_text {
   }
   void communicate(const node& n, auto give) {
     const std::string message = b_.message(n);
-    const bool shifts = n.row->converts == conversion::shift || n.row->converts == conversion::shift_back;
+    const bool shifts = n.row->is_shift();
     give("over", std::string("over::") + role_name(role_over(n.over)));
     const bool in_place =
         n.row->converts == conversion::all_reduce || n.row->converts == conversion::all_reduce_max;

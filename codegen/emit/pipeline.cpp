@@ -108,14 +108,14 @@ class order_text {
     out_ += wrap(members, ",", "    ", 2) + "\n";
   }
   void count_labels(const item& i) {
-    const bool have_weights = l_.plan->recipe.token_weights;
+    const training& by = l_.plan->recipe;
     std::vector<std::string> members{".count = label_count",
                                      fmt::format(".targets = targets_of({})", i.microbatch)};
-    if (have_weights)
+    if (by.token_weights)
       members.push_back(
           fmt::format(".weights = {}_of({})", text_of_input(inputs::weights).formal, i.microbatch));
     members.push_back(".into = " + store_of(i.first));
-    run(i.on, kernels_.at(&ops::count_row(have_weights)), std::move(members));
+    run(i.on, kernels_.at(&ops::count_row(by)), std::move(members));
   }
   void sum(const item& i, const std::string& data, const std::string& call = "all_reduce") {
     run(i.on, call, {".over = " + over(i.over), ".data = " + data, ".site = " + message(i.message)});

@@ -326,7 +326,7 @@ op flattener::clear_loss(const item& i) {
 op flattener::count_labels(const item& i) {
   op o;
   o.name = i.name;
-  o.function = o.row = ops::count_row(l_.plan->recipe.token_weights).name;
+  o.function = o.row = ops::count_row(l_.plan->recipe).name;
   const place sum = input(inputs::label_count, i.microbatch);
   o.operands = {sum.begin};
   if (!i.first) o.reads.push_back(read(sum));

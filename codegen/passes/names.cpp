@@ -183,7 +183,7 @@ class namer {
     if (of >= 0 && !traced_[of].empty()) return "d_" + traced_[of];
     if (of == t_.input) return "d_x";
     // Keys and values that backward sends around the ring are no gradients.
-    const bool is_of_forward = of < 0 && rankc::detail::is_shift(*o.kind);
+    const bool is_of_forward = of < 0 && o.kind->is_shift();
     return is_of_forward ? base + "_out" : "d_" + base;
   }
   int parameter_read_by(const rankc::op& o) const {

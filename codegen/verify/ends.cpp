@@ -59,8 +59,7 @@ std::vector<bits> end_sets::at_ends(std::span<const id> members, std::vector<bit
   }
   const listed_op& first = at(d_, members[0]);
   if (first.by_rows > 0) return starts;
-  if (first.does == collective_kind::shift || first.does == collective_kind::shift_back)
-    return after_givers(members, starts);
+  if (is_shift(first.does)) return after_givers(members, starts);
   bits all = none_;
   for (const bits& set : starts) unite(all, set);
   for (std::size_t n = 0; n < members.size(); ++n)

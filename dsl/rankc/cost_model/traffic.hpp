@@ -33,7 +33,7 @@ constexpr double sent_by(const lowering::layer_program& l, const lowering::node&
       by == conversion::all_gather || by == conversion::reduce_scatter || n.over == axis::etp;
   const bool is_sum =
       by == conversion::all_reduce || by == conversion::all_reduce_max || by == conversion::all_reduce_batch;
-  if (by == conversion::shift || by == conversion::shift_back) return bytes;
+  if (n.row->is_shift()) return bytes;
   const double to_others = bytes * (ranks - 1);
   if (is_part) return to_others;
   return to_others * (is_sum ? 2 / ranks : 1 / ranks);

@@ -156,9 +156,7 @@ struct node {
     return only == in_step::any || (only == in_step::training) == training;
   }
   /// True if it is a ring message, which is overlapped with computation.
-  constexpr bool is_beside() const {
-    return row->converts == conversion::shift || row->converts == conversion::shift_back;
-  }
+  constexpr bool is_beside() const { return row->is_shift(); }
   /// True if it adds to a sum over microbatches.
   constexpr bool sums() const {
     for (std::size_t p = 0; p < ports.size(); ++p)

@@ -202,8 +202,7 @@ class selector {
     const int degree = s_.dims.*row(o.over).degree;
     if (degree > 1 && row(o.over).lowered != lowered_values::all) throw not_lowered{o.kind, true, o.over};
     if (degree == 1 || !o.kind->communicates()) return merge(find(o.out[0]), find(o.in[0]));
-    if (o.kind->converts == conversion::shift || o.kind->converts == conversion::shift_back)
-      return hand_on(o, list);
+    if (o.kind->is_shift()) return hand_on(o, list);
     const bool reduces =
         o.kind->converts == conversion::all_reduce || o.kind->converts == conversion::all_reduce_max;
     node n{.row = o.kind, .over = over_of(o), .converts = o.in[0]};

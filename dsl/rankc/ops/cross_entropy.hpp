@@ -5,6 +5,7 @@
 // Source: Megatron-LM (Shoeybi et al. 2019), vocab-parallel cross entropy.
 #pragma once
 #include <rankc/ops/conversions.hpp>
+#include <rankc/recipe/training.hpp>
 
 namespace rankc {
 
@@ -85,7 +86,9 @@ inline constexpr op_row sum_weights{
     .dual = stop_gradient,
     .sizes = "tokens"};
 /// The op that computes what a step's loss is divided by: the number of labels, or the sum of their weights.
-constexpr const op_row& count_row(bool have_weights) { return have_weights ? sum_weights : count_labels; }
+constexpr const op_row& count_row(const training& by) {
+  return by.token_weights ? sum_weights : count_labels;
+}
 /// Adds minus infinity to the squared norm of the gradients if the number of labels, or the sum of their
 /// weights, is 0. Then no rank applies the step. The op belongs to the step and not to a layer.
 inline constexpr op_row skip_unlabeled{.name = "skip_unlabeled",

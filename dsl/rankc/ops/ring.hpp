@@ -77,11 +77,10 @@ constexpr value_pair whole_of(trace& t, int part) {
   }
   return {{&t, result}, {&t, sums}};
 }
-constexpr bool is_shift(const op_row& row) { return &row == &ops::shift || &row == &ops::shift_back; }
 /// The rank's own keys and values, from those that forward received in some step.
 constexpr value_pair own_keys(const trace& t, value_pair kv) {
   for (std::size_t i = t.forward_ops; i-- > 0;)
-    if (const op& o = t.ops[i]; is_shift(*o.kind) && o.out[0] == kv.first.id)
+    if (const op& o = t.ops[i]; o.kind->is_shift() && o.out[0] == kv.first.id)
       kv = {{kv.first.in, o.in[0]}, {kv.second.in, o.in[1]}};
   return kv;
 }

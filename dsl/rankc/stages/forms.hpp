@@ -77,10 +77,8 @@ constexpr bool sums_over_batch(const std::vector<layer_kind>& kinds) {
 /// True if some layers reduce, gather or exchange over cp while messages are in flight on its rings.
 constexpr bool communicates_beside_rings(const std::vector<layer_kind>& kinds, const parallel_dims& d) {
   return ring_ranks(d) > 1 && detail::has_op(kinds, [](const op& o) {
-           const conversion does = o.kind->converts;
-           const bool hands_on = does == conversion::shift || does == conversion::shift_back,
-                      in_groups = does == conversion::all_to_all && o.with.ring > 1;
-           return o.over == axis::cp && o.kind->communicates() && !hands_on && !in_groups;
+           const bool in_groups = o.kind->converts == conversion::all_to_all && o.with.ring > 1;
+           return o.over == axis::cp && o.kind->communicates() && !o.kind->is_shift() && !in_groups;
          });
 }
 

@@ -212,6 +212,10 @@ struct op_row {
     return on_host().takes(symbol) || on_cuda().takes(symbol);
   }
   constexpr bool communicates() const { return converts > conversion::replicate; }
+  /// True if it sends two tensors to a neighbour in a ring, and receives two.
+  constexpr bool is_shift() const {
+    return converts == conversion::shift || converts == conversion::shift_back;
+  }
   constexpr int count_ports() const {
     int n = 0;
     while (n < max_ports && ports[n].as != use::none) ++n;

@@ -84,7 +84,7 @@ constexpr void check_rings(report& out, const trace& t, const parallel_dims& d) 
   };
   for (std::size_t i = 0; i < t.ops.size(); ++i) {
     const op& o = t.ops[i];
-    const bool shifts = o.kind == &ops::shift || o.kind == &ops::shift_back, forward = i < t.forward_ops;
+    const bool shifts = o.kind->is_shift(), forward = i < t.forward_ops;
     if (!shifts && !(ops::is_attention(*o.kind) && o.kind->of_rings)) continue;
     complaint c{o.kind->name, {}, o.from};
     if (o.with.ring != ring_ranks(d))
