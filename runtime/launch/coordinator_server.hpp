@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The coordinator's thread: one event loop over all connections, which never blocks on one of them.
-// coordinator_server.cpp has the connections, coordinator_start.cpp the start of a job, coordinator_causes.cpp its failures.
+// coordinator_server.cpp has the connections, coordinator_start.cpp the start of a job, and
+// coordinator_causes.cpp its failures.
 #pragma once
 #include <rankc/launch/coordinator.hpp>
 #include <rankc/launch/frame.hpp>

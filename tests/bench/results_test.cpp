@@ -102,6 +102,20 @@ int check_tables(const std::string& page) {
 TEST_CASE("the tables of measured steps show the files of results") {
   CHECK(check_tables("README.md") == 5);
   CHECK(check_tables("tests/bench/README.md") == 46);
+  CHECK(check_tables("dsl/rankc/recipe/README.md") == 2);
+}
+
+TEST_CASE("the README states the range of the ratios") {
+  std::istringstream in(read("tests/bench/README.md"));
+  std::vector<std::string> ratios;
+  for (std::string line; std::getline(in, line) && (ratios.empty() || line.starts_with("|"));)
+    if (const texts row = cells_of(line);
+        line.starts_with("|") && row.size() == 6 && std::isdigit(row[5][0]) != 0)
+      ratios.push_back(row[5]);
+  const auto [least, most] = std::minmax_element(ratios.begin(), ratios.end());
+  const std::string text = read("README.md");
+  CHECK(text.find(fmt::format("{} to {} times the fastest form", *least, *most)) != text.npos);
+  CHECK(text.find(fmt::format("the {} rows of", ratios.size())) != text.npos);
 }
 
 TEST_CASE("each result is of a GPU, a commit and a program that exists") {
