@@ -23,7 +23,7 @@
 #include "tokens.hpp"
 #include "tokens_flags.hpp"
 
-int main(int argc, char** argv) {
+static int run(int argc, char** argv) {
   using namespace rankc::tool;
   using rankc::runtime::say;
   rankc::runtime::fail_writes_without_signals();
@@ -137,4 +137,9 @@ int main(int argc, char** argv) {
   else if (*searching) answer = answer_search;
   answer_lines(std::cin, std::cout, answer);
   return written(0);
+}
+
+int main(int argc, char** argv) try { return run(argc, argv); } catch (const std::exception& e) {
+  std::cerr << "error: " << rankc::codegen::sentence_of(e) << "\n";
+  return rankc::codegen::exit_code_of(e);
 }
