@@ -8,11 +8,19 @@
 #include <cstring>
 #include <filesystem>
 #include <ostream>
+#include <system_error>
 
 namespace rankc::tool {
 
 int become(const std::string& name, const std::vector<std::string>& arguments, std::ostream& errors) {
-  const std::string path = (std::filesystem::read_symlink("/proc/self/exe").parent_path() / name).string();
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) {  // without /proc
+    errors << "error: " << runtime::say("RC8128: the folder of {} is unknown: {}", name, error.message())
+           << "\n";
+    return 1;
+  }
+  const std::string path = (here.parent_path() / name).string();
   std::vector<char*> pointers{const_cast<char*>(path.c_str())};
   for (const std::string& a : arguments) pointers.push_back(const_cast<char*>(a.c_str()));
   pointers.push_back(nullptr);

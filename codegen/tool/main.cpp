@@ -173,7 +173,7 @@ int run(const command_line& all) {
 }  // namespace
 }  // namespace rankc::tool
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   rankc::runtime::fail_writes_without_signals();
   CLI::App app{"rankc: dims, schedules, searches, certificates and rules, without a plan."};
   app.name("rankc");
@@ -184,4 +184,7 @@ int main(int argc, char** argv) {
   add_examples(all);
   if (const auto answered = rankc::tool::parse(app, argc, argv)) return *answered;
   return run(all);
+} catch (const std::exception& e) {
+  std::cerr << "error: " << rankc::codegen::sentence_of(e) << "\n";
+  return rankc::codegen::exit_code_of(e);
 }

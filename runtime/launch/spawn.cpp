@@ -47,6 +47,7 @@ std::string random_digits() {
 /// The facts that all ranks receive. This process opens rank 0's listening socket, so that no other program
 /// can take the port.
 struct job {
+  std::string program;
   int world;
   socket_handle listener = listen_on_loopback();
   std::string name = random_digits(), secret = random_digits();
@@ -73,7 +74,10 @@ void become_rank(int rank, job& j, char** argv) {
     fcntl(j.listener.fd(), F_SETFD, 0);
   }
   execv("/proc/self/exe", argv);
-  _exit(70);
+  say_error("{}: {}\n", j.program,
+            say("RC6326: --launch processes: rank {} cannot run the program of /proc/self/exe: {}", rank,
+                std::strerror(errno)));
+  _exit(75);
 }
 
 pid_t start(int rank, job& j, char** argv) {
@@ -174,7 +178,7 @@ void refuse_in_a_rank() {
 int spawn_ranks(const description& about, char** argv) {
   refuse_in_a_rank();
   std::signal(SIGCHLD, SIG_DFL);  // a parent may ignore it, and then waitpid reports no child
-  job j{.world = about.world()};
+  job j{.program = about.name, .world = about.world()};
   take_stop_signals();
   rank_processes ranks(j, argv);
   int passed_on = 0;

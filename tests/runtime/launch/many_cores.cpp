@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preloaded into a program: reports a machine with 32 cores to libraries that ask how many threads to start.
+// With RANKC_TEST_NO_EXEC the program cannot be run again, as without /proc.
 #include <dlfcn.h>
 #include <sched.h>
 #include <unistd.h>
+#include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 namespace {
@@ -18,6 +21,13 @@ int sched_getaffinity(pid_t, std::size_t bytes, cpu_set_t* set) {
 }
 
 int get_nprocs() { return cores; }
+
+int execv(const char* path, char* const* argv) {
+  if (std::getenv("RANKC_TEST_NO_EXEC") == nullptr)
+    return reinterpret_cast<int (*)(const char*, char* const*)>(::dlsym(RTLD_NEXT, "execv"))(path, argv);
+  errno = ENOENT;
+  return -1;
+}
 
 long sysconf(int name) {
   if (name == _SC_NPROCESSORS_CONF || name == _SC_NPROCESSORS_ONLN) return cores;

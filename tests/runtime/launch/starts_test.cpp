@@ -243,6 +243,16 @@ TEST_CASE("starts: with 32 cores and limited memory OpenBLAS starts the threads 
   CHECK(run_limited(files, "2000000", with_cores + "OPENBLAS_NUM_THREADS=3 " + program).code == 0);
 }
 
+TEST_CASE("starts: ranks that cannot be started say why" * doctest::skip(is_sanitized)) {
+  const scratch files;
+  const outcome none = run(files, "env RANKC_TEST_NO_EXEC=1 LD_PRELOAD=" RANKC_TEST_MANY_CORES " " + program +
+                                      " train --steps 1 --launch processes");
+  CAPTURE(none.err);
+  CHECK(none.code == 75);
+  CHECK(said_in(none.err, 6326).id == 6326);
+  CHECK(said_in(none.err, 6326).arguments.at(1) == "No such file or directory");
+}
+
 TEST_CASE("starts: the second job at a port is refused, and the first goes on") {
   const scratch files;
   const int port = free_port();
