@@ -7,7 +7,7 @@
 namespace gpt_pp2 {
 
 constexpr rankc::runtime::proven_step proven[]{
-    {.pp = 0, .trains = true, .rank = 0, .calls = 172, .hash = 0x5755f42cb7456086, .every = 1, .after =
+    {.pp = 0, .trains = true, .rank = 0, .calls = 172, .hash = 0xc9bcb4f054440fd6, .every = 1, .after =
      "b155b541c359ad0390ef3d110ea5eb902eefb2baa29f8a71c20160e0b59b54b4ed56a8bd9c2f4063be3cc1dba8e0d9f1"
      "1fe8820dd1e0277854cc800d8a00e474ecfbd7c9584864cfbd6db2e5d2324165ef2ab0f728e9d5f6aa1c5ba456d6b497"
      "c20a27340614f3216296590766789f054d6e8463da143373f1ce702777d09bdf26b0f5c19c7a6d70eda94b0b5b841f33"
@@ -16,7 +16,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "fed2512d0391b17c475bad60e25f5d193491f2f7a0fab9658e717667515cdfd70edbf1d03e64af25ff269eb95b50878c"
      "c54e81f0752a25bd97805830dba66dbe3bab11e3190425c89a40cb78814716f4a87b6db763924a5bf5bb22fa428148e4"
      "d1aae0d61cd8dd9e"},
-    {.pp = 1, .trains = true, .rank = 1, .calls = 184, .hash = 0x51ca7d94c945c77a, .every = 1, .after =
+    {.pp = 1, .trains = true, .rank = 1, .calls = 184, .hash = 0xad87d9e9644af46d, .every = 1, .after =
      "cebf3671fae3c4d4fb561261c48744a07391c48e6aca7c2716c5e4cefa696e2d3af31001c2ae433e6b56aadb124a7e9f"
      "73818ec29d09e2533278c8f0601033e8d8d1b0fdc5eb543dc874d373eeabb385d52744afa61c4914af5cadd98a4077d5"
      "e22e41ba9fe81d098bebbb68da5fde7c7bcff7b84257ec543920d5ca3de8ecbee9d736ac5532569236dbe259c3d8d9db"
@@ -25,11 +25,11 @@ constexpr rankc::runtime::proven_step proven[]{
      "cbe03456f80a99bb93fb122e615aefeebf46a3410ba07d646a385c2ad3306a30569df9b53dae30f2f4ccb3a81a107994"
      "af1b66bcc5262f02ea12afc57517e72f408f428eceb3b6ea20b7ee5f9743e407e565887ee44858925230bd69e77ff5c1"
      "e46410b796d811882a7706cd375431a159884038a82a9818c34eb73935579006"},
-    {.pp = 0, .trains = false, .rank = 0, .calls = 68, .hash = 0x1948d106577de05b, .every = 1, .after =
+    {.pp = 0, .trains = false, .rank = 0, .calls = 68, .hash = 0x3e056fa8e115bc43, .every = 1, .after =
      "b155b541c359ad0390ef3d110ea5eb902eefb2baa29f8a71c20160e0b59b54b4ed56e17cb4efe4920419d47c87be4b42"
      "6a426258dbc75812c76260162bfa4fcd3a2b241d96e911a477111cc74e811dd7fb70e9a3d18299d1d0b6e9e1b4deef82"
      "ae9a48e3efc805bee26910b8da08e3748831bf8ac7a426f740820ce8ad7ad42982eca86b5ce44654"},
-    {.pp = 1, .trains = false, .rank = 1, .calls = 76, .hash = 0xafd14b7b8bff9a0c, .every = 1, .after =
+    {.pp = 1, .trains = false, .rank = 1, .calls = 76, .hash = 0xebcf6d8be38d1e26, .every = 1, .after =
      "cebf3671fae3c4d4fb561261c48744a07391c48e6aca7c2716c5e4cefa696e2d3af3100197cb1dec319d85c7bcbdfcc6"
      "24e33821f470b48e73fb4f2d9cf290543c5b227575132694a95d7466222a2ca5e0ba1421aeed56cba999c911f61c6962"
      "9a8a01e5490c0e81f4c6fcec081f78334f576d460911d23350ea4f9a80065f0368ad006ba18174b9ebf51e510080655a"

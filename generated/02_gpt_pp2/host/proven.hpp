@@ -7,7 +7,7 @@
 namespace gpt_pp2 {
 
 constexpr rankc::runtime::proven_step proven[]{
-    {.pp = 0, .trains = true, .rank = 0, .calls = 380, .hash = 0xc5528dcc6b6929b3, .every = 1, .after =
+    {.pp = 0, .trains = true, .rank = 0, .calls = 380, .hash = 0xd07790f22033c093, .every = 1, .after =
      "b155b541c359d43e6c783717c44da5c446d0a10f6b745dfce9f9a9125eb61063ee34830a3e5f73ab6c8f060e16e34eb6"
      "7b23c760a46450b176fe56dccde82b2b15b1c4b85c31904a50870d12e61bcb7bd51601ae5569765617292516a7621fb3"
      "0937942973d4d5693483be1c706a758e6966c9a7d15ea7aab459381c0b4b5ae537c3cd89cefa188902ae3713c13ce659"
@@ -24,7 +24,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "5c28c29e326d2f38041014c736478ebb9729156f74b92ebe900b62dfe9b8682ba1e80cb682198ca868a20228a043f858"
      "6ea575f6d679c02fb5e4f81557cf8094b6a61b8d89a77ee793fa4bb0cec69bcc55ff6f48b37b6b79ff39ffa6150b63de"
      "ccc3198457665bb28ee702a29e8195c34a3f8c10934f826b01558493110edae2e8302b038c69ea41"},
-    {.pp = 1, .trains = true, .rank = 1, .calls = 408, .hash = 0xcddd279aa973e4eb, .every = 1, .after =
+    {.pp = 1, .trains = true, .rank = 1, .calls = 408, .hash = 0x7164b03a8f58c389, .every = 1, .after =
      "7d1da294f7d7493aea9cf4736f63f236f62ce92376713f0a6df2a2d59814ac1146d938ab5a8104f08094a942f14a416b"
      "399b691600bf22f8b67ddef047b30baf636a001ec4baf733fc042a6673ea9f99c67d8714f3a81687d0e03dcff52cdf54"
      "38146642a815b4a5d7a19b95e3d8e9b8ee1939e978b179401540deb0438b8968065a9a01fb643d0d4c0b417ec02dd5fd"
@@ -42,7 +42,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "0a9ea605bf632da298a421f82891318da776060f0da1316acbff8f34a8f3f3e4fe4e34f3a939426bf0345886049a1d47"
      "f4802d4132c8c58e935688cbc00ced7671bb33e07c303c108d89770d43c58465e948eed862dae9f6ed5abbd012a6bc3a"
      "42c13566235a8aab01c9df7408300f3ad3afcb9fe1c5d9dee4c6e3ef309a0328f9d4478584e745deb6efa811107fd0fa"},
-    {.pp = 0, .trains = false, .rank = 0, .calls = 156, .hash = 0xf5ae116d88d82582, .every = 1, .after =
+    {.pp = 0, .trains = false, .rank = 0, .calls = 156, .hash = 0xd16c30629cda5318, .every = 1, .after =
      "b155b541c359d43e6c783717c44da5c446d0a10f6b745dfce9f9a9125eb61063ee34830a3e5f73ab6c8f060e16e34eb6"
      "7b23c760a46450b176fe56dccde82b2b15b1c4b85c31904a50870d12e61bd5f81ed353b9532b70a3255aadae49ccf26b"
      "043d3133246c13286689066dfa37b17baa125eb10ba9ab96a56f6df4b6682dff4ed9ccdea657ebe7189b780b02c07235"
@@ -50,7 +50,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "d0b0fd5513ac1965cf8a2cd2b371ab3de85e1eba6886541baa5fb20cd5b262b157d8c0c85e047ce6e77e644f957ce3f6"
      "deeabaaee28da617bb62c50248aa38973d7d9aaa4643dd4dffe0b643977069b7cd5ea6eb30e1c993492eae1fe6ca4ef1"
      "e992ca53d3471b1f7781884b5f4a520ea0207eeebef6b984"},
-    {.pp = 1, .trains = false, .rank = 1, .calls = 168, .hash = 0xd3844019926973ed, .every = 1, .after =
+    {.pp = 1, .trains = false, .rank = 1, .calls = 168, .hash = 0x18347b62405d6d0f, .every = 1, .after =
      "7d1da294f7d7493aea9cf4736f63f236f62ce92376713f0a6df2a2d59814ac1146d938ab5a8104f08094a942f14a416b"
      "399b691600bf22f8b67ddef047b30baf636a001ec4baf733fc042a6673ea9f99c67d8714f3a8f4aa2df0a61c142cb860"
      "f44058eef0f0acd1408596b38ad0e03178251cc8911eb8c24a01f2c4ef5198d56d9aedb5ff28693049e7c167ad761ce8"

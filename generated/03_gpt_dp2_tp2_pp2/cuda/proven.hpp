@@ -7,7 +7,7 @@
 namespace gpt_dp2_tp2_pp2 {
 
 constexpr rankc::runtime::proven_step proven[]{
-    {.pp = 0, .trains = true, .rank = 0, .calls = 323, .hash = 0x89e428c51ec23e61, .every = 1, .after =
+    {.pp = 0, .trains = true, .rank = 0, .calls = 323, .hash = 0x99c01023b5756bd3, .every = 1, .after =
      "f25a168e82cf79eee0656cd9935e03ba8280d9d590f66684fc77ec87069586c78d767df316fd37577aecb882e55021fc"
      "223460daf8909308ddf177e5121ee5105c1b83de33588e84c8bcb1fee9f0fcf617bff369471f6875082cf76ed096649a"
      "046f1bcb07d8e41da662257f1ea3148a28ecff65edf4b2a6f582a8e13201ae3146f2de1096da0cc6d9b00b790ca566e2"
@@ -22,7 +22,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "80d4073ed370f74814bae77eef004e0b08c7e365abaf5e17ab05a809cb9b96b421192c8ffeb5da4a781d1732a67b88c9"
      "3d56d261a0bfd71662bd4790962c3a11ea10526ac7acab318d9c15fc07cfa8be749339994f09e7b3cb696d922277ed0f"
      "c98894d510b15e0cc3fa31971b06748aca2d4bd2170b"},
-    {.pp = 0, .trains = true, .rank = 3, .calls = 323, .hash = 0x490c080d4ef0f7c4, .every = 1, .after =
+    {.pp = 0, .trains = true, .rank = 3, .calls = 323, .hash = 0x676d1f4c4b6f9bcd, .every = 1, .after =
      "6a552761e406986ec1164ba257eb15e80f88e8946839549d3bd360afd9bee086ff96bdd80089d5fd42c1e48a00286af4"
      "9be26a5af95d7b62cee511703188e5bc5385471d095b45e9b5c682728949b222bb066c4be055b548524d994a1b673fc0"
      "8fddeedf0633c2519a51c9631e5c0de0708d9a645d8d1708bddf91ef72eff3c3e861f3df6c33612eee24cd2b02c8a0bc"
@@ -37,7 +37,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "7c63e5b7e36793ba9bb8fe678d275ef0186346a0dade19bbb70105e9b9e81a7bfe326fda42defcacb5ab7434da591c62"
      "ae3d5bc782434aca3734a56d9649d42acefd9c5d7c69c027cdf25dd4b579691ef6605e14ca0e6c6d97862f0facb40cb9"
      "7923c680cc37a3cc58c6a555306317de40e42c1d4a14"},
-    {.pp = 1, .trains = true, .rank = 4, .calls = 360, .hash = 0xacc85c983037b45a, .every = 1, .after =
+    {.pp = 1, .trains = true, .rank = 4, .calls = 360, .hash = 0x171a04fcf4f3d52b, .every = 1, .after =
      "6226a4a104fa4ab88ce3359517d0fe0d0680c4dda59fe1de12cf13af82a7bab0f8ea1f3b58e350530b6b7f19ac056c58"
      "208e6b1949415fea9f2654ae690e12d1aecdc90af8ab10d9d026ef42ba22c25ab6459c04a8c004836309595499553255"
      "5f16bdbb0cbf2e6012f8942e274baea153a631b69e25fa43e68625ebc7968540cde0926dc4e0a7fd80e7a273d15425f0"
@@ -53,7 +53,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "3b0a59494836a6826cb9ddc6eaf2f9874026bda8a20c28a4d1f7e1f5b45be90a7d35e8a5adc7f86897444dd1bad385a4"
      "13e9bf77fd6428463c37c7f22bbcc609d69c11af6d54decf5aed13ee14b0f033b3eba4dbb377d4f34d89e09d33c52cd9"
      "cb6467c8e73574208727ce012296e26f7ea3aac85c8e3c714d8d2dcd1b17d8d6a20c069845ac9d3635e58fea1353adf8"},
-    {.pp = 1, .trains = true, .rank = 7, .calls = 360, .hash = 0xca83b33902efcd42, .every = 1, .after =
+    {.pp = 1, .trains = true, .rank = 7, .calls = 360, .hash = 0x95c0a182ce148802, .every = 1, .after =
      "6226a4a104fa4ab88ce3359517d0fe0d0680c4dda59fe1de12cf13af82a7bab0f8ea1f3b58e350530b6b7f19ac056c58"
      "208e6b1949415fea9f2654ae690e12d1aecdc90af8ab10d9d026ef42ba22c25a8f0c0f584e90a458faec96eb896f9087"
      "6385253662001abeec771858446ee85a7b4202f9ffe495bace5a1e74bbfe1c7f0deab52eb6ed9e265f0f90aafe9796af"
@@ -69,21 +69,21 @@ constexpr rankc::runtime::proven_step proven[]{
      "fd2c7383a536e3dbb1952e6e6df8adde0a8b3f261859542a5e764ebaee3428a1daad8a490e0db5b1146af1ac90625e73"
      "6a74876197603c4e1055879ea84f75a3dac1fea367dfc1c4d6f8f0307c77a59e2decc0d1817a928595b71d51915e9f85"
      "5c68923da303990e511ef85855379928af0730b67624d3364b33ee5b7d63b95676d6c04fa55ab4fff07cf4f951612e1b"},
-    {.pp = 0, .trains = false, .rank = 0, .calls = 144, .hash = 0x087f7387ce48993e, .every = 1, .after =
+    {.pp = 0, .trains = false, .rank = 0, .calls = 144, .hash = 0x5faa7c788ad9e22c, .every = 1, .after =
      "f25a168e82cf79eee0656cd9935e03ba8280d9d590f66684fc77ec87069586c78d767df316fd37577aecb882e55021fc"
      "223460daf8909308ddf177e5121ee5105c1b83de33588e84c8bc75ddb448d78ad973ce454caea0128d5807c3999bd7c1"
      "880cdbce863a4ad7e96dbccda4e86625a1cf57ee919436b71458062a4d327b9b626e6c9ab531dd7ca906222582352b60"
      "a4551d85ddc3160f9fce1640bf8b4bb4ac35face5b7ba4653c22f3f034e0e0e623f0c414645c14c2e8209ae645dee39a"
      "5f7d55f18f3a79b216e2f63c3988318364696c982bfe0411230b70a105932f0dfbf1b0c642688dda08fc66c17bf0a050"
      "3a1079a3876a70f1699a3b785fe01790f8eecc6aee516125bfc01848bf3df32c20e74bb6ce690fa026afc1de82f65671"},
-    {.pp = 0, .trains = false, .rank = 3, .calls = 144, .hash = 0x634a2f6cb1ba3cd5, .every = 1, .after =
+    {.pp = 0, .trains = false, .rank = 3, .calls = 144, .hash = 0x82eab61032ce9fc6, .every = 1, .after =
      "6a552761e406986ec1164ba257eb15e80f88e8946839549d3bd360afd9bee086ff96bdd80089d5fd42c1e48a00286af4"
      "9be26a5af95d7b62cee511703188e5bc5385471d095b45e9b5c6b8db392ccf5380ca80a740b41838d0871df12cf581e7"
      "9908e8cf263f1dc9c82ab47363034669fa5ff48468f436ec412f0f61aec72bbac726d51ad3905a43ac6380c5af64ec88"
      "641236d8de30fbe6100924bd6a1be5f5d53ec7ebb52779b8475cb16c68af9f11aa4ab6be8b3d4c3dd8019fcaa2c9d10e"
      "e09ea93177eced0076608ec6b14f4bea328e745afe990873edb5256716b6c3b8d9d4ecda053a85c5df2071ca1aa29e48"
      "5a2f13a1c398c012805f6d6d89d31167088237c7ba139b83b6af0f979583de462066ed479a103c6bf4da990792437127"},
-    {.pp = 1, .trains = false, .rank = 4, .calls = 169, .hash = 0xbbf2fc54945325ce, .every = 1, .after =
+    {.pp = 1, .trains = false, .rank = 4, .calls = 169, .hash = 0xd5761b2cbe5a18ca, .every = 1, .after =
      "6226a4a104fa4ab88ce3359517d0fe0d0680c4dda59fe1de12cf13af82a7bab0f8ea1f3b58e350530b6b7f19ac056c58"
      "208e6b1949415fea9f2654ae690e12d1aecdc90af8ab10d9d026ef42ba22c25ab6459c04a8c03064b5d2f56237608789"
      "5899fc8ec31660673d2a7a57c5857a77a0f08af2f8c1c417819238eb714698ef221b8cd8d4b49f5ece3a5625b7f8795d"
@@ -92,7 +92,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "f8596e1f075dddf4a26164cf40d2e27634ed02e5a79bff9238c1cd715301e2e03844d099d71889965776654944118a31"
      "ea57da81c8929609c3e42f4d2f21d97ba5d9f3b75db5e5d5f55e849e778161c7fe0b3f0994b6498f046380bed59521e9"
      "0989"},
-    {.pp = 1, .trains = false, .rank = 7, .calls = 169, .hash = 0x78002bab6542f0ce, .every = 1, .after =
+    {.pp = 1, .trains = false, .rank = 7, .calls = 169, .hash = 0x4c87e12e474d2f26, .every = 1, .after =
      "6226a4a104fa4ab88ce3359517d0fe0d0680c4dda59fe1de12cf13af82a7bab0f8ea1f3b58e350530b6b7f19ac056c58"
      "208e6b1949415fea9f2654ae690e12d1aecdc90af8ab10d9d026ef42ba22c25a8f0c0f584e90bdec95846d565e063360"
      "02144bbcb9bae5b89ae488421cfa8b8f26bcd875fca7068f2bc1ad1bee8b5431f38744cf81ccae5c6cdc9e8259c064c1"

@@ -7,7 +7,7 @@
 namespace gpt_dp2_tp2_pp2 {
 
 constexpr rankc::runtime::proven_step proven[]{
-    {.pp = 0, .trains = true, .rank = 0, .calls = 459, .hash = 0xb40b75f26b553307, .every = 1, .after =
+    {.pp = 0, .trains = true, .rank = 0, .calls = 459, .hash = 0xfc09c80f043d2374, .every = 1, .after =
      "f25a168e82cf79eea8cba69eb6849b9a7c6f036badab64f131652c2f1d815c3841cff5b0954efd337a88f2d25ada957a"
      "2c08fe0d246549338c60c47ce974e04e837b5d4f279c1737b7d73215e609981d332ef133eda6e87e351da6950033f622"
      "8f92d7420a74491aadc8f3066995beb02b8cf2ad6c6415bb0cb9d100e79397b0faf1e95565f49450d3ea488219e94969"
@@ -28,7 +28,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "0428a037560828a082a6a673a72d7d9e271cfd1bd220f607e95bb5471182e63a12c8825eacbf6ce4f59196ecc8a1284a"
      "eb5d215bddd5cb257258c6c4356b81564694c8746261e9e1cc4242b73ab27c86ff125d831567bbe8735b2ac5cc3f49db"
      "520f82aa2b94"},
-    {.pp = 0, .trains = true, .rank = 3, .calls = 459, .hash = 0x0f9f2f4086370883, .every = 1, .after =
+    {.pp = 0, .trains = true, .rank = 3, .calls = 459, .hash = 0x9699bba44eca87d1, .every = 1, .after =
      "6a552761e406986e89d47d9d40d005a8a58fad43d0b66cbe6dea5e70268ef00f18506afc325d9cb787d3b08d3e52e5e8"
      "c4d4160328965c147d7c58e609cfdd30f5554d8068b674c2c3f36dff17e7e282847682c277c4a507088cf169180cef15"
      "c541234a0ad93bce4e6203fc94ecd00a455a0bc2fa91a9e99b70c7dedd8eaa617baa8e475f1890c10f2db0a403a31bbc"
@@ -49,7 +49,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "0ef509b8a67ac4a12b1336591567623efeb317c5c0b9cae7fdb44b0493cd7d90e79cdaade9fbaa8e96e58a097f66c4e8"
      "09d495f4b06d218e3613be8a7515700d97a2ab88cbc142f40012e077476eefde2b797cb3f84f6d662425faacae5f7987"
      "3febe94d5699"},
-    {.pp = 1, .trains = true, .rank = 4, .calls = 496, .hash = 0x60ad27f40ac045f7, .every = 1, .after =
+    {.pp = 1, .trains = true, .rank = 4, .calls = 496, .hash = 0x67dcf28d76a276b6, .every = 1, .after =
      "6226a4a104fad6ddda5e5484e8964b4660b37a3f45c98200b73eb5bcdd8bed1a69b0b497d797ba673834c0e8b72314b1"
      "5c066cd7886269b169f6cec940dc7cbab1c27bbe8bf71520dbe8aca546102f47fdfbe469cdc95dace9a2ab983a69d796"
      "0dc300f333e4fd9bc0cc75d4de9fca53de47edb6ec7afb1e23a2da8c35116d557bdd2e3c3194db77c5a5c70f5671d4a3"
@@ -71,7 +71,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "4b9698e84ed85bf35d347078e4cbe44b5fef86b30e377c8e991cd4b9cb6ea8fe12d2233b3c5f396fdb0278160c1df872"
      "b52b10fb28ffa22958a7d0b5c5fa001792b7aa60521f709564330f718817bc62d7908392a659c13d8c667bf5ad854980"
      "6c18b7d6d50314ea22f2ae45250fbe73b4615051ab65b3db3b63c283b6b8c4c2"},
-    {.pp = 1, .trains = true, .rank = 7, .calls = 496, .hash = 0x58f3d530c1d5423a, .every = 1, .after =
+    {.pp = 1, .trains = true, .rank = 7, .calls = 496, .hash = 0xc6081ed74671d99d, .every = 1, .after =
      "6226a4a104fad6ddda5e5484e8964b4660b37a3f45c98200b73eb5bcdd8bed1a69b0b497d797ba673834c0e8b72314b1"
      "5c066cd7886269b169f6cec940dc7cbab1c27bbe8bf71520dbe8aca546102f47fdfbe469cdc95dace9a2ab983a69d796"
      "0dc300f333e4cecb18556bdc7e7db1765cff39ac08442745cca9513c3046686dfe64b59c13f7950fa3bb3f2cd80ad141"
@@ -93,7 +93,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "79909f7610efb739e124573674a92ba88be7e689f005565eaff1dd42ae155fb1d70f2ad745e712dfa00135d7cb0205ec"
      "46f3dea90163d0a6d2a927a51b41e630b14ec6a8095fe5ad36fc7c1831e1a0312518b811dd332f03aede20f6c26f0720"
      "9ea940a5bef0956854bb94e74da3e125dfcd653ae1d2943562158406a2b33242"},
-    {.pp = 0, .trains = false, .rank = 0, .calls = 192, .hash = 0xc452d71f313dcc02, .every = 1, .after =
+    {.pp = 0, .trains = false, .rank = 0, .calls = 192, .hash = 0x37777da6409e0d2f, .every = 1, .after =
      "f25a168e82cf79eea8cba69eb6849b9a7c6f036badab64f131652c2f1d815c3841cff5b0954efd337a88f2d25ada957a"
      "2c08fe0d246549338c60c47ce974e04e837b5d4f279c1737b7d73215e609981d332ef133eda6e87e351da6950033f622"
      "8f924d914c7a81e74bec112a7dd6e2e060c9d88c70f8b106d6c333180fb524d9a647d1e0c5ca3bd136285a87b5910fd7"
@@ -102,7 +102,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "09f42992ac5c1735e0081492e046140a968d1fd3c76c8dd98cdc05c8cb1b862cd730e9e56c55bc2298a164f687b295b2"
      "96ea705a9c6c897f7a226daf86faac51ca92b6916352880b59043856b0f2efa4880004b43b0d6c94a688abef791a4014"
      "86b461a3560dda6b1ee3b57929f686ac1bbf2fbfdeae5268070eb87acee8d134b550c18ee87ae02f7e39360fd95f6c9d"},
-    {.pp = 0, .trains = false, .rank = 3, .calls = 192, .hash = 0x6030646cdd8aa689, .every = 1, .after =
+    {.pp = 0, .trains = false, .rank = 3, .calls = 192, .hash = 0x2fce4234a4bdb586, .every = 1, .after =
      "6a552761e406986e89d47d9d40d005a8a58fad43d0b66cbe6dea5e70268ef00f18506afc325d9cb787d3b08d3e52e5e8"
      "c4d4160328965c147d7c58e609cfdd30f5554d8068b674c2c3f36dff17e7e282847682c277c4a507088cf169180cef15"
      "c5419f7dd5abc77cdcc8eb1fbed7115db1e30bbc788d042fbe772f41c3a28cf272995a59266b2c94b6b5d1f7d969194e"
@@ -111,7 +111,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "1c591f4a9480ce55c9f7267a730c3d95c75ad19360bcdbd6a99883af13fef3b904a050dfd1e89ace4b568e1447e7d296"
      "d757b755f02823f69462215cc4efea35389eb37864ae2d5247af4e2366ccc618ad3e1def2d71bb011d41497e6f3959c8"
      "f1c69e24ffde0df571c4dc5de760cb286e58a0f6dcd5d7c8631ccb92a3832158f890b31021bd76d64b86eb41e13f1052"},
-    {.pp = 1, .trains = false, .rank = 4, .calls = 213, .hash = 0x482733b97b729513, .every = 1, .after =
+    {.pp = 1, .trains = false, .rank = 4, .calls = 213, .hash = 0xe704b2c6211bb5f6, .every = 1, .after =
      "6226a4a104fad6ddda5e5484e8964b4660b37a3f45c98200b73eb5bcdd8bed1a69b0b497d797ba673834c0e8b72314b1"
      "5c066cd7886269b169f6cec940dc7cbab1c27bbe8bf71520dbe8aca546102f47fdfbe469cdc95dace9a2ab983a69d796"
      "0dc300f333e4fd9bc0cc75d40576df602c6d5a36de31cfad88789ee0085630ea5d29ec1a11746d5120ab567ec4193f15"
@@ -121,7 +121,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "3b671409688ec0e2b976c6a5085e7085b507e8ccb27c7b9e60065a7c05f9a3223de4d214f30ebbf8997d9236a155eed4"
      "07b2d3bdbe86f69f09629d3762bae036f3cf144a5f99c1759fbefe0e1500e3bfdd0f959a75eeb8e50a23a79e45157b64"
      "c01ef9c2f0ee2d1ae2b021e1ce465f86a443037d9171121d7eb306dddda4a1de33cd77959c4335ce5473"},
-    {.pp = 1, .trains = false, .rank = 7, .calls = 213, .hash = 0x6d290a4ab085afec, .every = 1, .after =
+    {.pp = 1, .trains = false, .rank = 7, .calls = 213, .hash = 0xe1be558aadaf765c, .every = 1, .after =
      "6226a4a104fad6ddda5e5484e8964b4660b37a3f45c98200b73eb5bcdd8bed1a69b0b497d797ba673834c0e8b72314b1"
      "5c066cd7886269b169f6cec940dc7cbab1c27bbe8bf71520dbe8aca546102f47fdfbe469cdc95dace9a2ab983a69d796"
      "0dc300f333e4cecb18556bdc1d25a69ea7d33a62d9548e7b30ed29b96c0e001e274215f7569a61d4a74e1ca2f657c2ac"

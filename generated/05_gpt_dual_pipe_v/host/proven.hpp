@@ -7,7 +7,7 @@
 namespace gpt_dual_pipe_v {
 
 constexpr rankc::runtime::proven_step proven[]{
-    {.pp = 0, .trains = true, .rank = 0, .calls = 859, .hash = 0x6dc84f6190574395, .every = 1, .after =
+    {.pp = 0, .trains = true, .rank = 0, .calls = 859, .hash = 0x4f8b469fde81c5ac, .every = 1, .after =
      "506a1cde09049789a1704e5ebbcd2d993b9f664a210d8eb3d0ce3896d86ed3bee14203d38df9d93806695246c408034e"
      "4512c8c908031e86fe792150dcfe435f0c2357f85818e7f54ae51f2ed2fc60d82d2a49e0e9ed6a0a4998695e67036a75"
      "f84d5e94d87b8594f4fcfe6a82a1992d04fc0f02792360e3cb152b018ab792d98f0a29c54593335b45ce2f9d2e94f74c"
@@ -44,7 +44,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "8ef0f3e8d46af27842fb1803cd6acf059999c0add6578fe0a8d4a64ea63f98c12bc3e67e636a8c9de712196bcf4e658b"
      "6f952088c02b4adef2074f9b4fb8459317580e099fa868b9b67c41ba93af17d54072a643782af00a339886df1e3a0271"
      "661e37f2a83a2700c94d4269e98b02579a7d9d19631a58ec8dcf4f3397f3300f551e4dcafb83"},
-    {.pp = 1, .trains = true, .rank = 1, .calls = 739, .hash = 0xd91bd426f5bb220f, .every = 1, .after =
+    {.pp = 1, .trains = true, .rank = 1, .calls = 739, .hash = 0x2563e3a073d83340, .every = 1, .after =
      "6485d88af6de29879fa14f726c5646cc15efa1a599405d71ed8c53c0973ae2941ea4c73db51a73e0a9fbdcbfec4e6ac9"
      "741de7c79707df2737c84cf71a225a169d5f83df80b763912e17188e46d67ee7b246f1701c5ce37fd704fbe96ba5a0a2"
      "8ebd366715f5592841f1eda1f049b4256dc7c862d5419ad49a16486c0703f2dab651e51e937ee22f68e7dd7130d6430a"
@@ -76,7 +76,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "e278bcb0fb930df38b218489c5e5ae7ed14c04f9c17110064cb522452c9202272d59a309a891781b33dc8e90b0ca9d86"
      "a8a0a2dd5b2ec6e84755ab4e23faeaa0389b39b3d7ffd539f312246ef1c5120bfe4818a9a7a9c9af89fcd05e8aecf5de"
      "c554de094b03e5bc112c89af0ec4ada4230e49a1f3f7493b076aa489e9c979df32d354ac47c5"},
-    {.pp = 0, .trains = false, .rank = 0, .calls = 360, .hash = 0xee77b636f4c1a132, .every = 1, .after =
+    {.pp = 0, .trains = false, .rank = 0, .calls = 360, .hash = 0xda4807b4a96c19a0, .every = 1, .after =
      "506a1cde09049789a1704e5ebbcd2d993b9f664a210d8eb3d0ce3896d86ed3bee14203d38df9d9380669e15b8f8a97f1"
      "8c250644ee9d23525bafa745d86c97aee88fbd59a13081804b47e48d50c6afff21d513f62c50e3fbefe56fad08a52d0e"
      "ed7915865716ad7ce91043932ff825ec23b32ef964ec4980e09770c270ee990194cde6c68548035908d466887acc0a9d"
@@ -92,7 +92,7 @@ constexpr rankc::runtime::proven_step proven[]{
      "d03f735de483440e97d65b820e21557b7fd3b67ce03b9c52eac310c0943b12ff458bea5aa71796d5699de91adf9b58bc"
      "cdbc5ebdcafb028b4f0fe0814a3edcd634390b51310cf57f472f74eed8671668d4d63fd27f23e4cc9905df288168e51b"
      "ef8c46ca68211987bd10bbb7cf4752b521e41a7bbb08c78ed3b59e9cf7e7b926faf9dfece0593f277b71fdaa9970fabb"},
-    {.pp = 1, .trains = false, .rank = 1, .calls = 304, .hash = 0x72c7686e5348b8d8, .every = 1, .after =
+    {.pp = 1, .trains = false, .rank = 1, .calls = 304, .hash = 0xe6f10493657a5c6a, .every = 1, .after =
      "6505f3a595ba7143bda55d939fcfb7bf72601b92219585953aca41a592536e422f7272a9fde2b209a841f948b57d0072"
      "108c8b401136c4241e3c422c36874cb370ddedd9ebed7ad242be9a49245d5485e59d8dbdcdbc66f86f3d7681dc8028f6"
      "6ee1bb020ffa7de9b45cabfcbb43611644792b0691350d994f3514f963aad36dbb2e14a5f1e4766c1529bf17f9d342bf"

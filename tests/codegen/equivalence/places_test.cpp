@@ -236,13 +236,37 @@ TEST_CASE("the hash of a declared input has its first byte, in whatever order it
 }
 
 TEST_CASE("a rank begins with the rows that the loader gives to another rank") {
-  check_refused(subject(small_llama(), target::host), 7797, [](subject& s) {
+  check_refused(subject(small_llama(), target::host), 7802, [](subject& s) {
     for (const std::size_t tp : {0u, 1u}) {
       op &first = s.p.ranks.at(tp).ops.front(), &second = s.p.ranks.at(2 + tp).ops.front();  // dp 0, dp 1
       for (std::size_t i = 0; i < first.holds.size(); ++i)
         if (is_input(first.holds[i].kind)) std::swap(first.holds[i].box, second.holds[i].box);
     }
   });
+}
+
+/// Lets a rank begin with equally large microbatches of an input that no op reads.
+void begin_with(subject& s, holding_kind kind, const std::vector<rankc::codegen::box_range>& microbatches) {
+  rank_program& r = s.p.ranks[0];
+  const auto bytes = static_cast<std::size_t>(4 * microbatches[0].count);
+  std::size_t at = grow(r, bytes * microbatches.size());
+  for (const rankc::codegen::box_range& rows : microbatches) {
+    r.ops.front().writes.push_back({at, at + bytes, s.new_value(), element_type::i32});
+    r.ops.front().holds.push_back({.kind = kind, .box = {rows}});
+    at += bytes;
+  }
+}
+
+TEST_CASE("inputs have as many microbatches as others, and rows that divide a step") {
+  const subject sound(small_llama(), target::host);  // 2 microbatches of 2 replicas share 32 tokens
+  const auto begins = [&](const std::vector<rankc::codegen::box_range>& microbatches) {
+    return fault(sound, [&](subject& s) { begin_with(s, holding_kind::starts, microbatches); });
+  };
+  CHECK(begins({{0, 8}, {16, 8}}) == "");
+  CHECK(placed_of(begins({{0, 8}})).what.id == 7800);
+  CHECK(placed_of(begins({{0, 8}, {12, 8}})).what ==
+        said{7801, {"0", "the starts", "0", "0", "12", "16", "2", "32"}});
+  CHECK(placed_of(begins({{0, 5}, {16, 5}})).what == said{7803, {"0", "5", "the starts", "2", "2", "32"}});
 }
 
 /// At the end of a rank's step, sum losses over pp; the rank's addend is `own`.
