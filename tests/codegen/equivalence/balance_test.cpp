@@ -124,18 +124,6 @@ TEST_CASE("a loss of another microbatch's choices, or of a layer's statistics tw
 }
 
 TEST_CASE("a balance of the parts of a rank, of other groups, or with another coefficient is refused") {
-  const auto change_all = [](const char* row, auto change) {
-    return [=](subject& s) {
-      int changes = 0;
-      for (rank_program& r : s.p.ranks)
-        for (op& o : r.ops)
-          if (o.row == row) {
-            change(o);
-            ++changes;
-          }
-      CHECK(changes > 0);
-    };
-  };
   for (const subject* sound : {&of_stages(), &of_shards()}) {
     check_refused(*sound, change_all("balance_loss", [](op& o) {  // the choices of the rank alone
       const access own = subject::read_of(o, "s");

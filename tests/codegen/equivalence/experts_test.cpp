@@ -347,18 +347,6 @@ TEST_CASE("what experts take of a choice is the model's, and slabs have room for
   CHECK(sound.reason() == "");
   CHECK(subject(planned({.world = 2, .tp = 2, .sequence_parallel = true}, 4, 2), target::host).reason() ==
         "");
-  const auto change_all = [](const char* row, auto change) {
-    return [=](subject& s) {
-      int changes = 0;
-      for (rank_program& r : s.p.ranks)
-        for (op& o : r.ops)
-          if (o.row == row) {
-            change(o);
-            ++changes;
-          }
-      CHECK(changes > 0);
-    };
-  };
   check_refused(sound, change_all("arrange_limited", [](op& o) { o.number = 2; }));
   check_refused(sound, change_all("arrange_limited", [](op& o) {
                   o.seq = 4;

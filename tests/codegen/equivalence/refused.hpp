@@ -39,4 +39,18 @@ inline void check_refused(const subject& sound, const placed& expected,
   CHECK(placed_of(fault(sound, change)) == expected);
 }
 
+/// A change of all ops of a row, on all ranks.
+inline auto change_all(const char* row, auto change) {
+  return [=](subject& s) {
+    int changes = 0;
+    for (rank_program& r : s.p.ranks)
+      for (op& o : r.ops)
+        if (o.row == row) {
+          change(o);
+          ++changes;
+        }
+    CHECK(changes > 0);
+  };
+}
+
 }  // namespace equivalence_tests
