@@ -131,6 +131,30 @@ def put_weights():
         put("token_weights", name, content)
 
 
+def put_arrays():
+    """Files of numpy.save, and faulty ones."""
+    def npy(descr, shape, numbers, order="False", version=1):
+        header = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
+        length = struct.pack("<H" if version == 1 else "<I", len(header))
+        return b"\x93NUMPY" + bytes([version, 0]) + length + header + numbers
+
+    halves = struct.pack("<6f", *(i / 2 for i in range(6)))
+    arrays = {
+        "matrix": npy("<f4", "(2, 3)", halves),
+        "scalar": npy("<f8", "()", struct.pack("<d", 4)),
+        "bytes": npy("|u1", "(3,)", b"\0\1\2", version=2),
+        "ids": npy("<i8", "(2,)", struct.pack("<2q", -1, 2**62)),
+        "empty": npy("<i4", "(0, 5)", b""),
+        "columns": npy("<f4", "(2, 3)", halves, order="True"),
+        "other_type": npy(">f4", "(2, 3)", halves),
+        "short": npy("<f4", "(2, 4)", halves),
+        "overflow": npy("<f4", f"({2**33}, {2**33})", halves),
+        "header_cut": npy("<f4", "(2, 3)", halves)[:20],
+    }
+    for name, content in arrays.items():
+        put("npy_file", name, content)
+
+
 def put_chats():
     def line(*turns, **more):
         return json.dumps({"messages": [{"role": r, "content": c} for r, c in turns], **more},
@@ -200,6 +224,7 @@ if __name__ == "__main__":
     put_tokens()
     put_masks()
     put_weights()
+    put_arrays()
     put_chats()
     put_hello()
     put_option_texts()

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Preloaded into a program: reports a machine with 32 cores to libraries that ask how many threads to start.
-// With RANKC_TEST_NO_EXEC the program cannot be run again, as without /proc.
+// With RANKC_TEST_NO_EXEC the program cannot be run again, as without /proc. With RANKC_TEST_NO_CHILD it has
+// no child processes to wait for, as if another part of it had waited for them.
 #include <dlfcn.h>
 #include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include <cerrno>
 #include <cstdlib>
@@ -26,6 +28,14 @@ int execv(const char* path, char* const* argv) {
   if (std::getenv("RANKC_TEST_NO_EXEC") == nullptr)
     return reinterpret_cast<int (*)(const char*, char* const*)>(::dlsym(RTLD_NEXT, "execv"))(path, argv);
   errno = ENOENT;
+  return -1;
+}
+
+pid_t waitpid(pid_t child, int* status, int options) {
+  if (std::getenv("RANKC_TEST_NO_CHILD") == nullptr)
+    return reinterpret_cast<pid_t (*)(pid_t, int*, int)>(::dlsym(RTLD_NEXT, "waitpid"))(child, status,
+                                                                                        options);
+  errno = ECHILD;
   return -1;
 }
 

@@ -253,6 +253,27 @@ TEST_CASE("starts: ranks that cannot be started say why" * doctest::skip(is_sani
   CHECK(said_in(none.err, 6326).arguments.at(1) == "No such file or directory");
 }
 
+TEST_CASE("starts: a launcher that cannot learn how its ranks ended says so" * doctest::skip(is_sanitized)) {
+  const scratch files;
+  const outcome unknown = run(files, "env RANKC_TEST_NO_CHILD=1 LD_PRELOAD=" RANKC_TEST_MANY_CORES " " +
+                                         program + " train --steps 1 --launch processes");
+  CAPTURE(unknown.err);
+  CHECK(unknown.code == 70);
+  CHECK(said_in(unknown.err, 5340) == said{5340, {}});
+}
+
+TEST_CASE("starts: a rank that waits for rank 0 says so after three seconds") {
+  const scratch files;
+  const std::string port = std::to_string(free_port());
+  const outcome alone =
+      run(files, "RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + port +
+                     " RANKC_JOIN_TIMEOUT=4 " + program + " train --steps 1");
+  CAPTURE(alone.err);
+  CHECK(alone.code == 75);
+  CHECK(said_in(alone.err, 5369) == said{5369, {"1", "127.0.0.1", port, "Connection refused", "4"}});
+  CHECK(said_in(alone.err, 5337).arguments.at(0) == "127.0.0.1");
+}
+
 TEST_CASE("starts: the second job at a port is refused, and the first goes on") {
   const scratch files;
   const int port = free_port();
