@@ -70,9 +70,9 @@ class step_loop {
   batch_reader batches_;
   const orderly_stop stop_;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  step_metrics m_{};  // of the last step
+  step_metrics m_{};  // the last step
   std::vector<double> step_ms_;
-  std::vector<traced> times_;        // of the calls of the traced step
+  std::vector<traced> times_;        // the calls of the traced step
   std::optional<failure> untraced_;  // the failure to write the trace
   int signal_ = 0;
 };
