@@ -30,8 +30,9 @@ using gloo::transport::UnboundBuffer;
                 address, why);
 }
 
-/// Open a socket for data connections, and start a Gloo thread, which inherits this thread's scheduling. While the thread does not get its
-/// connections' locks, it polls for them; it must not take the processor from a thread that holds one.
+/// Open a socket for data connections, and start a Gloo thread, which inherits this thread's scheduling.
+/// While the thread does not get its connections' locks, it polls for them; it must not take the processor
+/// from a thread that holds one.
 /// Errors: failure (75) if the address is none of this machine, or cannot be used.
 std::shared_ptr<gloo::transport::Device> make_device(const std::string& address) try {
   const sched_param none{};

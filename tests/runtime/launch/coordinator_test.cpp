@@ -244,8 +244,8 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
 
 namespace {
 
-/// A coordinator that tells one rank that all agree, and the address of its data connections, and sends nothing
-/// more. Returns: the connection.
+/// A coordinator that tells one rank that all agree, and the address of its data connections, and sends
+/// nothing more. Returns: the connection.
 socket_handle agree_with_one(const socket_handle& listener, const std::string& data_address) {
   socket_handle s;
   while (!(s = accept_from(listener))) std::this_thread::sleep_for(1ms);
