@@ -8,6 +8,7 @@
 #include <rankc/runtime/failure.hpp>
 
 #include <gloo/common/error.h>
+#include <gloo/common/logging.h>
 #include <gloo/transport/tcp/device.h>
 #include <sched.h>
 
@@ -22,14 +23,27 @@ namespace {
 using clock = std::chrono::steady_clock;
 using gloo::transport::UnboundBuffer;
 
-/// Start a Gloo thread, which inherits this thread's scheduling. While the thread does not get its
-/// connections' locks, it polls for them; it must not take the processor from a thread that holds one.
-std::shared_ptr<gloo::transport::Device> make_device(const std::string& address) {
+[[noreturn]] void refuse_address(const std::string& address, const char* why) {
+  throw failure(75,
+                "RC6327: data connections cannot be opened at {}, the address by which rank 0 knows this "
+                "machine; ranks must reach each other without address translation: {}",
+                address, why);
+}
+
+/// Open a socket for data connections, and start a Gloo thread, which inherits this thread's scheduling.
+/// While the thread does not get its connections' locks, it polls for them; it must not take the processor
+/// from a thread that holds one.
+/// Errors: failure (75) if the address is none of this machine, or cannot be used.
+std::shared_ptr<gloo::transport::Device> make_device(const std::string& address) try {
   const sched_param none{};
   sched_setscheduler(0, SCHED_BATCH, &none);
   auto made = gloo::transport::tcp::CreateDevice(gloo::transport::tcp::attr(address.c_str()));
   sched_setscheduler(0, SCHED_OTHER, &none);
   return made;
+} catch (const gloo::EnforceNotMet& e) {
+  refuse_address(address, e.what());
+} catch (const gloo::Exception& e) {
+  refuse_address(address, e.what());
 }
 
 class gloo_transport final : public transport {

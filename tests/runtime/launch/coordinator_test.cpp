@@ -242,6 +242,29 @@ TEST_CASE("a rank that is silent, and one that does not come to an exchange, are
   }
 }
 
+namespace {
+
+/// A coordinator that tells one rank that all agree, and the address of its data connections, and sends
+/// nothing more. Returns: the connection.
+socket_handle agree_with_one(const socket_handle& listener, const std::string& data_address) {
+  socket_handle s;
+  while (!(s = accept_from(listener))) std::this_thread::sleep_for(1ms);
+  std::string bytes;
+  while (bytes.size() < 24 + nonce_bytes + sizeof(mac_key)) receive_into(s, bytes, 1000);
+  frame_reader reader(opening_key(key_of_test));
+  reader.add(bytes);
+  const std::string theirs = reader.next()->body, mine = random_nonce();
+  send_all(s, frame_writer(answer_key(key_of_test, theirs)).encode(frame_kind::open, mine), in(1));
+  CHECK(wait_for_bytes(s, in(1)));  // the hello
+  frame_writer writer(keys_of_connection(key_of_test, theirs, mine).to_rank);
+  const std::string agreed =
+      body_writer().add(std::uint64_t{0}).add("").add(data_address).add(std::uint64_t{1}).take();
+  send_all(s, writer.encode(frame_kind::verdict, agreed), in(1));
+  return s;
+}
+
+}  // namespace
+
 TEST_CASE("when the coordinator's process goes, or is silent, the others know") {
   auto j = std::make_unique<job>(2);
   // The coordinator lives in rank 0's process. Here its destructor ends that, and closes all connections
@@ -258,19 +281,7 @@ TEST_CASE("when the coordinator's process goes, or is silent, the others know") 
   // A coordinator that answers hello and sends nothing more.
   const socket_handle silent = listen_on_loopback();
   std::thread answers([&] {
-    socket_handle s;
-    while (!(s = accept_from(silent))) std::this_thread::sleep_for(1ms);
-    std::string bytes;
-    while (bytes.size() < 24 + nonce_bytes + sizeof(mac_key)) receive_into(s, bytes, 1000);
-    frame_reader reader(opening_key(key_of_test));
-    reader.add(bytes);
-    const std::string theirs = reader.next()->body, mine = random_nonce();
-    send_all(s, frame_writer(answer_key(key_of_test, theirs)).encode(frame_kind::open, mine), in(1));
-    CHECK(wait_for_bytes(s, in(1)));  // the hello
-    frame_writer writer(keys_of_connection(key_of_test, theirs, mine).to_rank);
-    const std::string agreed =
-        body_writer().add(std::uint64_t{0}).add("").add("127.0.0.1").add(std::uint64_t{1}).take();
-    send_all(s, writer.encode(frame_kind::verdict, agreed), in(1));
+    const socket_handle s = agree_with_one(silent, "127.0.0.1");
     std::this_thread::sleep_for(scaled(1.5));
   });
   member m(rank_of(1, 2),
@@ -304,6 +315,21 @@ TEST_CASE(
   CHECK(ended == "rank 0: broken");
   CHECK(asked >= 2);
   CHECK(thrown[0] == nothing);
+}
+
+TEST_CASE("a data address that is none of this machine is refused with a sentence") {
+  const socket_handle far = listen_on_loopback();
+  std::thread answers([&] {
+    const socket_handle s = agree_with_one(far, "192.0.2.1");  // reserved for documentation
+    std::this_thread::sleep_for(scaled(0.3));
+  });
+  member m(rank_of(1, 2),
+           {.host = "127.0.0.1", .port = port_of(far), .job = key_of_test, .times = short_limits});
+  const std::string refused = refusal_of([&] { m.connect(); });
+  answers.join();
+  if (refused.starts_with("1: ")) return;  // a build without Gloo
+  CHECK(refused.starts_with("75: "));
+  CHECK(said_in(refused, 6327).arguments.at(0) == "192.0.2.1");
 }
 
 TEST_CASE("an exception in a thread of the control plane is a failure of the job") {
