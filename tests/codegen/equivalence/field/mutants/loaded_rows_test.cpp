@@ -82,13 +82,13 @@ class rerouter {
     in.name = out.name;
     for (op& o : p_.ranks[static_cast<std::size_t>(to.rank)].ops)
       for (auto* accesses : {&o.reads, &o.writes})
-        for (access& a : *accesses)
+        for (rankc::codegen::access& a : *accesses)
           if (a.value == was.writes[0].value) a.value = out.reads[0].value;
   }
 
  private:
   program& p_;
-  const program before_;
+  program before_;
 };
 
 /// Each rank of the first stage has neighbouring sequences as its two microbatches. Hidden states, and their
