@@ -74,7 +74,8 @@ class comparison {
 
   void check(const config_rule& rule) {
     const json found = found_by(rule, config_);
-    if (found != rule.value) add(rule.key, found, shown(rule.value));
+    const std::string key = rule.layers.empty() ? rule.key : rule.layers + "." + rule.key;
+    if (found != rule.value) add(key, found, shown(rule.value));
   }
 
   /// The padding rows of the plan's vocabulary may be present in a folder or absent.

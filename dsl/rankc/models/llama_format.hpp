@@ -98,15 +98,15 @@ constexpr std::vector<hugging_face_field> rotary_fields(const decoder& d, double
   if (s.by != rankc::rope_scaling::none)
     fields.push_back({.key = "factor", .value = s.factor, .rotary = true});
   if (!s.has_bounds()) return fields;
-  const hugging_face_field original{
+  const hugging_face_field positions{
       .key = "original_max_position_embeddings", .value = s.original_positions, .rotary = true};
   if (s.by == rankc::rope_scaling::llama3)
     return join(fields, {{.key = "low_freq_factor", .value = s.low_freq_factor, .rotary = true},
                          {.key = "high_freq_factor", .value = s.high_freq_factor, .rotary = true},
-                         original});
-  return join(fields, {{.key = "beta_slow", .value = s.low_freq_factor, .missing = 1.0, .rotary = true},
+                         positions});
+  return join(fields, {positions,
+                       {.key = "beta_slow", .value = s.low_freq_factor, .missing = 1.0, .rotary = true},
                        {.key = "beta_fast", .value = s.high_freq_factor, .missing = 32.0, .rotary = true},
-                       original,
                        {.key = "attention_factor", .value = nullptr, .rotary = true},
                        {.key = "mscale", .value = nullptr, .rotary = true},
                        {.key = "mscale_all_dim", .value = nullptr, .rotary = true},
