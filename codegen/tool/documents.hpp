@@ -21,7 +21,8 @@ struct text_document {
   std::optional<float> weight{};
 };
 
-/// The keys of JSON lines. Without `text` the whole file is one document. Without `weight` documents have none.
+/// The keys of JSON lines. Without `text` the whole file is one document. Without `weight` documents have no
+/// weight.
 struct line_fields {
   std::string text, weight;
 };

@@ -13,7 +13,7 @@ namespace rankc::runtime {
 
 struct chat_message {
   std::string role, content;
-  std::optional<float> weight{};  // of its labels
+  std::optional<float> weight{};  // the weight of its labels
 };
 
 /// Bytes [begin, end) of a text.
