@@ -71,9 +71,6 @@ std::string stage_call_text(const pipeline_rank&, const item&, phase, const laye
 std::string emit_kernels(const lowered&, const std::string& target);
 std::string emit_optimizer(const lowered&);
 std::string emit_layers(const lowered&);
-std::string emit_memory(const lowered&, const pipeline_rank&);
-std::string emit_stage(const lowered&, const pipeline_rank&, const stage_plan&);
-std::string emit_pipeline(const lowered&, const pipeline_rank&);
 std::string emit_proven(const lowered&, const std::vector<step_hash>&);
 std::string emit_program(const lowered&, const std::string& target);
 

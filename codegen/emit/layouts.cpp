@@ -131,7 +131,8 @@ struct table_indices {
 };
 
 std::vector<std::string> layout_members(const lowered& l, const pipeline_rank& r, const kept_logits& logits,
-                                        const shared_tables& shared, const table_indices& own) {
+                                        const shared_tables& shared, const table_indices& own,
+                                        std::size_t events) {
   const arena_plan& a = r.arena;
   std::vector<std::string> all;
   const auto add = [&](std::string_view name, const auto& value) {
@@ -161,7 +162,7 @@ std::vector<std::string> layout_members(const lowered& l, const pipeline_rank& r
   add("reads_targets", r.reads(inputs::targets));
   place("loss", a.loss);
   place("norm", a.norm);
-  add("events", r.events.size());
+  add("events", events);
   table("lanes", own.lanes);
   if (r.reads(inputs::starts)) {
     place("starts", place_of(r, inputs::starts));
@@ -185,16 +186,18 @@ std::string text_of_tables(const std::vector<std::string>& rows, std::string_vie
 
 }  // namespace
 
-std::map<std::string, std::string> emit_layouts(const lowered& l, const std::vector<kept_logits>& logits) {
+std::map<std::string, std::string> emit_layouts(const lowered& l, const std::vector<kept_logits>& logits,
+                                                const std::vector<std::size_t>& events) {
   shared_tables shared;
   std::string inputs, layouts;
   for (const pipeline_rank& r : l.ranks) {
     const table_indices own{index_in(shared.ropes, rope_rows(r)), index_in(shared.lanes, lane_rows(l, r)),
                             index_in(shared.calls, call_rows(l, r))};
     inputs += input_table(r);
-    layouts += fmt::format(
-        "    {{{}}},\n",
-        wrap(layout_members(l, r, logits[static_cast<std::size_t>(r.index)], shared, own), ",", "     ", 5));
+    layouts += fmt::format("    {{{}}},\n",
+                           wrap(layout_members(l, r, logits[static_cast<std::size_t>(r.index)], shared, own,
+                                               events[static_cast<std::size_t>(r.index)]),
+                                ",", "     ", 5));
   }
   const std::string tables = parameter_blocks_text(l) + text_of_tables(shared.ropes, "rope_table", "ropes") +
                              inputs +

@@ -11,7 +11,8 @@
 namespace rankc::codegen {
 
 /// layouts.hpp with the parameters, lanes and places, and calls.hpp with the calls of a step.
-/// `logits` has one entry for each pipeline coordinate.
-std::map<std::string, std::string> emit_layouts(const lowered&, const std::vector<kept_logits>& logits);
+/// `logits` and the numbers of `events` have one entry for each pipeline coordinate.
+std::map<std::string, std::string> emit_layouts(const lowered&, const std::vector<kept_logits>& logits,
+                                                const std::vector<std::size_t>& events);
 
 }  // namespace rankc::codegen

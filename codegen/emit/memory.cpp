@@ -8,28 +8,15 @@
 #include "../passes/input_text.hpp"
 #include "emit.hpp"
 #include "memory_map.hpp"
+#include "rank_text.hpp"
 
 namespace rankc::codegen {
 
 namespace {
 
-/// The values between stages, sorted by address, each with the actions between which it is live.
-std::string values(const lowered& l, const pipeline_rank& r, const step& s) {
-  std::vector<const placed_value*> sorted;
-  for (const placed_value& v : s.values)
-    if (!v.name.empty()) sorted.push_back(&v);
-  std::stable_sort(sorted.begin(), sorted.end(), [](const placed_value* x, const placed_value* y) {
-    return std::pair(x->where, x->first) < std::pair(y->where, y->first);
-  });
-  std::string out;
-  for (const placed_value* v : sorted)
-    out += fmt::format("constexpr {} {}{{{{{}}}}};  // {}\n", boundary_type(l, r, v->stage), v->name,
-                       v->where, v->lives);
-  return out;
-}
-std::string between_stages(const lowered& l, const pipeline_rank& r) {
-  std::string out = values(l, r, r.train);
-  if (const std::string evaluation = values(l, r, r.evaluate); !evaluation.empty())
+std::string between_stages(const lowered& l, const pipeline_rank& r, const families& of) {
+  std::string out = declare(value_constants(l, r, r.train), of);
+  if (const std::string evaluation = declare(value_constants(l, r, r.evaluate), of); !evaluation.empty())
     out += "namespace evaluation {\n" + evaluation + "}  // namespace evaluation\n";
   return out;
 }
@@ -83,7 +70,59 @@ std::string boundary_type(const lowered& l, const pipeline_rank& r, int stage) {
   throw std::logic_error("nothing of the rank is at a boundary of its own");
 }
 
-std::string emit_memory(const lowered& l, const pipeline_rank& r) {
+std::vector<declared_constant> value_constants(const lowered& l, const pipeline_rank& r, const step& s) {
+  std::vector<const placed_value*> sorted;
+  for (const placed_value& v : s.values)
+    if (!v.name.empty()) sorted.push_back(&v);
+  std::stable_sort(sorted.begin(), sorted.end(), [](const placed_value* x, const placed_value* y) {
+    return std::pair(x->where, x->first) < std::pair(y->where, y->first);
+  });
+  std::vector<declared_constant> all;
+  for (const placed_value* v : sorted) {
+    declared_constant made{
+        v->name, boundary_type(l, r, v->stage), fmt::format("{{{}}}", v->where), {}, v->lives};
+    made.plain =
+        fmt::format("constexpr {} {}{{{}}};  // {}\n", made.type, made.name, made.value, made.comment);
+    all.push_back(std::move(made));
+  }
+  return all;
+}
+
+std::vector<declared_constant> bucket_constants(const pipeline_rank& r) {
+  std::vector<declared_constant> all;
+  for (const bucket& b : r.buckets) {
+    declared_constant made{b.id + "_gradients",
+                           fmt::format("vector<wide, {}>", b.count),
+                           fmt::format("gradients[{}]", b.first),
+                           {}};
+    made.plain = fmt::format("constexpr {} {}{{{}}};\n", made.type, made.name, made.value);
+    all.push_back(std::move(made));
+  }
+  return all;
+}
+
+std::vector<declared_constant> shard_constants(const pipeline_rank& r) {
+  std::vector<declared_constant> all;
+  const auto add = [&](const std::string& name, const std::vector<gathering::part>& parts) {
+    std::vector<std::string> words;
+    for (const gathering::part& p : parts) {
+      const placed_parameter& of = r.parameters[static_cast<std::size_t>(p.parameter)];
+      words.push_back(r.arriving_elements > 0
+                          ? fmt::format("{{{}, {}, {}, {}}}", p.whole, of.element, of.as.shard(), p.arriving)
+                          : fmt::format("{{{}, {}, {}}}", p.whole, of.element, of.as.shard()));
+    }
+    all.push_back({name, fmt::format("std::array<shard_range, {}>", parts.size()),
+                   fmt::format("{{{}}}", fmt::join(words, ", ")),
+                   fmt::format("constexpr shard_range {}[]{{{}}};\n", name, wrap(words, ",", "    "))});
+  };
+  for (const gathering& g : r.gatherings) {
+    add(g.id + "_shards", g.parts);
+    if (!g.trained.empty() && g.trained != g.parts) add(sums_name(g), g.trained);
+  }
+  return all;
+}
+
+std::string emit_memory(const lowered& l, const pipeline_rank& r, const families& of_rank) {
   std::string out;
   auto one = [&](const std::string& type, const std::string& name, std::size_t where, std::size_t bytes,
                  std::string_view what) {
@@ -153,7 +192,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   for (const pool& p : a.pools)
     out += fmt::format("\n// {} x {} from {}: {}\n", p.count, readable_bytes(p.unit), p.where,
                        kept_names[static_cast<int>(p.what)]) +
-           (p.what == kept::activation ? between_stages(l, r) : "");
+           (p.what == kept::activation ? between_stages(l, r, of_rank) : "");
   out += "\n";
   several("chain", in_a_row(a.chain[0], a.chain_bytes, a.chains), a.chain_bytes,
           "gradients between the layers of a stage, in turn");
@@ -161,8 +200,7 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
   if (r.overlaps)
     one("at", "work_beside", a.work_beside, a.work_beside_bytes,
         "temporaries of a layer of an action that overlaps");
-  for (const bucket& b : r.buckets)
-    out += fmt::format("constexpr vector<wide, {}> {}_gradients{{gradients[{}]}};\n", b.count, b.id, b.first);
+  out += declare(bucket_constants(r), of_rank);
   const auto ranges = [&](const std::string& name, const std::vector<range>& list, std::string_view what) {
     if (list.empty()) return;
     std::vector<std::string> words;
@@ -176,25 +214,12 @@ std::string emit_memory(const lowered& l, const pipeline_rank& r) {
                        balances ? ", of routers' biases their step and the mean of choices" : "", name,
                        wrap(words, ",", "    "));
   };
-  const auto shards = [&](const std::string& name, const std::vector<gathering::part>& parts, bool arriving) {
-    std::vector<std::string> words;
-    for (const gathering::part& p : parts) {
-      const placed_parameter& of = r.parameters[static_cast<std::size_t>(p.parameter)];
-      words.push_back(arriving
-                          ? fmt::format("{{{}, {}, {}, {}}}", p.whole, of.element, of.as.shard(), p.arriving)
-                          : fmt::format("{{{}, {}, {}}}", p.whole, of.element, of.as.shard()));
-    }
-    out += fmt::format("constexpr shard_range {}[]{{{}}};\n", name, wrap(words, ",", "    "));
-  };
   if (l.is_sharded())
     out += fmt::format(
         "\n// What is gathered or dealt out together: first element of all, first element of the rank's, "
         "count of the rank's{}\n",
         r.arriving_elements > 0 ? ",\n// where those arrive that are added to it" : "");
-  for (const gathering& g : r.gatherings) {
-    shards(g.id + "_shards", g.parts, r.arriving_elements > 0);
-    if (!g.trained.empty() && g.trained != g.parts) shards(sums_name(g), g.trained, r.arriving_elements > 0);
-  }
+  out += declare(shard_constants(r), of_rank);
   const auto squares = [&](norm_over c, const char* what) {
     ranges(norm_over_names[static_cast<int>(c)], r.squares_of(c), what);
   };

@@ -7,6 +7,7 @@
 
 #include "../passes/lanes.hpp"
 #include "emit.hpp"
+#include "rank_text.hpp"
 #include "rank_head.hpp"
 #include "step_times.hpp"
 #include "../passes/input_text.hpp"
@@ -28,16 +29,21 @@ class order_text {
     }
   }
 
-  std::string run() {
+  std::vector<statement> run() {
+    add(lanes());
+    begin_part();
     for (const item& i : step_.items) {
       paragraph(i);
       for (int w : i.waits) line("wait", {on(i.on), r_.events[step_.items[w].event]});
-      statement(i);
+      issue(i);
       if (i.event >= 0) line("record", {on(i.on), r_.events[i.event]});
     }
-    if (!step_.end_waits.empty()) out_ += "\n// Nothing is left under way.\n";
+    if (!step_.end_waits.empty()) {
+      begin_part();
+      add("// Nothing is left under way.");
+    }
     for (int w : step_.end_waits) line("wait", {on(compute_lane), r_.events[step_.items[w].event]});
-    return lanes() + out_;
+    return std::move(out_);
   }
 
  private:
@@ -45,11 +51,14 @@ class order_text {
   std::string lanes() const {
     std::vector<std::string> names;
     for (const lane& each : r_.lanes) names.push_back(each.name);
-    return fmt::format("const auto [{}] = r.lanes<{}>();\n\n", fmt::join(names, ", "), names.size());
+    return fmt::format("const auto [{}] = r.lanes<{}>();", fmt::join(names, ", "), names.size());
   }
 
+  void add(std::string text) { out_.push_back({std::move(text), std::exchange(begins_part_, false)}); }
+  /// Puts a blank line before the next statement.
+  void begin_part() { begins_part_ = true; }
   void line(const std::string& function, const std::vector<std::string>& arguments) {
-    out_ += call(function, arguments, 2) + "\n";
+    add(call(function, arguments, 2));
   }
   std::string message(int index) { return fmt::format("{{{}, \"{}\"}}", index, l_.messages[index].name); }
 
@@ -92,20 +101,21 @@ class order_text {
     return r_.stages.size() > 1 ? fmt::format("s{}", r_.stages[i.stage].stage) : "s";
   }
 
-  /// Emits a computation, as it is or on the second stream.
-  void compute(const item& i, std::string text) {
-    if (i.on != compute_lane) {
-      for (std::size_t at = 0; at < text.size() && (at = text.find('\n', at) + 1) < text.size();)
-        text.insert(at, "  ");
-      text = fmt::format("act({}, \"{}\", [](const lane& on) {{\n  {}}});\n", on(i.on), i.name, text);
+  /// Emits the calls of a computation, as they are or on the second stream.
+  void compute(const item& i, const std::vector<std::string>& calls) {
+    if (i.on == compute_lane) {
+      for (const std::string& text : calls) add(text);
+      return;
     }
-    out_ += text;
+    std::string body;
+    for (const std::string& text : calls) body += indented(text, 2) + "\n";
+    add(fmt::format("act({}, \"{}\", [](const lane& on) {{\n{}}});", on(i.on), i.name, body));
   }
 
   void run(int lane, const std::string& kernel, std::vector<std::string> members) {
     members.front() = "run(" + on(lane) + ", " + kernel + "{" + members.front();
     members.back() += "});";
-    out_ += wrap(members, ",", "    ", 2) + "\n";
+    add(wrap(members, ",", "    ", 2));
   }
   void count_labels(const item& i) {
     const training& by = l_.plan->recipe;
@@ -126,8 +136,7 @@ class order_text {
     if (!is_layer(i) || slot_of_ == i.name || !takes_slot(i.name)) return;
     slot_of_ = i.name;
     const stage_plan& s = r_.stages[i.stage];
-    out_ +=
-        fmt::format("constexpr const {}::slot& {} = {}::slots[{}];\n", s.name, slot_name(i), s.name, i.slot);
+    add(fmt::format("constexpr const {}::slot& {} = {}::slots[{}];", s.name, slot_name(i), s.name, i.slot));
   }
   static bool is_layer(const item& i) {
     return i.what == item_kind::forward_layer || i.what == item_kind::backward_layer;
@@ -147,16 +156,16 @@ class order_text {
   /// Emits a blank line before a new group of lines, and the name of the action for errors and traces.
   void head(const item& i) {
     const bool moves = i.what == item_kind::send || i.what == item_kind::receive;
-    if (i.what == item_kind::receive && !out_.empty() && heading_ != "receive") out_ += "\n";
+    if (i.what == item_kind::receive && heading_ != "receive") begin_part();
     if (i.what == item_kind::receive) heading_ = "receive";
     if (moves || i.action == heading_) return;
     if (goes_beside_backward(i)) {
       const std::string& reduced = i.bucket < 0 ? r_.gatherings[i.gathering].name : r_.buckets[i.bucket].name;
-      if (reduced != reduced_) out_ += fmt::format("// {}: {}\n", i.action, reduced);
+      if (reduced != reduced_) add(fmt::format("// {}: {}", i.action, reduced));
       reduced_ = reduced;
       return;
     }
-    if (!out_.empty()) out_ += "\n";
+    begin_part();
     part(i);
     heading_ = i.action;
     if (!(r_.overlaps && i.on == overlap_lane)) line("begin", {on(compute_lane), "\"" + i.action + "\""});
@@ -180,7 +189,7 @@ class order_text {
   void part(const item& i) {
     if (!is_forward(i) && !is_backward(i)) return;
     const std::string now = part_at(static_cast<int>(&i - step_.items.data()));
-    if (now != part_ && !now.empty()) out_ += fmt::format("// ---- {} ----\n", now);
+    if (now != part_ && !now.empty()) add(fmt::format("// ---- {} ----", now));
     part_ = now;
   }
   static bool is_forward(const item& i) {
@@ -195,7 +204,7 @@ class order_text {
     return r_.squares_of(i.squares).empty() ? "{}" : norm_over_names[static_cast<int>(i.squares)];
   }
 
-  void statement(const item& i) {
+  void issue(const item& i) {
     const stage_plan& s = r_.stages[i.stage];
     switch (i.what) {
       case item_kind::receive:
@@ -207,12 +216,12 @@ class order_text {
       }
       case item_kind::forward:
       case item_kind::backward: {
-        std::string text;
+        std::vector<std::string> calls;
         const int last = static_cast<int>(s.layers.size()) - 1;
         for (const phase p :
              i.does != phase::forward && repeats_first(l_, s) ? phases_of(s, i, last) : std::vector{i.does})
-          text += stage_call_text(r_, i, p, surroundings(i)) + "\n";
-        compute(i, text);
+          calls.push_back(stage_call_text(r_, i, p, surroundings(i)));
+        compute(i, calls);
         break;
       }
       case item_kind::gather:
@@ -233,12 +242,11 @@ class order_text {
         break;
       case item_kind::forward_layer:
       case item_kind::backward_layer: {
-        std::string text;
+        std::vector<std::string> calls;
         for (const phase p : phases_of(s, i, i.layer))
           if (!l_.bodies[s.layers[i.layer].kind].calls(p).empty())
-            text += layer_call_text(l_, r_, s, i.layer, p, surroundings(i));
-        for (std::size_t at = 0; (at = text.find("\n  ", at)) != text.npos; ++at) text.erase(at + 1, 2);
-        compute(i, text.substr(2));
+            calls.push_back(layer_call_text(l_, r_, s, i.layer, p, surroundings(i)));
+        compute(i, calls);
         break;
       }
       case item_kind::reduce:
@@ -292,41 +300,62 @@ class order_text {
   int last_forward_ = -1, first_backward_ = -1;  // items
   std::string reduced_;                          // the last gathering or bucket reduced during a backward
   std::string slot_of_;                          // the last action that ran layer by layer
-  std::string out_, heading_, part_;
+  std::string heading_, part_;
+  bool begins_part_ = false;
+  std::vector<statement> out_;
 };
 
-std::string function(const std::string& head, const std::string& body) {
-  std::string out = head + "\n";
-  for (std::size_t at = 0, end; at < body.size(); at = end + 1) {
-    end = body.find('\n', at);
-    out += (end > at ? "  " : "") + body.substr(at, end - at) + "\n";
+/// "constexpr numbered_events<0, 16> after_0F{20};": a family of events, which have numbers in a row.
+std::string event_array(const families::group& of) {
+  std::size_t known = 0;
+  while (of.all[known] == nullptr) ++known;
+  std::vector<std::string> ranges;
+  for (std::size_t d = 0; d < of.count.size(); ++d)
+    ranges.push_back(fmt::format("{}, {}", of.first[d], of.count[d]));
+  return fmt::format("constexpr numbered_events<{}> {}{{{}}};\n", fmt::join(ranges, ", "), of.name,
+                     std::stol(of.all[known]->value) - static_cast<long>(known));
+}
+
+/// The events and the quoted texts of a rank.
+std::string events_text(const rolled_rank& text) {
+  std::vector<std::string> single;
+  std::string out;
+  for (const families::group& g : text.of.groups_of(text.event_constants)) {
+    if (g.count.empty()) single.push_back(fmt::format("{}{{{}}}", g.name, g.all.front()->value));
+    else out += event_array(g);
   }
-  return out + "}\n";
+  if (!single.empty()) out = "constexpr event " + wrap(single, ",", "    ") + ";\n" + out;
+  out += text.of.declare_texts();
+  if (out.empty()) return out;
+  out.pop_back();
+  return "\n" + out;
 }
 
 }  // namespace
 
-std::string emit_pipeline(const lowered& l, const pipeline_rank& r) {
-  std::vector<std::string> actions, events;
+std::vector<statement> order_of(const lowered& l, const pipeline_rank& r, const step& s) {
+  return order_text(l, r, s).run();
+}
+
+std::string emit_pipeline(const lowered& l, const pipeline_rank& r, const rolled_rank& text) {
+  std::vector<std::string> actions;
   const action_table& t = l.plan->actions;
   for (int i = t.begin[r.index]; i < t.begin[r.index + 1]; i += t.actions[i].overlaps_next ? 2 : 1)
     actions.push_back(item_token(t, i));
-  for (std::size_t e = 0; e < r.events.size(); ++e) events.push_back(fmt::format("{}{{{}}}", r.events[e], e));
   std::string includes;
   for (const stage_plan& s : r.stages) includes += fmt::format("#include \"{}.hpp\"\n", s.name);
-  return fill(
-      templates::program_pipeline_hpp,
-      {{"version", version},
-       {"plan", std::string(l.plan->name)},
-       {"plan_id", identifier(l.plan->name)},
-       {"pipeline", std::to_string(r.index)},
-       {"pp", std::to_string(l.plan->dims.pp)},
-       {"head", rank_head(l, r)},
-       {"row", "//   " + wrap(actions, "", "//   ")},
-       {"includes", includes},
-       {"events", events.empty() ? "" : "\nconstexpr event " + wrap(events, ",", "    ") + ";"},
-       {"train", l.trains() ? function("inline void train(rank& r) {", order_text(l, r, r.train).run()) : ""},
-       {"evaluate", function("inline void evaluate(rank& r) {", order_text(l, r, r.evaluate).run())}});
+  return fill(templates::program_pipeline_hpp,
+              {{"version", version},
+               {"plan", std::string(l.plan->name)},
+               {"plan_id", identifier(l.plan->name)},
+               {"pipeline", std::to_string(r.index)},
+               {"pp", std::to_string(l.plan->dims.pp)},
+               {"head", rank_head(l, r)},
+               {"row", "//   " + wrap(actions, "", "//   ")},
+               {"includes", includes},
+               {"events", events_text(text)},
+               {"train", l.trains() ? function_text(text.train, text.of) : ""},
+               {"evaluate", function_text(text.evaluate, text.of)}});
 }
 
 }  // namespace rankc::codegen

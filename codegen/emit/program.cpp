@@ -14,6 +14,7 @@
 #include "emit.hpp"
 #include "layouts.hpp"
 #include "predicted.hpp"
+#include "rank_text.hpp"
 #include "rank_rules.hpp"
 #include "separators.hpp"
 
@@ -192,14 +193,15 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
       {"version", version}, {"plan", std::string(l.plan->name)}, {"plan_id", identifier(l.plan->name)}};
   files["kernels.hpp"] = emit_kernels(l, target);
   files["layers.hpp"] = emit_layers(l);
+  std::vector<std::size_t> events;  // of each pipeline coordinate
   for (const pipeline_rank& r : l.ranks) {
-    files[fmt::format("memory_{}.hpp", r.index)] = emit_memory(l, r);
-    files[fmt::format("pipeline_{}.hpp", r.index)] = emit_pipeline(l, r);
-    for (const stage_plan& s : r.stages) files[s.name + ".hpp"] = emit_stage(l, r, s);
+    rank_files of_rank = emit_rank(l, r);
+    events.push_back(of_rank.events);
+    files.merge(of_rank.text);
   }
   files["proven.hpp"] = emit_proven(l, passed.hashes);
   files["plan_text.hpp"] = emit_plan_text(l);
-  files.merge(emit_layouts(l, passed.logits));
+  files.merge(emit_layouts(l, passed.logits, events));
   files["program.cpp"] = emit_program(l, target);
   holes header_holes = common, main_holes = common;
   header_holes.emplace_back("target", target);

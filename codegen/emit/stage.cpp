@@ -6,6 +6,7 @@
 
 #include "../passes/input_text.hpp"
 #include "emit.hpp"
+#include "rank_text.hpp"
 
 namespace rankc::codegen {
 
@@ -28,9 +29,10 @@ std::string kept_name(const stage_plan& s, kept what, int layer) {
   }
 }
 
-/// "block_layer::parameters<real> layers_2{.own = {weights[0]}}": a layer's weights, or their gradients, in
-/// their regions.
-std::string parameters_of(const lowered& l, const layer_use& use, bool gradients) {
+/// Adds "block_layer::parameters<real> layers_2{.own = {weights[0]}}": a layer's weights, or their gradients,
+/// in their regions.
+void add_parameters_of(const lowered& l, const layer_use& use, bool gradients,
+                       std::vector<declared_constant>& to) {
   const std::string weights = l.has_working_copy() ? "working_copy" : "weights";
   const std::string kept = gradients ? "gradients" : weights;
   const std::string gathered = gradients ? "full_gradients" : "gathered";
@@ -49,32 +51,35 @@ std::string parameters_of(const lowered& l, const layer_use& use, bool gradients
     pieces.push_back(fmt::format(".{} = {{{}[{}]}}", b.names.parameters[p], region(group::shared),
                                  gradients ? use.shared[s].summed : use.shared[s].gathered));
   }
-  if (pieces.empty()) return "";
-  pieces.front() = fmt::format("constexpr {}::parameters<{}> {}{}{{", layer_namespace(b),
-                               gradients ? "wide" : "real", gradients ? "d_" : "", use.id) +
-                   pieces.front();
-  return wrap(pieces, ",", "    ", 0) + "};\n";
+  if (pieces.empty()) return;
+  declared_constant made{(gradients ? "d_" : "") + use.id,
+                         fmt::format("{}::parameters<{}>", layer_namespace(b), gradients ? "wide" : "real"),
+                         fmt::format("{}", fmt::join(pieces, ", ")),
+                         {}};
+  pieces.front() = fmt::format("constexpr {} {}{{", made.type, made.name) + pieces.front();
+  made.plain = wrap(pieces, ",", "    ", 0) + "};\n";
+  to.push_back(std::move(made));
 }
 
-std::string parameters(const lowered& l, const stage_plan& s) {
-  std::string out;
+void add_parameters(const lowered& l, const stage_plan& s, std::vector<declared_constant>& to) {
   for (const layer_use& use : s.layers) {
     if (l.bodies[use.kind].parameters.empty()) continue;
-    out += parameters_of(l, use, false);
-    if (l.trains()) out += parameters_of(l, use, true);
+    add_parameters_of(l, use, false, to);
+    if (l.trains()) add_parameters_of(l, use, true, to);
   }
-  return out;
 }
 
-/// The gradients between the layers of a stage that are not in its slots.
-std::string chained(const lowered& l, const stage_plan& s) {
-  std::string out;
-  if (!l.trains() || l.splits_backward()) return out;
-  for (std::size_t layer = 0; layer + 1 < s.layers.size(); ++layer)
-    out += fmt::format("constexpr {}::output {}{{chain[{}]}};\n",
-                       layer_namespace(l.bodies[s.layers[layer].kind]),
-                       kept_name(s, kept::output_gradient, static_cast<int>(layer)), layer % 2);
-  return out;
+/// Adds the gradients between the layers of a stage that are not in its slots.
+void add_chained(const lowered& l, const stage_plan& s, std::vector<declared_constant>& to) {
+  if (!l.trains() || l.splits_backward()) return;
+  for (std::size_t layer = 0; layer + 1 < s.layers.size(); ++layer) {
+    declared_constant made{kept_name(s, kept::output_gradient, static_cast<int>(layer)),
+                           layer_namespace(l.bodies[s.layers[layer].kind]) + "::output",
+                           fmt::format("chain[{}]", layer % 2),
+                           {}};
+    made.plain = fmt::format("constexpr {} {}{{{}}};\n", made.type, made.name, made.value);
+    to.push_back(std::move(made));
+  }
 }
 
 std::string_view type_name(kept what) {
@@ -82,25 +87,52 @@ std::string_view type_name(kept what) {
   return what == kept::halfway ? "halfway" : "output";
 }
 
-std::string slot_members(const lowered& l, const stage_plan& s) {
+/// "block_layer::saved layers_2;"
+std::string members_text(const std::vector<declared_constant>& members, const families& of) {
   std::string out;
-  for (const auto& [what, layer] : s.members) {
-    out += fmt::format("{}::{} {};\n", layer_namespace(l.bodies[s.layers[layer].kind]), type_name(what),
-                       kept_name(s, what, layer));
-  }
+  for (const families::group& g : of.groups_of(members))
+    out += fmt::format("{} {};\n", type_of_array(g), g.name);
   return out;
 }
 
-std::string slot_places(const stage_plan& s) {
-  std::string out;
-  for (const std::vector<std::size_t>& slot : s.slots) {
-    std::vector<std::string> words;
-    for (std::size_t m = 0; m < slot.size(); ++m)
-      words.push_back(
-          fmt::format(".{} = {{{{{}}}}}", kept_name(s, s.members[m].what, s.members[m].layer), slot[m]));
-    out += "{" + wrap(words, ",", "    ") + "},\n";
+/// The places of a slot's members, in braces. `capture`: of the rules of members.
+std::string slot_text(const lowered& l, const stage_plan& s, const std::vector<std::size_t>& places,
+                      const families& of, std::string_view capture) {
+  std::vector<declared_constant> members = slot_members(l, s);
+  for (std::size_t m = 0; m < members.size(); ++m) members[m].value = fmt::format("{{{}}}", places[m]);
+  std::vector<std::string> words;
+  for (const families::group& g : of.groups_of(members)) {
+    std::string value = "{" + g.all.front()->value + "}";
+    if (!g.count.empty()) {
+      value = rule_text(g, capture);
+      if (value.empty()) value = values_text(g);
+    }
+    words.push_back("." + g.name + " = " + value);
   }
-  return out;
+  return wrap(words, ",", "    ");
+}
+
+/// The rule that places slot after slot; empty if there is none.
+std::string slots_rule(const lowered& l, const stage_plan& s, const families& of) {
+  std::vector<declared_constant> slots;
+  for (const std::vector<std::size_t>& each : s.slots)
+    slots.push_back({"", "slot", slot_text(l, s, each, of, "="), ""});
+  families::group all{"slots", "slot", {0}, {static_cast<long>(slots.size())}, {}, {"m"}};
+  for (const declared_constant& each : slots) all.all.push_back(&each);
+  const auto value = value_rule(all);
+  if (!value) return "";
+  return fmt::format("constexpr auto slots = each<0, {}>([](std::size_t m) {{\n  return slot{{{}}};\n}});\n",
+                     slots.size(), indented(*value, 2).substr(2));
+}
+
+std::string slots_text(const lowered& l, const stage_plan& s, const families& of) {
+  constexpr std::size_t fewest_for_rule = 3;
+  if (s.slots.size() >= fewest_for_rule)
+    if (std::string rule = slots_rule(l, s, of); !rule.empty()) return rule;
+  std::string out = "constexpr slot slots[]{\n";
+  for (const std::vector<std::size_t>& slot : s.slots)
+    out += indented("{" + slot_text(l, s, slot, of, "") + "},", 4) + "\n";
+  return out + "};\n";
 }
 
 /// A parameter of a stage's function. `input` is the index of an input of the step.
@@ -157,31 +189,26 @@ bool takes(const pipeline_rank& r, const stage_plan& s, phase p, const stage_for
   return false;
 }
 
-std::string function(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase p) {
+stage_function function_of(const lowered& l, const pipeline_rank& r, const stage_plan& s, phase p) {
   const layer_surroundings names = stage_names(r);
+  stage_function made;
   std::string body;
   const int n = static_cast<int>(s.layers.size());
   for (int i = 0; i < n; ++i) {
     const int layer = p == phase::forward ? i : n - 1 - i;
-    for (const phase each : phases_of(s, p, layer))
-      if (!l.bodies[s.layers[layer].kind].calls(each).empty())
-        body += layer_call_text(l, r, s, layer, each, names);
+    for (const phase each : phases_of(s, p, layer)) {
+      if (l.bodies[s.layers[layer].kind].calls(each).empty()) continue;
+      made.body.push_back({layer_call_text(l, r, s, layer, each, names)});
+      body += made.body.back().text + "\n";
+    }
   }
   std::vector<std::string> parameters{"const lane& on", "const slot& s"};
   for (const stage_formal& f : stage_formals(names))
     if (takes(r, s, p, f)) parameters.push_back(type_of(l, r, s, f) + " " + f.name);
   for (std::string& q : parameters)  // an unused parameter has no name
     if (const std::size_t space = q.rfind(' '); !has_word(body, q.substr(space + 1))) q.resize(space);
-  return call("inline void " + phase_name(p), parameters, 0, " {\n") + body + "}\n";
-}
-
-std::string functions(const lowered& l, const pipeline_rank& r, const stage_plan& s) {
-  std::string out = function(l, r, s, phase::forward);
-  if (repeats_first(l, s)) out += "\n" + function(l, r, s, phase::recompute);
-  if (l.uses(action_kind::B, s.stage)) out += "\n" + function(l, r, s, phase::backward);
-  if (l.uses(action_kind::I, s.stage))
-    out += "\n" + function(l, r, s, phase::backward_input) + "\n" + function(l, r, s, phase::backward_weight);
-  return out;
+  made.head = call("inline void " + phase_name(p), parameters, 0, " {");
+  return made;
 }
 
 /// An argument of a layer's call that comes from the rank, the step or the lane.
@@ -236,11 +263,7 @@ std::string layer_call_text(const lowered& l, const pipeline_rank& r, const stag
   const layer_call& c = s.calls[static_cast<int>(p)][layer];
   std::vector<std::string> arguments{in.lane};
   for (const actual& a : c.given) arguments.push_back(text_of(r, s, c, a, in));
-  std::string line =
-      "  " + call(layer_namespace(l.bodies[s.layers[layer].kind]) + "::" + phase_name(p), arguments, 2) +
-      "\n";
-  for (std::size_t at = 0; (at = line.find("\n    ", at)) != line.npos; at += 3) line.insert(at + 1, "  ");
-  return line;
+  return call(layer_namespace(l.bodies[s.layers[layer].kind]) + "::" + phase_name(p), arguments, 2);
 }
 
 std::string stage_call_text(const pipeline_rank& r, const item& i, phase p, const layer_surroundings& in) {
@@ -251,23 +274,57 @@ std::string stage_call_text(const pipeline_rank& r, const item& i, phase p, cons
   return call(in.scope + phase_name(p), arguments, 2);
 }
 
-std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_plan& s) {
+std::vector<declared_constant> stage_constants(const lowered& l, const stage_plan& s) {
+  std::vector<declared_constant> all;
+  add_parameters(l, s, all);
+  add_chained(l, s, all);
+  return all;
+}
+
+std::vector<declared_constant> slot_members(const lowered& l, const stage_plan& s) {
+  std::vector<declared_constant> all;
+  for (const auto& [what, layer] : s.members)
+    all.push_back({"." + kept_name(s, what, layer),
+                   fmt::format(".{}::{}", layer_namespace(l.bodies[s.layers[layer].kind]), type_name(what)),
+                   {},
+                   {}});
+  return all;
+}
+
+std::vector<stage_function> stage_functions(const lowered& l, const pipeline_rank& r, const stage_plan& s) {
+  std::vector<phase> phases{phase::forward};
+  if (repeats_first(l, s)) phases.push_back(phase::recompute);
+  if (l.uses(action_kind::B, s.stage)) phases.push_back(phase::backward);
+  if (l.uses(action_kind::I, s.stage)) {
+    phases.push_back(phase::backward_input);
+    phases.push_back(phase::backward_weight);
+  }
+  std::vector<stage_function> all;
+  for (const phase p : phases) all.push_back(function_of(l, r, s, p));
+  return all;
+}
+
+std::string emit_stage(const lowered& l, const pipeline_rank& r, const stage_plan& s,
+                       const rolled_rank& text) {
   std::string contents;
   for (const layer_use& use : s.layers) contents += (contents.empty() ? "" : ", ") + use.name;
   std::size_t bytes = 0;
   for (const auto& [what, layer] : s.members)
     bytes += aligned(bytes_of(l.bodies[s.layers[layer].kind], what));
+  std::string functions;
+  for (const rolled_function& f : text.functions[static_cast<std::size_t>(&s - r.stages.data())])
+    functions += (functions.empty() ? "" : "\n") + function_text(f, text.of);
   return fill(templates::program_stage_hpp, {{"version", version},
                                              {"plan", std::string(l.plan->name)},
                                              {"plan_id", identifier(l.plan->name)},
                                              {"pipeline", std::to_string(r.index)},
                                              {"stage", s.name},
                                              {"contents", contents},
-                                             {"parameters", parameters(l, s) + chained(l, s)},
+                                             {"parameters", declare(stage_constants(l, s), text.of)},
                                              {"slot_size", readable_bytes(bytes)},
-                                             {"slot_members", slot_members(l, s)},
-                                             {"slot_places", slot_places(s)},
-                                             {"functions", functions(l, r, s)}});
+                                             {"slot_members", members_text(slot_members(l, s), text.of)},
+                                             {"slots", slots_text(l, s, text.of)},
+                                             {"functions", functions}});
 }
 
 }  // namespace rankc::codegen

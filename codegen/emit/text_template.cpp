@@ -114,6 +114,78 @@ std::string wrap(const std::vector<std::string>& words, std::string_view separat
   return out;
 }
 
+namespace {
+
+/// The words of a line of code, each with the space behind it: code may be broken between them.
+class code_words {
+ public:
+  explicit code_words(std::string_view code)
+      : depth_of_members_(code.starts_with("run(") ? 2 : 1), is_value_(code.starts_with("return ")) {
+    for (const char c : code) add(c);
+    words.push_back(std::move(word_));
+  }
+  std::vector<std::string> words;
+
+ private:
+  void add(char c) {
+    word_ += c;
+    if (c == '"') quoted_ = !quoted_;
+    if (quoted_) return;
+    if (c == '(' || c == '{') ++depth_;
+    if (c == ')' || c == '}') --depth_;
+    if (c == '<' || c == '>') angles_ += c == '<' ? 1 : -1;
+    const bool ends =
+        is_value_ ? word_.ends_with("}, ") : word_.ends_with(", ") && depth_ <= depth_of_members_;
+    if (!ends || angles_ > 0) return;
+    words.push_back(std::move(word_));
+    word_.clear();
+  }
+
+  std::size_t depth_ = 0, depth_of_members_;
+  bool is_value_;  // broken between the values in its braces
+  int angles_ = 0;
+  bool quoted_ = false;
+  std::string word_;
+};
+
+}  // namespace
+
+std::string on_one_line(std::string_view text) {
+  std::string out;
+  bool begins_line = false;
+  for (const char c : text) {
+    if (c == ' ' && begins_line) continue;
+    begins_line = c == '\n';
+    out += begins_line ? ' ' : c;
+  }
+  return out;
+}
+
+std::string break_code(std::string_view code, std::size_t indent) {
+  std::string out;
+  std::size_t line = indent;
+  for (const std::string& word : code_words(code).words) {
+    const std::size_t columns = word.size() - (word.ends_with(' ') ? 1 : 0);
+    if (!out.empty() && line + columns > 100) {
+      while (out.ends_with(' ')) out.pop_back();
+      out += "\n    ";
+      line = indent + 4;
+    }
+    out += word;
+    line += word.size();
+  }
+  return out;
+}
+
+std::string indented(std::string_view text, std::size_t by) {
+  std::string out(by, ' ');
+  for (const char c : text) {
+    out += c;
+    if (c == '\n') out.append(by, ' ');
+  }
+  return out;
+}
+
 bool has_word(std::string_view text, std::string_view word) {
   const auto is_of_a_word = [&](std::size_t i) {
     return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');

@@ -150,15 +150,36 @@ void order(const lowered& l, pipeline_rank& r, step& s, bool train) {
   }
 }
 
-/// Gives each awaited item a separate event. Items with the same event name get numbered events.
-void record_events(pipeline_rank& r, step& s) {
+/// Visits each item of a step that an item or the end waits for, in the order of the waits.
+void each_awaited(step& s, auto visit) {
+  for (const item& i : s.items)
+    for (int w : i.waits) visit(s.items[w]);
+  for (int w : s.end_waits) visit(s.items[w]);
+}
+
+/// The event names of items in several actions.
+std::set<std::string> repeated_names(pipeline_rank& r) {
+  std::set<std::string> repeated;
+  for (step* s : {&r.train, &r.evaluate}) {
+    std::map<std::string, std::string> action_of;
+    each_awaited(*s, [&](const item& i) {
+      const std::string name = event_name(i, r, *s);
+      if (action_of.emplace(name, i.action).first->second != i.action) repeated.insert(name);
+    });
+  }
+  return repeated;
+}
+
+/// Gives each awaited item a separate event. The names of `repeated` events end with their action. Items with
+/// the same event name get numbered events.
+void record_events(pipeline_rank& r, step& s, const std::set<std::string>& repeated) {
   std::set<int> used;
   std::map<std::string, int> index_of, last_of;  // events by name; how often a name was used
   for (const std::string& name : r.events) index_of.emplace(name, static_cast<int>(index_of.size()));
-  auto record = [&](int w) {
-    item& i = s.items[w];
+  each_awaited(s, [&](item& i) {
     if (i.event >= 0) return;
-    const std::string base = event_name(i, r, s);
+    std::string base = event_name(i, r, s);
+    if (repeated.contains(base)) base += "_in_" + i.action;
     while (i.event < 0) {
       const int n = ++last_of[base];
       const std::string name = n == 1 ? base : base + "_" + std::to_string(n);
@@ -166,20 +187,16 @@ void record_events(pipeline_rank& r, step& s) {
       if (is_new) r.events.push_back(name);
       if (used.insert(known->second).second) i.event = known->second;
     }
-  };
-  for (const item& i : s.items)
-    for (int w : i.waits) record(w);
-  for (int w : s.end_waits) record(w);
+  });
 }
 
 }  // namespace
 
 void order_streams(lowered& l) {
   for (pipeline_rank& r : l.ranks) {
-    for (step* s : {&r.train, &r.evaluate}) {
-      order(l, r, *s, s == &r.train);
-      record_events(r, *s);
-    }
+    for (step* s : {&r.train, &r.evaluate}) order(l, r, *s, s == &r.train);
+    const std::set<std::string> repeated = repeated_names(r);
+    for (step* s : {&r.train, &r.evaluate}) record_events(r, *s, repeated);
   }
 }
 

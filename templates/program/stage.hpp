@@ -13,9 +13,7 @@ using namespace memory_@pipeline@;
 struct slot {
   @slot_members@
 };
-constexpr slot slots[]{
-    @slot_places@
-};
+@slots@
 
 @functions@
 

@@ -16,6 +16,8 @@ add_executable(rankc_lowering_test
   codegen/emit/rank_rules_test.cpp
   codegen/emit/layouts_test.cpp
   codegen/emit/separators_test.cpp
+  codegen/emit/loops_test.cpp
+  codegen/emit/page_lines_test.cpp
   codegen/emit/timeline_test.cpp)
 target_include_directories(rankc_lowering_test PRIVATE "${rankc_SOURCE_DIR}/tests" "${rankc_SOURCE_DIR}/codegen")
 target_link_libraries(rankc_lowering_test PRIVATE rankc_example_plans rankc_odd_plans rankc_experts_plans rankc_training_plans rankc_drawn_plans rankc_test_plans rankc::codegen rankc_proof_testing rankc_test_main nlohmann_json::nlohmann_json)

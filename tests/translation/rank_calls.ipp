@@ -11,7 +11,7 @@ void time_call(const lane&, const void*, const char*, void (*)(const lane&, cons
   throw std::logic_error("a recorded step is timed");
 }
 
-void act(const lane& on, const char* action, void (*work)(const lane&)) {
+void act(const lane& on, const char* action, const std::function<void(const lane&)>& work) {
   if (call_recorder* const to = recorder_of(on)) return to->act(on, action, work);
   recorder::active().enter_action(on.index);
   work(on);

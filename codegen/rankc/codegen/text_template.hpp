@@ -28,6 +28,14 @@ std::string call(const std::string& name, const std::vector<std::string>& argume
 std::string wrap(const std::vector<std::string>& words, std::string_view separator,
                  std::string_view line_start, std::size_t used = 24);
 
+/// A text with each end of a line, and the indentation of the next one, replaced by a space.
+std::string on_one_line(std::string_view);
+/// A statement or a declaration on lines of at most 100 columns, broken between arguments and members.
+/// `indent`: columns that are already used.
+std::string break_code(std::string_view, std::size_t indent);
+/// A text with each of its lines indented.
+std::string indented(std::string_view, std::size_t by);
+
 /// True if a text has a word that is not part of another word.
 bool has_word(std::string_view text, std::string_view word);
 

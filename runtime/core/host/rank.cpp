@@ -95,7 +95,7 @@ void begin(const lane& on, const char* action) {
   if (r.trace != nullptr) r.trace->begin(action);
 }
 
-void act(const lane& on, const char* action, void (*work)(const lane&)) {
+void act(const lane& on, const char* action, const std::function<void(const lane&)>& work) {
   if (call_recorder* const to = recorder_of(on)) return to->act(on, action, work);
   refuse_in_action(on, action);
   if (on.index == 0 || !row_of(on).computes)

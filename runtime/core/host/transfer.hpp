@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 namespace rankc::runtime::host {
@@ -33,7 +34,7 @@ struct op {
   int on = 0, awaited = 0;
   std::uint64_t position = 0;
 
-  void (*work)(const lane&) = nullptr;  // null: the last entry of the step
+  std::function<void(const lane&)> work;  // empty: the last entry of the step
 
   int rank = 0, worker = 0, communicator = -1, member = -1;  // worker: the thread that posted it (fabric.hpp)
   std::byte* to = nullptr;

@@ -69,7 +69,8 @@ TEST_CASE("pipeline coordinates with equal lanes share the table") {
   const rankc::plan_data plan = deep(8, 8);
   REQUIRE(plan.diagnostics.empty());
   const lowered l = lower(plan, dtype::f32);
-  const std::map<std::string, std::string> files = emit_layouts(l, std::vector<kept_logits>(8));
+  const std::map<std::string, std::string> files =
+      emit_layouts(l, std::vector<kept_logits>(8), std::vector<std::size_t>(8));
   const std::string& text = files.at("layouts.hpp");
   CHECK(count(text, "constexpr lane_row lanes_") == 3);  // the first has one, the last, and all between them
   CHECK(count(text, ".lanes = lanes_1") == 6);

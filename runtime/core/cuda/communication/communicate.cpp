@@ -58,7 +58,7 @@ void begin(const lane& on, const char* action) {
   begin_action(on, action);
 }
 
-void act(const lane& on, const char* action, void (*work)(const lane&)) {
+void act(const lane& on, const char* action, const std::function<void(const lane&)>& work) {
   if (call_recorder* const to = recorder_of(on)) return to->act(on, action, work);
   if (on.index == 0 || !on.computes())
     fail(on, "RC5061: {} cannot run on lane {}; an action runs on a lane that computes, but not on lane 0",

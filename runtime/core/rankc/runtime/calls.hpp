@@ -6,6 +6,7 @@
 #include <rankc/runtime/call_names.hpp>
 #include <rankc/runtime/call_recorder.hpp>
 #include <rankc/runtime/head_exchange.hpp>
+#include <rankc/runtime/numbered.hpp>
 #include <rankc/runtime/operands.hpp>
 #include <rankc/runtime/slot_exchange.hpp>
 #include <rankc/runtime/tensor.hpp>

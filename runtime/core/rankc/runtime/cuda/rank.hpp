@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -158,7 +159,7 @@ void begin(const lane&, const char* action);
 
 /// Runs an action on another lane that computes, concurrently with lane 0. `work` enqueues on that lane only.
 /// Errors: failure (70) if the lane does not compute.
-void act(const lane&, const char* action, void (*work)(const lane&));
+void act(const lane&, const char* action, const std::function<void(const lane&)>& work);
 
 /// Order across lanes. `record` marks the end of the work that the lane holds so far. `wait` makes the lane
 /// wait for it.

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -125,7 +126,7 @@ void begin(const lane&, const char* action);
 
 /// Runs an action on another lane that computes, concurrently with lane 0. `work` enqueues on that lane only.
 /// Errors: failure (70) if the lane does not compute.
-void act(const lane&, const char* action, void (*work)(const lane&));
+void act(const lane&, const char* action, const std::function<void(const lane&)>& work);
 
 /// Order across lanes. `record` marks the end of the work that the lane holds so far. `wait` makes the lane
 /// wait for it.
