@@ -154,8 +154,8 @@ class input_checker {
           number_of(rank), held.end, name_of(h), microbatches_, replicas_, rows_of(h));
   }
 
-  /// Checks that a rank has rows of its replica. Of the ranks that run a program, the first ones are the first
-  /// replica, in the order of their numbers.
+  /// Checks that a rank has rows of its replica. Of the ranks that run a program, the first ones are the
+  /// first replica, in the order of their numbers.
   void check_place(std::size_t rank, const std::vector<placed_input>& all) {
     const codegen::holding& h = *all[0].what;
     const alike_ranks& of = alike(rank);

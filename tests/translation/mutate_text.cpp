@@ -36,7 +36,7 @@ struct place {
 
 /// The next call of a function, or run of a kernel's struct, at or after a position. Either begins a line.
 std::optional<place> find_call(const std::string& text, const std::string& function, std::size_t from) {
-  const std::string lane = "(on|compute|reduce|overlap|(?:to|from)_[a-z0-9]+)";
+  const std::string lane = "(on|beside|compute|reduce|overlap|(?:to|from)_[a-z0-9]+)";
   const std::regex head("(^|\n)( *)(" + function + "(<[a-z0-9]+>)?\\(" + lane + "[,)]|run\\(" + lane + ", " +
                         function + "\\{)");
   std::smatch m;

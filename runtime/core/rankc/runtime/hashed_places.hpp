@@ -49,8 +49,8 @@ inline std::uint64_t hash_of_input(std::string_view name, std::size_t place) {
   return f.value();
 }
 
-/// An input of a step, as the ranks of a pipeline coordinate have it. `bytes`: of one microbatch. `apart`: rows
-/// from one microbatch to the next; 0 with one microbatch, or if all have the same rows.
+/// An input of a step, as the ranks of a pipeline coordinate have it. `bytes`: of one microbatch. `apart`:
+/// rows from one microbatch to the next; 0 with one microbatch, or if all have the same rows.
 struct hashed_input {
   std::string_view name;
   hashed_type type;

@@ -12,8 +12,8 @@
 
 namespace execution {
 
-/// The rows of an input that the runtime loads into a rank, by microbatch. The microbatches lie one behind the
-/// other.
+/// The rows of an input that the runtime loads into a rank, by microbatch. The microbatches lie one behind
+/// the other.
 struct loaded_input {
   rankc::codegen::holding_kind kind;
   std::string name;  // of a declared input
