@@ -105,7 +105,8 @@ TEST_CASE("a folder that differs in one value is refused by its name") {
        {{{"final_logit_softcapping", 30.0}}, "final_logit_softcapping is 30.0, expected null"},
        {{{"hidden_activation", "silu"}}, "hidden_activation is \"silu\", expected \"gelu_pytorch_tanh\""},
        {sliding({{"rope_theta", 20000.0}}), "sliding_attention.rope_theta is 20000.0, expected 10000.0"},
-       {sliding({{"rope_type", "linear"}}), "sliding_attention.rope_type is \"linear\", expected \"default\""},
+       {sliding({{"rope_type", "linear"}}),
+        "sliding_attention.rope_type is \"linear\", expected \"default\""},
        {full({{"rope_theta", 10000.0}}), "full_attention.rope_theta is 10000.0, expected 1000000.0"},
        {{{"layer_types", {"full_attention", "sliding_attention", "sliding_attention", "full_attention"}}},
         "layer_types is [\"full_attention\",\"sliding_attention\",\"sliding_attention\",\"full_attention\"], "
