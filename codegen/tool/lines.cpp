@@ -196,7 +196,7 @@ answerer::answerer(void (*answer)(const json&, json&, report&))
 
 /// The object of a line. If it is not one, the result is null and has a diagnostic.
 static json object_of(std::string_view text, report& out) {
-  static constexpr runtime::json_limits limits{longest_line, longest_line, 0};
+  static constexpr runtime::json_limits limits{longest_line, longest_line, 10'000};
   if (text.size() > longest_line) {
     refuse(out,
            "RC8047: the line has more than {} bytes, so neither it nor the rest of the input is read; write "

@@ -112,7 +112,7 @@ TEST_CASE("a line that is no request says why") {
         std::pair(R"({"world": 8, "cluster": {"nodes": 1, "gpus_per_node": 0}})",
                   test::said{8033, {"gpus_per_node", "0"}}),
         std::pair("[8]", test::said{8046, {}}),
-        std::pair("8 ranks", test::said{6596, {"the line", "byte 1 is unexpected"}})}) {
+        std::pair("8 ranks", test::said{6596, {"the line", "byte 3 is unexpected"}})}) {
     const json a = dims(line);
     CHECK(a["diagnostics"].size() == 1);
     CHECK(said_of(a) == said);
