@@ -122,7 +122,7 @@ std::string families::name_of(const piece& p, const std::vector<std::string>& va
 }
 
 /// The name of a local constant. In a loop it needs no number.
-std::string name_of_local(const piece& p) {
+static std::string name_of_local(const piece& p) {
   std::string name = p.parts.front();
   for (std::size_t n = 0; n < p.numbers.size(); ++n)
     name += (p.numbers[n].varies() ? "" : std::to_string(p.numbers[n].constant)) + p.parts[n + 1];

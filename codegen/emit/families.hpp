@@ -16,7 +16,7 @@ namespace rankc::codegen {
 
 /// A constant of generated text.
 struct declared_constant {
-  std::string name, type;    // of a struct's member with a dot before each
+  std::string name, type;    // a member of a struct has a dot before each
   std::string value;         // in the braces of its declaration
   std::string plain;         // its declaration as a single constant, with the line's end
   std::string comment = {};  // behind its declaration
@@ -43,7 +43,7 @@ class families {
     std::string name, type;
     std::vector<long> first, count;             // empty: one constant
     std::vector<const declared_constant*> all;  // by number, the last one fastest; null where there is none
-    std::vector<std::string> variables = {"i", "j"};  // of the rule
+    std::vector<std::string> variables = {"i", "j"};  // names in the rule
   };
   std::vector<group> groups_of(const std::vector<declared_constant>&) const;
 
@@ -63,7 +63,7 @@ class families {
 
   std::map<std::string, std::vector<bool>> varied_;        // by the form of a name: the numbers that vary
   std::map<std::string, text_family> texts_;               // by pattern
-  std::map<std::string, std::set<std::string>> forms_of_;  // of the names that have one name as an array
+  std::map<std::string, std::set<std::string>> forms_of_;  // forms of names by their array
 };
 
 /// "numbered<T, 0, 32>": the type of a family's array.

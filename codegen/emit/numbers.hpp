@@ -23,7 +23,7 @@ struct piece {
   kind is = kind::code;
   std::vector<std::string> parts = {};
   std::vector<number> numbers = {};
-  std::string type = {};  // of a name
+  std::string type = {};  // the type of a name
 };
 using pieces = std::vector<piece>;
 

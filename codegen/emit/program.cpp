@@ -193,7 +193,7 @@ std::map<std::string, std::string> emit(const lowered& l, const std::string& tar
       {"version", version}, {"plan", std::string(l.plan->name)}, {"plan_id", identifier(l.plan->name)}};
   files["kernels.hpp"] = emit_kernels(l, target);
   files["layers.hpp"] = emit_layers(l);
-  std::vector<std::size_t> events;  // of each pipeline coordinate
+  std::vector<std::size_t> events;  // by pipeline coordinate
   for (const pipeline_rank& r : l.ranks) {
     rank_files of_rank = emit_rank(l, r);
     events.push_back(of_rank.events);

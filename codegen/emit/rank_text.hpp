@@ -39,7 +39,7 @@ std::string function_text(const rolled_function&, const families&);
 /// statements.
 struct rolled_rank {
   rolled_function train, evaluate;
-  std::vector<std::vector<rolled_function>> functions = {};  // of each stage
+  std::vector<std::vector<rolled_function>> functions = {};  // by stage
   families of = {};
   std::vector<declared_constant> event_constants = {};
   std::size_t events = 0;

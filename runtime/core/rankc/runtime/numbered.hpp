@@ -29,7 +29,7 @@ constexpr auto each(auto rule) {
 template <int First, int Count, int... Second>
 struct numbered_events {
   static constexpr int count = Count;
-  int index;  // of the first event
+  int index;  // the number of the first event
   constexpr event operator[](int number) const { return {index + number - First}; }
 };
 template <int First, int Count, int First2, int Count2, int... Third>
