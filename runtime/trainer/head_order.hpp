@@ -7,7 +7,7 @@
 namespace rankc::runtime {
 
 struct head_order {
-  std::size_t elements = 0;  // of a head; 0: the order of the plan
+  std::size_t elements = 0;  // elements in a head; 0: the order of the plan
   std::size_t turned = 0;    // the first elements of a head in the files, which turn
   bool neighbours = false;   // in the files, elements 2i and 2i + 1 turn together; otherwise halves do
 

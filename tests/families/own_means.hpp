@@ -24,8 +24,8 @@ inline std::set<std::string> sums_of_labels(subject& s, const std::vector<std::s
   return names;
 }
 
-/// Leaves out each sum of each plan's step and evaluation on all ranks, and checks that it is refused. Without
-/// RANKC_EVERY_MUTANT only every twentieth program is made. Returns the number of refused programs.
+/// Leaves out each sum of each plan's step and evaluation on all ranks, and checks that it is refused.
+/// Without RANKC_EVERY_MUTANT only every twentieth program is made. Returns the number of refused programs.
 inline int refuse_all(const std::vector<split_plan>& plans, const std::vector<std::string>& kinds) {
   std::size_t program = 0;
   int refused = 0;

@@ -33,7 +33,7 @@ struct decoder {
   qk_norm_kind qk_norm = qk_norm_kind::none;
   norm_place norms = norm_place::before;
   activation by = activation::swiglu;
-  block_attention attention{};  // of blocks that are not given another one
+  block_attention attention{};  // for blocks without their own
   experts_of_layer experts{};
   model_routers routers{};
 

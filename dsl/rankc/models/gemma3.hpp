@@ -20,7 +20,7 @@ struct gemma3 {
   bool masks_padding = false;
   bool tied = true;
   double norm_eps = 1e-6;
-  rankc::rope_scaling rope_scaling{};  // of layers that attend to all tokens
+  rankc::rope_scaling rope_scaling{};  // for layers that attend to all tokens
   int window = 4096;
   int full_step = 6;
   double local_theta = 10000;

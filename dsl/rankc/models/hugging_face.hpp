@@ -16,7 +16,7 @@ enum class rows_in_files : unsigned char { plan, positions, vocabulary };
 /// turn elements i and i + n/2 of a head of n. In the files, the first `turned` elements turn: the halves of
 /// them, or pairs of neighbours.
 struct head_order {
-  int elements = 0;  // of a head; 0: the order is rankc's
+  int elements = 0;  // elements in a head; 0: the order is rankc's
   int turned = 0;
   bool neighbours = false;
   constexpr bool operator==(const head_order&) const = default;
@@ -32,7 +32,7 @@ struct hugging_face_tensor {
   bool transposed = false;
   rows_in_files rows = rows_in_files::plan;
   std::string_view tied_to = {};  // the tensor that files with `theirs` repeat, if the model has no `ours`
-  head_order heads = {};          // of tensors whose rows are elements of query or key heads
+  head_order heads = {};          // for tensors whose rows are elements of query or key heads
   double added = 0;               // the model's values are those of the files plus this
 };
 

@@ -16,7 +16,7 @@ namespace execution {
 /// the other.
 struct loaded_input {
   rankc::codegen::holding_kind kind;
-  std::string name;  // of a declared input
+  std::string name;  // the name of a declared input
   std::vector<std::vector<std::int64_t>> microbatches;
 };
 /// The inputs of each rank.

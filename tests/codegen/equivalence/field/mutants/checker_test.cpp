@@ -68,7 +68,7 @@ TEST_CASE("mutants of programs with ignored labels: the checker accepts none tha
 
 TEST_CASE("mutants of programs with weights of labels: the checker accepts none that is different") {
   const int mutants = rankc::test::plants_all() ? 300 : 50;
-  const report r = judge_mutants(subjects_of(weighted_plans()), compare_terms, mutants, 7);
+  const report r = judge_mutants(subjects_of(weighted_plans()), compare_terms, mutants, 8);
   check_report(r);
   CHECK(r.total.mutants == mutants);
   CHECK(r.total.proven_wrong * 2 > r.total.mutants);
