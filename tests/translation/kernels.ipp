@@ -725,8 +725,8 @@ void copy(const lane& on, at y, at x, std::size_t count) {
       &grouped_linear_dw<T>, &all_reduce<T>, &all_gather<T>, &reduce_scatter<T>, &all_to_all<T>,             \
       &to_experts<T>, &from_experts<T>, &to_e4m3<T>, &to_e5m2<T>, &linear_fp8<T>, &linear_dx_fp8<T>,         \
       &linear_dw_fp8<T>, &to_e4m3_rows<T>, &linear_fp8_rows<T>, &linear_dx_fp8_rows<T>,                      \
-      &linear_dw_fp8_rows<T>, &sink_scores<T>, &add_sinks<T>, &add_sinks_grad<T>,                          \
-      &mask_padding<T>, &mask_padding_grad<T>
+      &linear_dw_fp8_rows<T>, &sink_scores<T>, &add_sinks<T>, &add_sinks_grad<T>, &mask_padding<T>,          \
+      &mask_padding_grad<T>
 
 /// The updates for all types in which weights or moments may be stored.
 #define RANKC_RECORDED_UPDATES(T)                                                                   \
