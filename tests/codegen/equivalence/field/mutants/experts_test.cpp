@@ -24,7 +24,7 @@ using namespace rankc::codegen;
 /// Judge mutants. `alike`: the percentage that may differ over the field and be equal in f64.
 report judged(const std::vector<rankc::plan_data>& plans, int count, int alike = 1) {
   count = rankc::test::some_of(count);
-  const report r = judge_mutants(subjects_of(plans), compare_terms, count, 9);
+  const report r = judge_mutants(subjects_of(plans), compare_terms, count, 11);
   check_report(r);
   CHECK(r.total.mutants == count);
   CHECK(r.total.proven_wrong * 2 > count);
