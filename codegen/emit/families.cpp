@@ -45,15 +45,14 @@ void families::add(const rolled& r, std::vector<std::pair<long, long>>& ranges) 
     return;
   }
   for (const piece& p : r.text) {
-    const bool varies = std::ranges::any_of(p.numbers, [](const number& n) { return n.varies(); });
-    if (!varies || (p.is != piece::kind::name && p.is != piece::kind::quoted)) continue;
+    if (!p.varies() || (p.is != piece::kind::name && p.is != piece::kind::quoted)) continue;
     if (p.is == piece::kind::name) {
       std::vector<bool>& varied = varied_[form_of({p})];
       varied.resize(p.numbers.size());
       for (std::size_t n = 0; n < p.numbers.size(); ++n) varied[n] = varied[n] || p.numbers[n].varies();
       continue;
     }
-    const number& n = *std::ranges::find_if(p.numbers, [](const number& each) { return each.varies(); });
+    const number& n = *std::ranges::find_if(p.numbers, &number::varies);
     long first = n.constant, last = n.constant;
     for (std::size_t d = 0; d < n.factors.size(); ++d) {
       const auto [low, high] = ranges[d];
@@ -78,10 +77,7 @@ void families::add(const rolled& r, std::vector<std::pair<long, long>>& ranges) 
 }
 
 bool families::is_varied(const rolled& r) const {
-  return std::ranges::any_of(r.text, [&](const piece& p) {
-    return varied_in(p) != nullptr ||
-           std::ranges::any_of(p.numbers, [](const number& n) { return n.varies(); });
-  });
+  return std::ranges::any_of(r.text, [&](const piece& p) { return varied_in(p) != nullptr || p.varies(); });
 }
 
 /// "layers_out": the array of a name's family.
@@ -132,13 +128,12 @@ static std::string name_of_local(const piece& p) {
 std::string families::text_of(const pieces& all, const std::vector<std::string>& variables) const {
   std::string out;
   for (const piece& p : all) {
-    const bool varies = std::ranges::any_of(p.numbers, [](const number& n) { return n.varies(); });
     if (p.is == piece::kind::name && (p.type == local_name || varied_in(p) != nullptr)) {
       out += p.type == local_name ? name_of_local(p) : name_of(p, variables);
       continue;
     }
-    if (p.is == piece::kind::quoted && varies) {
-      const auto n = std::ranges::find_if(p.numbers, [](const number& each) { return each.varies(); });
+    if (p.is == piece::kind::quoted && p.varies()) {
+      const auto n = std::ranges::find_if(p.numbers, &number::varies);
       out += fmt::format("{}[{}]", texts_.at(pattern_of(p)).name, rankc::codegen::text_of(*n, variables));
       continue;
     }
@@ -156,9 +151,7 @@ std::string families::text_of(const pieces& all, const std::vector<std::string>&
 std::string families::text_of(const rolled& r, std::size_t indent,
                               const std::vector<std::string>& variables) const {
   std::string text = text_of(r.text, variables);
-  const bool varies = std::ranges::any_of(r.text, [](const piece& p) {
-    return std::ranges::any_of(p.numbers, [](const number& n) { return n.varies(); });
-  });
+  const bool varies = std::ranges::any_of(r.text, &piece::varies);
   constexpr std::string_view constant_reference = "constexpr const ", lambda = "[](const lane& on) {";
   if (varies && text.starts_with(constant_reference)) text.erase(0, std::string_view("constexpr ").size());
   const std::size_t begin = text.find(lambda);

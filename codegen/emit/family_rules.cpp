@@ -4,7 +4,6 @@
 #include <rankc/codegen/text_template.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <functional>
 #include <optional>
 
@@ -96,18 +95,6 @@ std::string values_from(const families::group& g, std::size_t dim, std::size_t& 
   return fmt::format("{{{{\n    {}\n}}}}", fmt::join(words, "\n    "));
 }
 
-bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-/// Whether code uses a variable.
-bool uses(std::string_view code, std::string_view variable) {
-  for (std::size_t at = code.find(variable); at != code.npos; at = code.find(variable, at + 1)) {
-    const std::size_t end = at + variable.size();
-    const bool begins = at == 0 || !is_of_name(code[at - 1]);
-    if (begins && (end == code.size() || !is_of_name(code[end]))) return true;
-  }
-  return false;
-}
-
 }  // namespace
 
 std::string type_of_array(const families::group& g) {
@@ -150,7 +137,7 @@ std::string rule_text(const families::group& g, std::string_view capture) {
   if (!value) return "";
   std::string out = fmt::format("return {}{{{}}};", g.type, *value);
   for (std::size_t d = g.count.size(); d-- > 0;) {
-    const std::string parameter = uses(out, g.variables[d]) ? " " + g.variables[d] : "";
+    const std::string parameter = has_word(out, g.variables[d]) ? " " + g.variables[d] : "";
     out = fmt::format("each<{}, {}>([{}](std::size_t{}) {{ {} }})", g.first[d], g.count[d],
                       d > 0 ? "=" : capture, parameter, out);
     if (d > 0) out = "return " + out + ";";

@@ -102,6 +102,8 @@ bool number::varies() const {
   return std::ranges::any_of(factors, [](long f) { return f != 0; });
 }
 
+bool piece::varies() const { return std::ranges::any_of(numbers, &number::varies); }
+
 pieces cut(std::string_view text, const numbered_names& names) { return cutter(text, names).run(); }
 
 std::string form_of(const pieces& all) {

@@ -24,6 +24,7 @@ struct piece {
   std::vector<std::string> parts = {};
   std::vector<number> numbers = {};
   std::string type = {};  // the type of a name
+  bool varies() const;
 };
 using pieces = std::vector<piece>;
 
